@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Differences between kernel versions in the allocation of a disk, for modeldisk. Apart from
- * compat.h, because the other modules do not need them.
- */
+/* Version differences in disk allocation, for modeldisk only. */
 #ifndef SCHEDLAB_COMPAT_DISK_H
 #define SCHEDLAB_COMPAT_DISK_H
 
@@ -12,9 +9,8 @@
 #include "compat.h"
 
 /*
- * Tags are allocated round-robin, as by libata. Otherwise the search for a free tag starts at a
- * random one, and a scheduler whose decisions depend on tags (bfq) differs from run to run. 6.14
- * changed the flag and removed that for merging.
+ * Round-robin tag allocation, as in libata. A random start would make schedulers that depend on
+ * tags (bfq) differ from run to run. 6.14 changed the flag and removed that for merging.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
 #define COMPAT_MQ_FLAGS \
@@ -24,7 +20,7 @@
 #endif
 
 /*
- * Since 6.9 the queue limits are an argument of disk allocation; since 6.11, when the macro exists,
+ * Queue limits are an argument of disk allocation since 6.9; since 6.11, which defines the macro,
  * they include the features.
  */
 static inline struct gendisk *compat_make_disk(struct blk_mq_tag_set *set, void *queuedata,

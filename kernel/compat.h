@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * All differences between the versions of Linux that the modules are built for: 6.1, 6.12, and
- * newer ones as far as they are known. No other file tests LINUX_VERSION_CODE.
+ * Version differences for the modules: 6.1, 6.12, and newer as far as known. No other file tests
+ * LINUX_VERSION_CODE.
  *
- * Define COMPAT_ELEVATOR before including this for the second part. It needs the private headers of
- * the block layer (elevator.h, blk.h, blk-mq.h, blk-mq-debugfs.h, blk-mq-sched.h) of exactly the
- * kernel that is built for; Kbuild adds their directory to the include path.
+ * The second part requires COMPAT_ELEVATOR and the block layer's private headers of exactly the
+ * target kernel, whose directory Kbuild adds to the include path.
  */
 #ifndef SCHEDLAB_COMPAT_H
 #define SCHEDLAB_COMPAT_H
@@ -51,9 +50,9 @@ static inline void compat_hrtimer_setup(struct hrtimer *timer,
 #define COMPAT_CORE_ALLOCATES (LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0))
 
 /*
- * Whether the block layer calls ->finish_request and ->completed_request for this request. Requests
- * for which it does not also reach ->insert_requests (6.1: passthrough from a plug; 6.12: none
- * known), and rq->elv of those may be in other use. The flag was split and renamed in 6.5.
+ * Whether the block layer calls ->finish_request and ->completed_request. Otherwise it does not
+ * call ->insert_requests either (6.1: passthrough from a plug; 6.12: none known), and rq->elv may
+ * be in other use. The flag was split and renamed in 6.5.
  */
 static inline bool compat_prepared(const struct request *rq)
 {
@@ -73,10 +72,10 @@ typedef bool compat_insert_t;
 #define compat_at_head(flags) (flags)
 #endif
 
-/* Entries of sysfs tables. These are const since about 6.3; a non-const array fits all versions. */
+/* Sysfs table entries. Const since about 6.3; a non-const array fits all versions. */
 typedef struct elv_fs_entry compat_entry_t;
 
-/* Flag, sense and macro have changed; the existence of the macro distinguishes the versions. */
+/* Flag, sense and macro changed; the macro's existence distinguishes the versions. */
 static inline bool compat_rotational(struct request_queue *q)
 {
 #ifdef blk_queue_nonrot
@@ -86,10 +85,7 @@ static inline bool compat_rotational(struct request_queue *q)
 #endif
 }
 
-/*
- * The io_cq of the current process at this queue, created if needed, with a reference to its
- * io_context; NULL without memory.
- */
+/* Created if needed, with a reference to its io_context; NULL without memory. */
 static inline struct io_cq *compat_get_icq(struct request_queue *q)
 {
 #ifdef CONFIG_BLK_ICQ
@@ -99,10 +95,7 @@ static inline struct io_cq *compat_get_icq(struct request_queue *q)
 #endif
 }
 
-/*
- * The io_cq of the current process at this queue, or NULL if there is none. Valid while the caller
- * holds a reference to the queue.
- */
+/* Or NULL. Valid while the caller holds a reference to the queue. */
 static inline struct io_cq *compat_find_icq(struct request_queue *q)
 {
 #ifdef CONFIG_BLK_ICQ
@@ -120,14 +113,12 @@ static inline struct io_cq *compat_find_icq(struct request_queue *q)
 #endif
 }
 
-/* Restricts the allocation of a request to @limit of the queue's @total tags. */
 static inline void compat_limit(struct blk_mq_alloc_data *data, unsigned int limit,
 				unsigned int total)
 {
 #if COMPAT_CORE_ALLOCATES
 	data->shallow_depth = limit;
 #else
-	/* The depth applies to each word of the map. */
 	unsigned int word = 1u << data->hctx->sched_tags->bitmap_tags.sb.shift;
 
 	data->shallow_depth = max(1u, word * limit / total);
@@ -135,11 +126,11 @@ static inline void compat_limit(struct blk_mq_alloc_data *data, unsigned int lim
 }
 
 /*
- * COMPAT_SCHED(init, resize, limits): defines compat_init_sched, compat_init_hctx and
- * compat_depth_updated.
- * int init(struct request_queue *, struct elevator_queue *) sets elevator_data;
- * void resize(struct request_queue *) is called after the number of tags has changed, once or for
- * each hardware queue; bool limits(void) says whether ->limit_depth may restrict an allocation.
+ * COMPAT_SCHED(init, resize, limits) defines compat_init_sched, compat_init_hctx and
+ * compat_depth_updated. int init(struct request_queue *, struct elevator_queue *) sets
+ * elevator_data; void resize(struct request_queue *) is called after the number of tags has
+ * changed, once or per hardware queue; bool limits(void) returns whether ->limit_depth may restrict
+ * an allocation.
  */
 #if COMPAT_CORE_ALLOCATES
 #define COMPAT_SCHED(init, resize, limits)							\

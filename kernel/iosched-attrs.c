@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Attributes of an elevator. In the iosched directory of sysfs: the core's tunables, except internal
- * ones, with the names, units and bounds of its table, max_inflight, and the anticipation counters
- * (read-only). In debugfs: the counters again, and the state of the queue.
+ * sysfs (iosched directory): the core's non-internal tunables, max_inflight, and anticipation
+ * counters. debugfs: the counters and the queue's state.
  */
 #include <linux/kernel.h>
 #include <linux/seq_file.h>
@@ -10,10 +9,7 @@
 
 #include "iosched.h"
 
-/*
- * The show and store functions of an attribute do not get its name, so each tunable needs a pair of
- * its own.
- */
+/* Show and store functions do not get the attribute's name, so each tunable needs its own pair. */
 #define MAX_TUNABLES 48
 
 static u64 read_tunable(struct elevator_queue *eq, u32 index)
@@ -125,7 +121,7 @@ static const compat_entry_t common_attrs[] = {
 	{ .attr = { .name = "antic_stats", .mode = 0444 }, .show = antic_stats_show },
 };
 
-/* The core's tunables, the common attributes, and the terminator. */
+/* Tunables, common attributes, terminator. */
 compat_entry_t iosched_attrs[MAX_TUNABLES + ARRAY_SIZE(common_attrs) + 1];
 
 int iosched_init_attrs(const struct core_ops *ops)

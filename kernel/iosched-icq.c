@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Per-process data of an elevator: one struct iosched_icq for each io_context at a queue, and the
- * share of the tags that a process may allocate.
+ * Per-process data: one struct iosched_icq per io_context and queue, and a process's share of tags.
  *
- * A process may exit while requests of it are in the core. Its exit is reported to the core with
- * the last of them; until then the references of the requests keep the io_cq.
+ * A process may exit while it has requests in the core. The exit is reported with the last of them;
+ * until then their references keep the io_cq.
  */
 #include <linux/list.h>
 
@@ -17,7 +16,7 @@ static void report_exit(struct iosched *io, u64 now, struct iosched_icq *icq)
 	io->ops->exited(io->core, now, icq_process(icq));
 }
 
-/* Drops a request's count on @icq, which may be NULL. */
+/* Uncounts a request; @icq may be NULL. */
 void iosched_put_icq(struct iosched *io, u64 now, struct iosched_icq *icq)
 {
 	if (!icq || --icq->nr_requests || !icq->exited || icq->exit_reported)
@@ -40,7 +39,7 @@ void iosched_init_icq(struct io_cq *io_cq)
 	spin_unlock_irqrestore(&io->lock, flags);
 }
 
-/* Called when the process exits or the elevator is removed, under ioc->lock. */
+/* On process exit or elevator removal, under ioc->lock. */
 void iosched_exit_icq(struct io_cq *io_cq)
 {
 	struct iosched *io = iosched_of(io_cq->q);
@@ -57,10 +56,9 @@ void iosched_exit_icq(struct io_cq *io_cq)
 }
 
 /*
- * 2.6.20 has one pool of requests per direction and lets the process that is waited for exceed it.
- * blk-mq has one pool for both, which asynchronous writes could use up and which cannot be
- * exceeded. Asynchronous requests therefore get at most three quarters of the tags, and one eighth
- * is reserved for the process that is waited for. A core that shares decides by what it dispatches.
+ * 2.6.20 has a pool per direction, which the anticipated process may exceed. blk-mq has one pool,
+ * which async writes could use up and nothing can exceed. Therefore async requests get at most
+ * three quarters of the tags, and an eighth is reserved for the anticipated process.
  */
 void iosched_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
 {

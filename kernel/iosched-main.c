@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Registration of an elevator, the state of a queue, and the timer. See iosched.h.
- */
+/* Registration of an elevator, queue state, and the timer. See iosched.h. */
 #include <linux/kernel.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
@@ -10,7 +8,7 @@
 
 #include "iosched.h"
 
-/* Ticks are what HZ was to 2.6.20, independent of this kernel's HZ. */
+/* 2.6.20's HZ for the core, independent of this kernel's. */
 static unsigned int hz = 1000;
 module_param(hz, uint, 0444);
 MODULE_PARM_DESC(hz, "ticks per second of the algorithm's clock, 100 to 1000 (default 1000)");
@@ -59,7 +57,7 @@ static enum hrtimer_restart iosched_timer(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* Tags of a hardware queue; with a shared map, the most it can get. */
+/* Maximum tags of a hardware queue, also with a shared map. */
 static u32 count_queue_tags(struct request_queue *q)
 {
 	struct blk_mq_hw_ctx *hctx;
@@ -75,7 +73,6 @@ static u32 count_queue_tags(struct request_queue *q)
 	return tags;
 }
 
-/* Allocates and initialises a core for @queue_tags tags per hardware queue. */
 static int alloc_core(struct iosched *io, u32 queue_tags)
 {
 	struct request_queue *q = io->q;
@@ -85,9 +82,8 @@ static int alloc_core(struct iosched *io, u32 queue_tags)
 		.sectors = q->disk ? get_capacity(q->disk) : 0,
 	};
 	/*
-	 * The queue is frozen, so reclaim must not write to it. Without I/O the OOM killer is not
-	 * invoked either: if all memory is dirty pages of this disk, an allocation that may not
-	 * fail would retry until the queue is unfrozen, which happens after this.
+	 * The queue is frozen, so reclaim cannot write to it and the OOM killer is not invoked: if
+	 * all memory is this disk's dirty pages, a must-succeed allocation would retry forever.
 	 */
 	const gfp_t may_fail = GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN;
 	unsigned int noio = memalloc_noio_save();
@@ -108,10 +104,7 @@ static int alloc_core(struct iosched *io, u32 queue_tags)
 	return 0;
 }
 
-/*
- * Swaps the cores of @io and @other, neither of which holds requests. The tunables and counters of
- * the old core are carried over, its history of processes is not.
- */
+/* Neither holds requests. Tunables and counters carry over, process history does not. */
 static void swap_core(struct iosched *io, struct iosched *other)
 {
 	struct core_anticipation counts = {};
@@ -141,8 +134,8 @@ static void swap_core(struct iosched *io, struct iosched *other)
 }
 
 /*
- * Called with the queue frozen after the number of tags has changed. If the number grew, the core
- * is replaced; without memory for that, requests with the new tags bypass the core.
+ * The number of tags has changed, the queue is frozen. Growth replaces the core; without memory,
+ * requests with the new tags bypass it.
  */
 static void iosched_resize(struct request_queue *q)
 {
@@ -195,12 +188,11 @@ static int iosched_init_queue(struct request_queue *q, struct elevator_queue *eq
 	if (!io)
 		return -ENOMEM;
 	eq->elevator_data = io;
-	/* One order for the requests of all hardware queues. */
+	/* One order for all hardware queues. */
 	blk_queue_flag_set(QUEUE_FLAG_SQ_SCHED, q);
 	return 0;
 }
 
-/* Whether ->limit_depth may restrict an allocation. */
 static bool iosched_limits(void)
 {
 	return !iosched_ops->shares;
@@ -208,7 +200,7 @@ static bool iosched_limits(void)
 
 COMPAT_SCHED(iosched_init_queue, iosched_resize, iosched_limits)
 
-/* Called with the queue frozen: no request is left. */
+/* The queue is frozen: no request is left. */
 static void iosched_exit_sched(struct elevator_queue *eq)
 {
 	struct iosched *io = eq->elevator_data;

@@ -2,16 +2,15 @@
 /*
  * Merging of bios and requests.
  *
- * Back merges are found through the block layer's hash of request ends, front merges by the core.
- * Merges of whole requests consult the hash without asking the core, so a request that the core
- * does not allow to grow must not be in it.
+ * Back merges use the block layer's hash of request ends, front merges the core. Merges of requests
+ * use the hash without asking the core, so a request that may not grow must not be in it.
  */
 #include <linux/ktime.h>
 #include <linux/rbtree.h>
 
 #include "iosched.h"
 
-/* A bio that is compared with held requests. Its process is known for a core that shares. */
+/* A bio for comparison with held requests. Its process is known for a core that shares. */
 static void fill_bio(struct iosched *io, struct bio *bio, struct core_request *out)
 {
 	*out = (struct core_request){
@@ -34,7 +33,7 @@ static void unhash(struct iosched *io, struct request *rq)
 		io->q->last_merge = NULL;
 }
 
-/* Makes a held request a candidate for merges. */
+/* Makes a held request a merge candidate. */
 void iosched_add_sorted(struct iosched *io, struct request *rq)
 {
 	elv_rb_add(&io->sort_list[rq_data_dir(rq)], rq);
@@ -51,7 +50,7 @@ void iosched_del_sorted(struct iosched *io, struct request *rq)
 	unhash(io, rq);
 }
 
-/* False if the core has already moved one of the two to its dispatch list. */
+/* False if the core has moved either to its dispatch list. */
 static bool may_merge(struct iosched *io, struct request *rq, struct request *next)
 {
 	struct core_request first, second;
@@ -70,7 +69,7 @@ static void unhash_if_fixed(struct iosched *io, struct request *rq)
 
 /*
  * @rq now starts at its sector. Like legacy Linux, the core sorts one request per sector and moves
- * an older one to its dispatch list, where it does not grow any more. A core that shares does not.
+ * an older one to its dispatch list, where it no longer grows. Not for a core that shares.
  */
 void iosched_unhash_aliases(struct iosched *io, struct request *rq)
 {
@@ -109,7 +108,7 @@ bool iosched_bio_merge(struct request_queue *q, struct bio *bio, unsigned int nr
 		return false;
 	if (!READ_ONCE(io->held))
 		return false;
-	/* Takes the queue's lock, which may not be taken under the elevator's. */
+	/* Takes the queue's lock, not allowed under the elevator's. */
 	if (io->ops->shares)
 		io_cq = compat_find_icq(q);
 	spin_lock_irqsave(&io->lock, flags);
@@ -122,7 +121,9 @@ bool iosched_bio_merge(struct request_queue *q, struct bio *bio, unsigned int nr
 	spin_unlock_irqrestore(&io->lock, flags);
 	if (free)
 		blk_mq_free_request(free);
-	/* Nothing is inserted, so the block layer does not run the queue; a merge can end idling. */
+	/*
+	 * The block layer does not run the queue without an insertion, but a merge can end idling.
+	 */
 	if (run)
 		blk_mq_run_hw_queues(q, true);
 	return merged;
@@ -185,7 +186,7 @@ void iosched_request_merged(struct request_queue *q, struct request *rq, enum el
 	iosched_unhash_aliases(io, rq);
 }
 
-/* @next has become part of @rq. It was either held or about to be inserted. */
+/* @next, held or about to be inserted, has become part of @rq. */
 void iosched_requests_merged(struct request_queue *q, struct request *rq, struct request *next)
 {
 	struct iosched *io = iosched_of(q);

@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The life of a request in an elevator: preparation, insertion, dispatch, requeue, completion.
- */
+/* A request's life: preparation, insertion, dispatch, requeue, completion. */
 #include <linux/ktime.h>
 #include <linux/list.h>
 #include <trace/events/block.h>
 
 #include "iosched.h"
 
-/* False if the number of tags grew and iosched_resize() had no memory for a larger core. */
+/* False if the tags grew and iosched_resize() had no memory for a larger core. */
 static bool has_core_tag(const struct iosched *io, const struct request *rq)
 {
 	return rq->internal_tag >= 0 && rq->internal_tag < io->queue_tags &&
 	       rq_core_tag(io, rq) < io->tags;
 }
 
-/* The core takes reads and writes that have a position. */
+/* Reads and writes that have a position. */
 static bool is_for_core(const struct iosched *io, const struct request *rq)
 {
 	if (req_op(rq) != REQ_OP_READ && req_op(rq) != REQ_OP_WRITE)
@@ -55,7 +53,7 @@ static void hold_request(struct iosched *io, u64 now, struct request *rq)
 	struct core_request core_rq;
 	u32 tag = rq_core_tag(io, rq);
 
-	/* A process that has exited issues no requests; do not count on it. */
+	/* An exited process issues no more requests. */
 	if (icq && icq->exit_reported)
 		rq->elv.priv[0] = icq = NULL;
 	if (icq)
@@ -79,7 +77,10 @@ static void insert_request(struct iosched *io, u64 now, struct request *rq, bool
 	} else if (at_head || !is_for_core(io, rq)) {
 		insert_bypass(io, rq, at_head);
 	} else if (!io->ops->shares && blk_mq_sched_try_insert_merge(io->q, rq, free)) {
-		/* It does not ask the elevator, and a core that shares merges within a process. */
+		/*
+		 * This path does not ask the elevator, and a core that shares merges within a
+		 * process.
+		 */
 		return;
 	} else {
 		hold_request(io, now, rq);
@@ -171,8 +172,8 @@ struct request *iosched_dispatch_request(struct blk_mq_hw_ctx *hctx)
 }
 
 /*
- * Called without the lock. A wrong true costs one dispatch attempt; after a wrong false, the
- * context that changed the counters runs the queue.
+ * Lockless. A false positive costs a dispatch attempt; after a false negative, the context that
+ * changed the counters runs the queue.
  */
 bool iosched_has_work(struct blk_mq_hw_ctx *hctx)
 {
@@ -191,7 +192,7 @@ void iosched_prepare_request(struct request *rq)
 	rq_set_state(rq, IOSCHED_RQ_NONE);
 }
 
-/* Completes an issued request, successful or not; does nothing for any other. */
+/* Completes an issued request, successful or not; ignores any other. */
 static void complete_request(struct iosched *io, u64 now, struct request *rq)
 {
 	enum iosched_rq_state state = rq_state(rq);
@@ -208,7 +209,7 @@ static void complete_request(struct iosched *io, u64 now, struct request *rq)
 		iosched_put_icq(io, now, rq_icq(rq));
 	}
 	iosched_restart(io);
-	/* The tags are still in use; blk_mq_free_request() runs the queue after releasing them. */
+	/* Tags are still in use; blk_mq_free_request() runs the queue after releasing them. */
 	if (io->held || !list_empty(&io->bypass_list))
 		blk_mq_sched_mark_restart_hctx(rq->mq_hctx);
 }

@@ -2,25 +2,22 @@
 /*
  * The blk-mq side of an elevator whose decisions are made by a core (core/elevator.h).
  *
- * The core chooses the order of requests. This layer holds the lock, maps tags to requests, looks
- * up merges, counts the requests in the driver, runs the timer and exports the tunables. Its
- * objects (iosched-*.o) are linked into each elevator's module; the module registers its core with
- * iosched_register().
+ * The core chooses the order. This layer holds the lock, maps tags to requests, finds merges,
+ * counts requests in the driver, runs the timer and exports tunables. Its objects (iosched-*.o) are
+ * linked into each elevator's module, which registers its core with iosched_register(): one
+ * elevator per module.
  *
- * How idling works: ->dispatch_request returns NULL although requests are held, and ->has_work
- * returns false until an event can end the idling, so that the block layer does not poll every
- * 3 ms. The queue is run again by an insertion, by the timer, and by a completion, which marks the
- * hardware queue for restart: blk_mq_free_request() then runs it once the driver tag is free.
+ * Idling: ->dispatch_request returns NULL although requests are held, and ->has_work returns false
+ * until an event can end the idling, so that the block layer does not poll every 3 ms. Insertions,
+ * the timer and completions run the queue again. A completion marks the hardware queue for restart;
+ * blk_mq_free_request() runs it once the driver tag is free.
  *
- * How many requests the driver gets: idling has no effect on a drive that still has other requests
- * queued, and a drive that reorders undoes the core's order. max_inflight bounds the requests in
- * the driver. It defaults to 1 on rotational devices, which then behave as under 2.6.20 without
- * command queueing, and to 0, no bound, on others, and for a core that bounds them itself
- * (core_ops.shares).
+ * max_inflight: idling is useless on a drive with other queued requests, and a reordering drive
+ * undoes the core's order. Default 1 on rotational devices, as under 2.6.20 without command
+ * queueing; 0, no bound, on others and for a core with its own bound (core_ops.shares).
  *
- * Completion is reported to the core in ->completed_request. A requeue is not reported by itself: a
- * request that keeps its driver state (RQF_DONTPREP) bypasses the scheduler, any other comes back
- * through ->insert_requests.
+ * ->completed_request reports completions. A requeue is not reported: a request with driver state
+ * (RQF_DONTPREP) bypasses the scheduler, any other returns through ->insert_requests.
  */
 #ifndef SCHEDLAB_IOSCHED_H
 #define SCHEDLAB_IOSCHED_H
@@ -29,7 +26,7 @@
 #include "compat.h"
 #include "core/elevator.h"
 
-/* The state of a prepared request, stored in rq->elv.priv[1]. */
+/* The state of a prepared request, in rq->elv.priv[1]. */
 enum iosched_rq_state {
 	IOSCHED_RQ_NONE,		/* not inserted, completed, or merged into another */
 	IOSCHED_RQ_HELD,		/* in the core; may be merged */
@@ -39,7 +36,7 @@ enum iosched_rq_state {
 	IOSCHED_RQ_BYPASS_ISSUED,	/* dispatched from bypass_list */
 };
 
-/* The request of a tag, from insertion to completion. */
+/* A tag's request, from insertion to completion. */
 struct iosched_slot {
 	struct request *rq;
 	u64 seq;
@@ -50,17 +47,17 @@ struct iosched {
 	const struct core_ops *ops;
 	void *core;
 	struct hrtimer timer;
-	/* Stands for requests without an io_cq, and for bios that are only compared. */
+	/* For requests without an io_cq, and for bios in comparisons. */
 	struct core_process *anonymous;
 	struct iosched_slot *slots;
 	u32 tags;		/* number of tags the core was initialised with */
-	u32 queue_tags;		/* tags per hardware queue, or of all of them if shared */
+	u32 queue_tags;		/* tags per hardware queue, or in total if shared */
 	bool shared_tags;
 
 	/*
-	 * Protects all following members, the core, its slots and sizes. Nests inside ioc->lock and
-	 * q->queue_lock (->exit_icq), so neither may be taken and no request may be freed under it.
-	 * Taken in hard interrupt context (completion, timer).
+	 * Protects all following members and the core. Nests inside ioc->lock and q->queue_lock
+	 * (->exit_icq), so neither may be taken and no request freed under it. Taken in hard
+	 * interrupt context (completion, timer).
 	 */
 	spinlock_t lock;
 	u64 now;		/* latest time passed to the core: clocks of two CPUs may differ */
@@ -71,18 +68,18 @@ struct iosched {
 	u32 held;		/* requests in the core */
 	bool idle;		/* the core holds requests and dispatches none for now */
 	/*
-	 * Requests the core does not see: operations without a position such as discard, head
-	 * insertions, and requests that were not prepared.
+	 * Requests the core does not see: without a position (discard), inserted at the head, or
+	 * not prepared.
 	 */
 	struct list_head bypass_list;
-	/* The process of the bio that a request is searched for, or NULL. */
+	/* The process of the bio being merged, or NULL. */
 	struct core_process *merging;
 	struct list_head icqs;	/* io_cqs whose exit has not been reported to the core */
 	struct core_anticipation past;	/* counters of cores replaced by iosched_resize() */
 	struct rb_root sort_list[2];	/* held requests by sector, per data direction */
 };
 
-/* A process (an io_context) at a queue. The core's per-process data follows. */
+/* A process (io_context) at a queue, followed by the core's per-process data. */
 struct iosched_icq {
 	struct io_cq icq;	/* must be first */
 	struct list_head link;	/* in iosched.icqs */
@@ -92,15 +89,15 @@ struct iosched_icq {
 	u64 process[];
 };
 
-/* Fills in the disk geometry from module parameters. */
+/* Sets the disk geometry from module parameters. */
 typedef void iosched_configure_t(struct core_config *config);
 
 /* iosched-main.c */
 int iosched_register(const struct core_ops *ops, iosched_configure_t *configure);
 void iosched_unregister(void);
-/* Ends idling after an event that the core may react to, and sets the timer again. */
+/* Ends idling after an event that the core may react to, and rearms the timer. */
 void iosched_restart(struct iosched *io);
-/* Sets the timer to the core's next expiry; needed after each call that can change it. */
+/* Sets the timer to the core's next expiry; call it after anything that can change that. */
 void iosched_set_timer(struct iosched *io);
 
 /* iosched-icq.c */
@@ -160,15 +157,13 @@ static inline void rq_set_state(struct request *rq, enum iosched_rq_state state)
 	rq->elv.priv[1] = (void *)(uintptr_t)state;
 }
 
-/* The io_cq that a request is counted in, or NULL. */
+/* The io_cq that a request counts in, or NULL. */
 static inline struct iosched_icq *rq_icq(const struct request *rq)
 {
 	return rq->elv.priv[0];
 }
 
-/*
- * The core's tag of a request: the scheduler tag, made unique over the hardware queues.
- */
+/* The scheduler tag, made unique over hardware queues. */
 static inline u32 rq_core_tag(const struct iosched *io, const struct request *rq)
 {
 	u32 base = io->shared_tags ? 0 : rq->mq_hctx->queue_num * io->queue_tags;
@@ -176,7 +171,7 @@ static inline u32 rq_core_tag(const struct iosched *io, const struct request *rq
 	return base + rq->internal_tag;
 }
 
-/* Returns @now, or the latest time passed to the core if that is later. */
+/* The later of @now and the latest time passed to the core. */
 static inline u64 iosched_clock(struct iosched *io, u64 now)
 {
 	io->now = max(io->now, now);
@@ -202,7 +197,7 @@ static inline bool iosched_has_budget(const struct iosched *io)
 	return !max || READ_ONCE(io->in_flight) < max;
 }
 
-/* Every class but idle and real-time is best-effort; no class is its middle level. */
+/* All classes but idle and real-time are best effort; no class is its middle level. */
 static inline void iosched_fill_priority(struct core_request *out, unsigned short ioprio)
 {
 	out->prio_class = CORE_BEST_EFFORT;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Internal to modeldisk: the state of a disk and the interfaces between the parts of the driver.
- */
+/* Internal to modeldisk: a disk's state and the interfaces of the driver's parts. */
 #ifndef SCHEDLAB_MODELDISK_DEVICE_H
 #define SCHEDLAB_MODELDISK_DEVICE_H
 
@@ -16,9 +14,9 @@
 #include "core/disk.h"
 #include "modeldisk.h"
 
-/* Sectors of the largest request: Limits::usual of crates/elevator. */
+/* Maximum request size in sectors: Limits::usual of crates/elevator. */
 #define MODELDISK_MAX_SECTORS	1024
-/* The smallest number of tags of an adapter: AHCI's 32, as there. */
+/* Minimum number of adapter tags: AHCI's 32, as there. */
 #define MODELDISK_ADAPTER_TAGS	32
 #define MODELDISK_NO_SECTOR	(~0ull)
 
@@ -30,7 +28,7 @@ struct modeldisk_cmd {
 
 /* A tag while its request is in the disk. */
 struct modeldisk_slot {
-	/* NULL: the tag is free, or its request was failed and is still in the model */
+	/* NULL: the tag is free, or its request failed and is still in the model */
 	struct request *rq;
 	bool held;		/* until it times out; not in the model */
 	u32 record;		/* index in the log, or ~0 */
@@ -44,7 +42,7 @@ struct modeldisk {
 	struct config_item item;
 	struct mutex mutex;		/* configuration and power */
 
-	/* Configuration; constant while the power is on. */
+	/* Constant while the power is on. */
 	void *tables;
 	size_t tables_len;
 	unsigned int nr_requests, queue_depth, timeout_ms, log_entries, memory_backed;
@@ -55,15 +53,15 @@ struct modeldisk {
 	struct dentry *dir;
 	struct xarray store;
 
-	spinlock_t lock;		/* all that follows */
+	spinlock_t lock;		/* all following members */
 	struct hrtimer timer;
-	struct core_disk *core;		/* memory of its own */
+	struct core_disk *core;		/* in separate memory */
 	size_t core_size;
 	u64 epoch_ns, armed_ns;		/* of CLOCK_MONOTONIC; since the epoch */
 	struct modeldisk_slot *slots;	/* by tag */
 	struct list_head done;		/* requests to complete, in order */
 	unsigned int depth, budget_used, inside;
-	bool starved;			/* a request was refused for lack of budget */
+	bool starved;			/* a request was refused without budget */
 	bool gone;
 	u64 error_sector, error_count, timeout_sector;
 	struct modeldisk_counters counters;
@@ -75,22 +73,22 @@ struct modeldisk {
 /* modeldisk-queue.c */
 int modeldisk_queue_make(struct modeldisk *dev);
 void modeldisk_queue_remove(struct modeldisk *dev);
-/* Resets the model, with its time 0 at @epoch_ns; -EBUSY while requests are in the disk. */
+/* Resets the model with its time 0 at @epoch_ns; -EBUSY while requests are in the disk. */
 int modeldisk_restart(struct modeldisk *dev, u64 epoch_ns);
-/* Fails all requests from now on, those in the disk included. */
+/* Fails all later requests, including those in the disk. */
 void modeldisk_be_gone(struct modeldisk *dev);
-/* Nanoseconds since the epoch. The lock is held. */
+/* Nanoseconds since the epoch; requires the lock. */
 u64 modeldisk_now(const struct modeldisk *dev);
 
 /* modeldisk-store.c */
-/* Copies a request's data to or from the store. After -ENOMEM the request can be retried. */
+/* Copies a request's data to or from the store. Can be retried after -ENOMEM. */
 int modeldisk_store_transfer(struct modeldisk *dev, struct request *rq);
 void modeldisk_store_free(struct modeldisk *dev);
 
 /* modeldisk-log.c */
 int modeldisk_log_make(struct modeldisk *dev);
 void modeldisk_log_free(struct modeldisk *dev);
-/* The index of a new record, or ~0. The lock is held. */
+/* The index of a new record, or ~0; requires the lock. */
 u32 modeldisk_log_submit(struct modeldisk *dev, u64 now, struct request *rq);
 void modeldisk_debugfs_add(struct modeldisk *dev);
 void modeldisk_debugfs_init(void);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The debugfs files of a modelled disk: `stats`, lines of a name and a value, and `log`, every
- * command with the times of the model, so that the host can check them against its own model. See
- * modeldisk.h for the layout of the log.
+ * debugfs files of a modelled disk: `stats`, lines of name and value, and `log`, every command with
+ * the model's times for comparison on the host. See modeldisk.h for its layout.
  */
 #include <linux/fs.h>
 #include <linux/mm.h>
@@ -53,7 +52,7 @@ u32 modeldisk_log_submit(struct modeldisk *dev, u64 now, struct request *rq)
 	return dev->log_used++;
 }
 
-/* A snapshot of the log, taken when the file was opened. */
+/* A snapshot of the log at open. */
 struct snapshot {
 	size_t len;
 	u8 bytes[];
@@ -75,7 +74,7 @@ static int log_open(struct inode *inode, struct file *file)
 	if (!snapshot)
 		return -ENOMEM;
 	spin_lock_irqsave(&dev->lock, flags);
-	/* The log may have been reset meanwhile. */
+	/* The log may have been reset since. */
 	records = min(records, dev->log_used * sizeof(struct modeldisk_record));
 	head.records = records / sizeof(struct modeldisk_record);
 	head.lost = dev->log_lost;

@@ -5,26 +5,23 @@
  *
  *   mkdir /sys/kernel/config/modeldisk/NAME; cat TABLES > NAME/tables; echo 1 > NAME/power
  *
- * creates /dev/NAME. Attributes:
+ * creates /dev/NAME. Attributes; those before power are constant while the power is on:
  *
- * tables         the model, as written by `DeviceModel::tables` of crates/sim; invalid ones are
- *                rejected at power-on, because a binary attribute takes effect when it is closed
- *                and errors of close are lost
- * queue_depth    commands that the disk accepts at once; 0: the model's, which is also the maximum
- * nr_requests    tags of the adapter; 0: 32, or the queue depth if that is larger
+ * tables         the model, as written by `DeviceModel::tables` of crates/sim; checked at power-on,
+ *                because errors of close are lost
+ * queue_depth    commands that the disk accepts at once; 0: the model's, also the maximum
+ * nr_requests    tags of the adapter; 0: 32, or the queue depth if larger
  * memory_backed  1: stores written data; 0: reads do not fill their buffers
  * log            number of commands to log in debugfs
  * timeout_ms     request timeout of the block layer
  * power          1: creates the disk; 0: removes it after its requests have completed
- * epoch          resets the idle model, with its time 0 at this CLOCK_MONOTONIC time in ns, and the
- *                log and the counters
+ * epoch          resets the idle model, log and counters, with time 0 at this CLOCK_MONOTONIC in ns
  * error_sector, error_count   fail this number of requests that cover the sector
- * timeout_sector do not serve requests that cover the sector, so that they time out; -1: none
+ * timeout_sector let requests that cover the sector time out; -1: none
  * gone           1: fail all requests until power is 0
  *
- * Attributes before power are constant while the power is on. In the first 10 ms after boot the
- * kernel's timers have the resolution of its tick, so completions are late; the times of the model
- * are not affected.
+ * In the first 10 ms after boot timers have the tick's resolution, so completions are late; the
+ * model's times are not affected.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -81,7 +78,7 @@ FIXED_NUMBER(memory_backed, memory_backed, 1);
 FIXED_NUMBER(timeout_ms, timeout_ms, 3600000);
 FIXED_NUMBER(log, log_entries, MOST_LOG);
 
-/* A number of the running disk; -1 for none if that is allowed. */
+/* A number of the running disk; -1 for none if allowed. */
 #define LIVE_NUMBER(name)									\
 static ssize_t dev_##name##_show(struct config_item *item, char *page)				\
 {												\
@@ -166,7 +163,7 @@ static ssize_t dev_epoch_store(struct config_item *item, const char *text, size_
 	return error ? error : len;
 }
 
-/* Checks the configuration and fills in defaults. The tables have been written. */
+/* Checks the configuration and sets defaults. The tables have been written. */
 static int settle(struct modeldisk *dev)
 {
 	size_t size = core_disk_size(dev->tables, dev->tables_len);

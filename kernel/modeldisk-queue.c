@@ -3,12 +3,11 @@
  * The queue of a modelled disk: issued requests enter the model and complete at the model's times.
  *
  * As with SCSI disks, and in the simulator, the adapter has more tags than the disk accepts
- * commands. Tags bound the requests that the block layer may prepare, a budget those that it may
- * issue, so that the scheduler holds the requests that the disk cannot accept.
+ * commands. A budget bounds the requests issued, so that the scheduler holds those that the disk
+ * cannot accept.
  *
- * A timer advances the model at each of its events; each command advances it first. The model uses
- * its own times whenever it is advanced, so that late timers do not accumulate while the disk is
- * busy. The timer completes all requests.
+ * Commands and a timer at each event advance the model, which uses its own times, so late timers do
+ * not accumulate while the disk is busy. The timer completes all requests.
  */
 #include <linux/ktime.h>
 #include <linux/module.h>
@@ -17,7 +16,6 @@
 #include "compat-disk.h"
 #include "modeldisk-device.h"
 
-/* What to do with an issued request. */
 enum verdict { SERVE, FAIL, HOLD };
 
 u64 modeldisk_now(const struct modeldisk *dev)
@@ -60,7 +58,7 @@ static void model_done(void *ctx, u32 tag, u64 at)
 		dev->log[slot->record].completed_ns = advancing->now;
 		dev->log[slot->record].done = 1;
 	}
-	/* NULL if it was failed when the disk was set to gone. */
+	/* NULL if it failed when the disk was set to gone. */
 	if (slot->rq)
 		finish(dev, tag, BLK_STS_OK);
 }
@@ -72,7 +70,7 @@ static void advance(struct modeldisk *dev, u64 now)
 	core_disk_advance(dev->core, now, model_done, &advancing);
 }
 
-/* Sets the timer to the next event: now, if there are requests to complete. */
+/* Sets the timer to the next event, or to now if there are requests to complete. */
 static void arm(struct modeldisk *dev, u64 now)
 {
 	u64 next = list_empty(&dev->done) ? core_disk_next_event(dev->core) : now;
@@ -137,7 +135,7 @@ static enum verdict assess(struct modeldisk *dev, struct request *rq)
 	return verdict;
 }
 
-/* Submits a command to the model. False, a bug of this driver, if the model rejects it. */
+/* Returns false, a bug of this driver, if the model rejects the command. */
 static bool give(struct modeldisk *dev, u64 now, struct request *rq)
 {
 	bool flush = req_op(rq) == REQ_OP_FLUSH, taken;
@@ -228,7 +226,7 @@ static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_que
 	verdict = assess(dev, rq);
 	if (verdict == SERVE && dev->memory_backed && req_op(rq) != REQ_OP_FLUSH &&
 	    modeldisk_store_transfer(dev, rq)) {
-		/* No memory; the block layer issues the request again. */
+		/* No memory; the block layer retries. */
 		put_budget(hctx->queue, 0);
 		return BLK_STS_RESOURCE;
 	}
@@ -244,7 +242,7 @@ static void complete_rq(struct request *rq)
 	blk_mq_end_request(rq, cmd->status);
 }
 
-/* Only requests held on purpose time out: the model serves all others. */
+/* Only deliberately held requests time out: the model serves all others. */
 static enum blk_eh_timer_return timed_out(struct request *rq)
 {
 	struct modeldisk *dev = rq->q->queuedata;
@@ -312,7 +310,6 @@ int modeldisk_restart(struct modeldisk *dev, u64 epoch_ns)
 	return error;
 }
 
-/* Allocates the model, the tags and the log. */
 static int make_state(struct modeldisk *dev)
 {
 	dev->core_size = core_disk_size(dev->tables, dev->tables_len);
@@ -395,7 +392,7 @@ int modeldisk_queue_make(struct modeldisk *dev)
 	return 0;
 }
 
-/* Completes held requests, which would delay removal until they time out. */
+/* Held requests would delay removal until they time out. */
 static void release_held(struct modeldisk *dev)
 {
 	unsigned long flags;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The data of a modelled disk: pages in an xarray, allocated at the first write. Data are copied
- * when the command is submitted; the result of overlapping commands is undefined, as on any disk.
+ * A modelled disk's data: pages in an xarray, allocated on first write. Data are copied at
+ * submission; overlapping commands have undefined results, as on any disk.
  */
 #include <linux/highmem.h>
 
@@ -9,7 +9,7 @@
 
 #define SECTORS_PER_PAGE (PAGE_SIZE >> SECTOR_SHIFT)
 
-/* The page of a sector, allocated if missing. ->queue_rq may not sleep, so this does not. */
+/* Allocates a missing page; does not sleep, as ->queue_rq may not. */
 static struct page *page_for_write(struct modeldisk *dev, sector_t sector)
 {
 	unsigned long index = sector / SECTORS_PER_PAGE;
@@ -27,7 +27,6 @@ static struct page *page_for_write(struct modeldisk *dev, sector_t sector)
 	return xa_is_err(other) ? NULL : other;
 }
 
-/* Copies to or from one page of the store. */
 static int transfer_piece(struct modeldisk *dev, bool write, sector_t sector, size_t offset,
 			  void *data, size_t len)
 {

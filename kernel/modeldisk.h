@@ -2,11 +2,10 @@
 /*
  * The layout of modeldisk's log. Plain C; crates/sim has the Rust reader (conformance).
  *
- * The file /sys/kernel/debug/modeldisk/NAME/log is a struct modeldisk_log_head followed by its
- * records, little-endian, without gaps, in the order of submission to the model. It holds the first
- * commands since power-on or since the epoch was set, because a model can be replayed only from its
- * start; commands that did not fit are counted. Requests failed on purpose were not submitted to
- * the model and are not logged. All times are nanoseconds since the epoch.
+ * /sys/kernel/debug/modeldisk/NAME/log is a struct modeldisk_log_head and its records,
+ * little-endian, without gaps, in order of submission. It starts at power-on or the epoch, because
+ * a model can be replayed only from its start; commands that did not fit are counted. Deliberately
+ * failed requests are not submitted and not logged. Times are nanoseconds since the epoch.
  */
 #ifndef SCHEDLAB_MODELDISK_H
 #define SCHEDLAB_MODELDISK_H
@@ -26,7 +25,7 @@ struct modeldisk_log_head {
 struct modeldisk_record {
 	__u64 submit_ns;	/* submission to the model */
 	__u64 done_ns;		/* completion by the model */
-	__u64 completed_ns;	/* completion by the timer, later by the timer's lateness */
+	__u64 completed_ns;	/* completion by the timer, which may be late */
 	__u64 sector;
 	__u32 nr_sectors;
 	__u32 tag;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Internal to modelload: one pass of a workload (struct arena), its clients and their requests.
+ * Internal to modelload: one pass of a workload (struct arena), its clients and requests.
  * modelload-main.c is the character device, modelload-client.c the clients, modelload-bio.c their
- * I/O, modelload-log.c the records that userspace reads.
+ * I/O, modelload-log.c the records for userspace.
  *
- * Lock order: arena.io (a mutex held for each system call), client.lock, arena.log_lock. The two
- * spinlocks are taken in bio completions, so interrupts are disabled wherever they are held.
+ * Lock order: arena.io (a mutex held for each system call), client.lock, arena.log_lock. Both
+ * spinlocks are taken in bio completions, so always with interrupts disabled.
  */
 #ifndef SCHEDLAB_MODELLOAD_ARENA_H
 #define SCHEDLAB_MODELLOAD_ARENA_H
@@ -21,10 +21,10 @@
 
 #include "modelload.h"
 
-/* The largest bio, as in direct I/O: 256 pages. */
+/* Maximum bio of direct I/O: 256 pages. */
 #define BIO_BYTES	(BIO_MAX_VECS * PAGE_SIZE)
 
-/* The I/O priority of an ordinary process. */
+/* The default I/O priority. */
 #define BE_4	IOPRIO_PRIO_VALUE(IOPRIO_CLASS_BE, IOPRIO_BE_NORM)
 
 enum client_state {
@@ -42,7 +42,7 @@ enum client_state {
 
 struct client;
 
-/* A request of a client, in one or more bios. */
+/* A client's request of one or more bios. */
 struct piece {
 	struct list_head node;
 	struct client *client;
@@ -55,7 +55,7 @@ struct piece {
 	struct bio bios[];
 };
 
-/* Steps or turnarounds written by userspace and not yet consumed. The counters wrap. */
+/* Unconsumed steps or turnarounds from userspace. The counters wrap. */
 struct ring {
 	u32 taken;
 	u32 written;
@@ -81,7 +81,7 @@ struct client {
 	bool room_reported;	/* room was reported to userspace */
 	u64 turn_from_ns;
 	enum client_state turn_state;
-	/* Completions while the client executes steps; handled afterwards. */
+	/* Completions while the client executes steps, handled afterwards. */
 	bool completed;
 	u64 first_done_ns;
 	u64 last_done_ns;
@@ -120,7 +120,7 @@ struct arena {
 	u32 ring_size;		/* of each client's rings; a power of two */
 	struct client *clients;
 	struct page *page;
-	struct bio_vec *vecs;	/* all of them refer to @page */
+	struct bio_vec *vecs;	/* all refer to @page */
 
 	wait_queue_head_t reader;
 	int need_steps;		/* a client is short of steps */
@@ -134,10 +134,7 @@ struct arena {
 	u32 live;
 };
 
-/*
- * Reads the clock with interrupts disabled. With interrupts enabled, reading it advances the time
- * of a guest in virtual time.
- */
+/* Disables interrupts: with them enabled, reading the clock advances a guest's virtual time. */
 static inline u64 clock_ns(void)
 {
 	unsigned long flags;

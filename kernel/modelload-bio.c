@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The bios of modelload, equal to those of pread, pwrite and fsync on a block device opened with
- * O_DIRECT: reads have no flags, writes REQ_SYNC | REQ_IDLE, the I/O priority is best effort 4.
- * Requests that a client submits together are plugged (modelload-client.c). All data are in one
- * page. The block layer splits bios that exceed the limits of the device.
+ * The bios of modelload, equal to those of pread, pwrite and fsync on a block device with O_DIRECT:
+ * reads have no flags, writes REQ_SYNC | REQ_IDLE, the I/O priority is best effort 4. Requests
+ * submitted together are plugged (modelload-client.c). All data are in one page. The block layer
+ * splits bios that exceed the device's limits.
  */
 
 #include "modelload-arena.h"
@@ -56,7 +56,7 @@ static void flush_end_io(struct bio *bio)
 	spin_unlock_irqrestore(&client->lock, flags);
 }
 
-/* Submits a piece in bios of the size that direct I/O uses. */
+/* Submits a piece in bios of direct I/O's size. */
 void submit_piece(struct piece *piece)
 {
 	struct arena *arena = piece->client->arena;
@@ -68,7 +68,7 @@ void submit_piece(struct piece *piece)
 	atomic_set(&piece->open, n);
 	piece->error = 0;
 	piece->submitted_ns = clock_ns();
-	/* The piece may be reused as soon as its last bio is submitted. */
+	/* The piece may be reused once its last bio is submitted. */
 	for (i = 0; i < n; i++) {
 		u32 done = i * BIO_BYTES;
 		u32 bytes = min_t(u32, piece->bytes - done, BIO_BYTES);
@@ -85,7 +85,7 @@ void submit_piece(struct piece *piece)
 	}
 }
 
-/* The flush that fsync on a block device issues, with no request of the client in flight. */
+/* fsync's flush on a block device, without requests of the client in flight. */
 void submit_flush(struct client *client)
 {
 	struct bio *bio = &client->flush;

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A client: the simulator's client (crates/sim/src/engine/client.rs) as a kernel thread doing
- * direct I/O.
+ * direct I/O. Schedulers account per process, so each client is a thread with its own io_context,
+ * exit and I/O priority.
  *
- * Each client is a thread because schedulers account per process: a submitting thread has its own
- * io_context, its exit is the exit of a process, and its I/O priority is that of any process.
- *
- * The thread runs once per request. The completion, in interrupt context, consumes the turnaround
- * and the think time that follow and sets the timer, which wakes the thread. A client's time is
- * the expiry that its timer was set to, not the time at which it expired, so that neither the
- * resolution of the clock nor the cost of reading it accumulates.
+ * The thread runs once per request. The completion, in interrupt context, consumes the following
+ * turnaround and think time and sets the timer that wakes the thread. A client's time is its
+ * timer's set expiry, so neither clock resolution nor reading cost accumulates.
  */
 #include <linux/blkdev.h>
 #include <linux/sched.h>
@@ -46,7 +43,6 @@ static u32 ring_used(const struct ring *ring)
 	return ring->written - ring->taken;
 }
 
-/* Wakes userspace because a client is running out of steps. */
 static void request_steps(struct arena *arena)
 {
 	if (READ_ONCE(arena->need_steps))
@@ -55,7 +51,7 @@ static void request_steps(struct arena *arena)
 	wake_up_interruptible(&arena->reader);
 }
 
-/* The next step, without consuming it; NULL if none was written. */
+/* Does not consume the step; NULL if none was written. */
 static const struct modelload_step *next_step(struct client *client)
 {
 	struct arena *arena = client->arena;
@@ -77,7 +73,7 @@ static enum hrtimer_restart timer_fired(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* Wakes the client at a time, or at the end of the window if that is earlier. */
+/* Or at the end of the window, if earlier. */
 static void wake_at(struct client *client, enum client_state state, u64 at)
 {
 	client->state = state;
@@ -86,7 +82,7 @@ static void wake_at(struct client *client, enum client_state state, u64 at)
 	hrtimer_start(&client->timer, ns_to_ktime(client->now_ns), HRTIMER_MODE_ABS);
 }
 
-/* Wakes the client one turnaround (interrupt, wake-up, system call) after @from. */
+/* One turnaround (interrupt, wake-up, system call) after @from. */
 static void wake_turned(struct client *client, enum client_state state, u64 from)
 {
 	struct arena *arena = client->arena;
@@ -118,7 +114,6 @@ static void wake_turned(struct client *client, enum client_state state, u64 from
 	wake_at(client, state, from);
 }
 
-/* Starts no more requests; the client ends when those in flight have completed. */
 static void close_client(struct client *client, u64 now)
 {
 	client->state = CLIENT_CLOSING;
@@ -128,7 +123,6 @@ static void close_client(struct client *client, u64 now)
 		client_kick(client);
 }
 
-/* A request or a flush has completed. */
 void client_completed(struct client *client, u64 now)
 {
 	bool over = is_over(client->arena, now);
@@ -162,7 +156,7 @@ void client_completed(struct client *client, u64 now)
 	}
 }
 
-/* Starts a flush. client->lock is held and dropped meanwhile. */
+/* Drops and retakes client->lock. */
 static void flush(struct client *client)
 {
 	client->state = CLIENT_FLUSHING;
@@ -172,10 +166,7 @@ static void flush(struct client *client)
 	spin_lock_irq(&client->lock);
 }
 
-/*
- * The first client has finished. Clients that wait for their timer end now, others when their
- * requests in flight have completed.
- */
+/* Clients that wait for their timer end now, others after their requests in flight. */
 static void stop_others(struct client *client)
 {
 	struct arena *arena = client->arena;
@@ -190,7 +181,7 @@ static void stop_others(struct client *client)
 			client_kick(&arena->clients[i]);
 }
 
-/* Executes a step MODELLOAD_IO. client->lock is held and dropped meanwhile. */
+/* Executes MODELLOAD_IO. Drops and retakes client->lock. */
 static void start_piece(struct client *client, const struct modelload_step *step)
 {
 	struct piece *piece = list_first_entry(&client->free, struct piece, node);
@@ -207,10 +198,7 @@ static void start_piece(struct client *client, const struct modelload_step *step
 	spin_lock_irq(&client->lock);
 }
 
-/*
- * Flushes when no request is in flight. @open is the number of requests in flight as far as the
- * client has handled completions.
- */
+/* @open: requests in flight whose completion the client has not handled. */
 static void start_sync(struct client *client, u32 open)
 {
 	if (!open)
@@ -221,7 +209,7 @@ static void start_sync(struct client *client, u32 open)
 		wake_turned(client, CLIENT_DUE_FLUSH, client->last_done_ns);
 }
 
-/* The client has reached its iodepth. Some of its requests may have completed meanwhile. */
+/* The client has reached its iodepth, although some requests may have completed since. */
 static void enter_depth_full(struct client *client)
 {
 	if (client->completed)
@@ -231,10 +219,9 @@ static void enter_depth_full(struct client *client)
 }
 
 /*
- * Executes steps up to the first that is not I/O, or to the iodepth. Submission takes no time, so
- * completions meanwhile (a device may complete at once) are handled afterwards and do not make
- * room at the same instant. Without a free tag the thread sleeps during submission, as a program
- * and the simulator's client do.
+ * Up to the first that is not I/O, or to the iodepth. Submission takes no time, so completions
+ * during it make no room and are handled afterwards. Without a free tag the thread sleeps, as a
+ * program does.
  */
 static void take_steps(struct client *client)
 {
@@ -287,7 +274,7 @@ static void take_steps(struct client *client)
 	}
 }
 
-/* Runs the client after a wake-up. Returns false when it has ended. client->lock is held. */
+/* Runs the client after a wake-up, under client->lock. Returns false when it has ended. */
 static bool run_client(struct client *client)
 {
 	struct arena *arena = client->arena;
@@ -319,8 +306,8 @@ static bool run_client(struct client *client)
 }
 
 /*
- * Requests that one system call submits together are plugged: io_submit does so for more than
- * AIO_PLUG_THRESHOLD, 2 (fs/aio.c).
+ * Requests of one system call are plugged: io_submit does so above AIO_PLUG_THRESHOLD, 2
+ * (fs/aio.c).
  */
 #define MIN_PLUGGED 3
 
@@ -331,9 +318,8 @@ int client_main(void *data)
 	bool goes_on, plugged;
 
 	/*
-	 * Threads woken at the same instant run in the order of their wake-ups, as in the
-	 * simulator; the fair class would order them by CPU time. The I/O priority derived from
-	 * this policy is overridden with the default one.
+	 * Threads woken at the same time run in wake-up order, as in the simulator; the fair class
+	 * would order them by CPU time. The default I/O priority overrides that of this policy.
 	 */
 	sched_set_fifo(current);
 	set_task_ioprio(current, BE_4);
@@ -353,7 +339,7 @@ int client_main(void *data)
 	return 0;
 }
 
-/* Userspace has written steps or turnarounds. client->lock is held. */
+/* Userspace has written steps or turnarounds. Requires client->lock. */
 void client_refilled(struct client *client)
 {
 	client->room_reported = false;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The log of a pass, read by userspace.
+ * A pass's log for userspace.
  *
- * Records are written in bio completions, which cannot wait for space, so a client reserves space
- * before it submits. Userspace is woken when the log is half full, when a client is short of
- * steps, or when all clients have ended, not for each request.
+ * Bio completions write records and cannot wait for space, so clients reserve it before submission.
+ * Userspace is woken when the log is half full, a client is short of steps, or all clients have
+ * ended.
  */
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
@@ -18,7 +18,7 @@ int log_init(struct arena *arena, u32 open)
 {
 	u32 promised = arena->nr_clients + 1;
 
-	/* Twice the number of requests in flight, so that userspace is woken before clients block. */
+	/* Twice the requests in flight, so that userspace is woken before clients block. */
 	arena->log_size = roundup_pow_of_two(LOG_RECORDS + 2 * open + promised);
 	arena->log_reserved = promised;
 	arena->log = vzalloc(array_size(arena->log_size, sizeof(*arena->log)));
@@ -30,7 +30,7 @@ static u32 log_used(struct arena *arena)
 	return arena->log_written - arena->log_read;
 }
 
-/* Reserves a record. Without space the client is blocked until the next read. */
+/* Without space the client is blocked until the next read. */
 bool log_reserve(struct arena *arena)
 {
 	unsigned long flags;
@@ -70,7 +70,7 @@ void log_done(struct arena *arena, const struct modelload_record *record)
 	log_write(arena, record, false);
 }
 
-/* Writes the client's last record; that of the last client ends the log. */
+/* The last client's record ends the log. */
 void log_ended(struct client *client)
 {
 	struct modelload_record record = {
@@ -95,7 +95,7 @@ bool log_worth_reading(struct arena *arena)
 	return worth || READ_ONCE(arena->need_steps);
 }
 
-/* Reports the clients that have room for steps, if a client is short of them. */
+/* If a client is short of steps. */
 static ssize_t read_rooms(struct arena *arena, char __user *to, size_t records)
 {
 	size_t n = 0;
@@ -128,7 +128,7 @@ static ssize_t read_rooms(struct arena *arena, char __user *to, size_t records)
 	return n;
 }
 
-/* Copies records; they are not overwritten before log_read advances. */
+/* Records are not overwritten before log_read advances. */
 static ssize_t read_records(struct arena *arena, char __user *to, size_t records)
 {
 	size_t n = 0;
@@ -163,7 +163,7 @@ static void unblock(struct arena *arena, u32 records)
 		client_kick(&arena->clients[i]);
 }
 
-/* Returns the number of bytes copied; 0 if there is no record. arena->io is held. */
+/* Returns the bytes copied, or 0 without records. Requires arena->io. */
 ssize_t log_read(struct arena *arena, char __user *to, size_t room)
 {
 	size_t records = room / sizeof(struct modelload_record);

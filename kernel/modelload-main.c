@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * modelload: the clients of a workload as kernel threads, which execute steps that userspace writes
- * to /dev/modelload.
+ * modelload: a workload's clients as kernel threads, which execute steps that userspace writes to
+ * /dev/modelload. In User-mode Linux a system call costs several context switches of the host, a
+ * switch between kernel threads none.
  *
- * In User-mode Linux a system call costs several context switches of the host, a switch between
- * kernel threads none. With clients in the kernel, userspace is woken a few times per pass. See
- * modelload.h for the protocol. Data that are read are discarded, data that are written have no
- * meaning: use it on disks whose contents do not matter.
+ * See modelload.h for the protocol. Written data are meaningless: use it only on disks whose
+ * contents do not matter.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -25,14 +24,13 @@ static_assert(sizeof(struct modelload_start) == 16);
 static_assert(sizeof(struct modelload_step) == 16);
 static_assert(sizeof(struct modelload_record) == 40);
 
-/* Steps in the rings of all clients together, and the bounds of one ring. */
+/* Steps in all clients' rings, and the bounds of one ring. */
 #define STEPS_IN_ALL	(1U << 18)
 #define STEPS_MIN	64U
 #define STEPS_MAX	1024U
-/* Steps copied from userspace at once. */
 #define STEPS_AT_ONCE	1024
 
-/* Ends the clients, waits for requests in flight, and frees all but the arena itself. */
+/* Frees all but the arena. */
 static void tear_down(struct arena *arena)
 {
 	u32 i;
@@ -42,8 +40,8 @@ static void tear_down(struct arena *arena)
 	for (i = 0; i < arena->nr_created && arena->started; i++)
 		client_kick(&arena->clients[i]);
 	/*
-	 * Stops threads that have ended by themselves, too. All have ended before the first is
-	 * freed, because they wake each other.
+	 * Also for threads that have ended. All end before the first is freed, because they wake
+	 * each other.
 	 */
 	for (i = 0; i < arena->nr_created; i++)
 		kthread_stop(arena->clients[i].task);
@@ -244,7 +242,7 @@ static int add_step(struct arena *arena, const struct modelload_step *step)
 	return 0;
 }
 
-/* Adds steps, taking each client's lock once per run of its steps. */
+/* Takes each client's lock once per run of its steps. */
 static int add_steps(struct arena *arena, const struct modelload_step *steps, u32 count)
 {
 	u32 i = 0;
@@ -326,7 +324,7 @@ static ssize_t write_start(struct arena *arena, const char __user *from, size_t 
 	record.submitted_ns = now;
 	log_done(arena, &record);
 	arena->started = true;
-	/* Always by the timer, so that a start time in the past behaves like one in the future. */
+	/* By the timer, so that a past start time behaves like a future one. */
 	hrtimer_start(&arena->start_timer, ns_to_ktime(now), HRTIMER_MODE_ABS);
 	return bytes;
 }
@@ -367,8 +365,8 @@ static ssize_t modelload_read(struct file *file, char __user *to, size_t bytes, 
 			ret = -EINVAL;
 		} else {
 			/*
-			 * Checked before reading: records written before the last client ended
-			 * are then read.
+			 * Checked before reading: records written before the last client ended are
+			 * then read.
 			 */
 			through = !READ_ONCE(arena->live);
 			ret = log_read(arena, to, bytes);

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * The protocol of /dev/modelload: write() takes the steps of clients, read() returns records of
- * their completion. There is no ioctl, so that programs without unsafe code can use it.
- * crates/guest/src/load/wire.rs has the same layouts; a test compares the sizes.
+ * their completion. No ioctl, so that programs need no unsafe code. A test compares the layouts
+ * with crates/guest/src/load/wire.rs.
  *
- * One open file is one pass of a workload:
+ * An open file is one pass of a workload:
  *
- *	write	a modelload_setup, followed by the iodepth of each client (u32 each)
- *	read	which clients have room for steps (MODELLOAD_ROOM)
- *	write	MODELLOAD_STEPS: modelload_step records of any clients, as many as there is room for
- *	write	a modelload_start
- *	read	MODELLOAD_DONE, _SYNCED, _ENDED in the order of time, MODELLOAD_ROOM when steps run
- *		low; blocks until there are enough records or a client is short of steps
- *	write	more steps, and so on
- *	read	0 bytes: every client has ended and everything has been read
+ * 	write	a modelload_setup, then the iodepth of each client (u32 each)
+ * 	read	which clients have room for steps (MODELLOAD_ROOM)
+ * 	write	MODELLOAD_STEPS: modelload_step records of any clients, up to the room
+ * 	write	a modelload_start
+ * 	read	MODELLOAD_DONE, _SYNCED, _ENDED in order of time, MODELLOAD_ROOM when steps run
+ * 		low; blocks until there are enough records or a client is short of steps
+ * 	write	more steps, and so on
+ * 	read	0 bytes: every client has ended and everything has been read
  *
- * Closing the file at any time ends the clients; it returns when all requests in flight have
- * completed. Integers are those of the machine; times are nanoseconds of the monotonic clock,
- * offsets and lengths are bytes on the disk.
+ * Closing the file ends the clients and returns when all requests in flight have completed.
+ * Integers have the machine's byte order; times are nanoseconds of the monotonic clock, offsets and
+ * lengths bytes on the disk.
  */
 #ifndef SCHEDLAB_MODELLOAD_H
 #define SCHEDLAB_MODELLOAD_H
@@ -97,7 +97,7 @@ enum modelload_event {
 	MODELLOAD_STARTED = 2,	/* submitted_ns = the start of the pass */
 	MODELLOAD_DONE = 3,	/* a request is done */
 	MODELLOAD_SYNCED = 4,	/* a flush is done */
-	/* completed_ns = when, bytes = whether by itself, offset = turnarounds that it has used */
+	/* completed_ns = when, bytes = whether on its own, offset = turnarounds that it has used */
 	MODELLOAD_ENDED = 5,
 };
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * occupancy-iosched.ko: the core of core/occupancy.c as the elevator `occupancy`.
- *
- * It needs no geometry and no parameters: the core learns the device from its completions.
+ * occupancy-iosched.ko: the core of core/occupancy.c as the elevator `occupancy`. It learns the
+ * device, so there are no parameters.
  */
 #include "iosched.h"
 

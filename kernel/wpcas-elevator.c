@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * wpcas-iosched.ko: the core of core/wpcas.c as the elevator `wpcas`, and the disk geometry as
- * module parameters.
- *
- * A parameter is the initial value of the tunable of the same name for queues that select the
- * elevator afterwards. seek_first, a list of seek times by distance, has no tunable. Without
- * cylinders and cylinder_sectors the core has no geometry and never idles, as in the simulator: it
- * cannot tell how long a seek takes.
+ * wpcas-iosched.ko: the core of core/wpcas.c as the elevator `wpcas`, with the disk geometry as
+ * module parameters: initial values of the tunables of the same name for queues that select the
+ * elevator later. seek_first, a list of seek times by distance, has no tunable. Without cylinders
+ * and cylinder_sectors the core never idles, as in the simulator.
  */
 #include "core/seek.h"
 #include "iosched.h"
@@ -44,7 +41,7 @@ static void wpcas_configure(struct core_config *config)
 	config->seek = &curve;
 }
 
-/* Parameters have the bounds of their tunables. */
+/* Parameters have their tunables' bounds. */
 static int check(const char *name, u64 value)
 {
 	u32 i;

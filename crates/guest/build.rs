@@ -1,5 +1,4 @@
-//! Writes the list of kernel module sources that become part of the program, so that a new C file
-//! needs no edit here.
+//! Writes the list of kernel module sources to embed, so that a new C file needs no edit here.
 
 use std::fmt::Write;
 use std::fs;
@@ -28,13 +27,13 @@ fn main() {
     fs::write(out.join("sources.rs"), list).expect("cargo's directory takes a file");
 }
 
-/// C files, headers and makefiles; results of a build in the checkout are not sources.
+/// Build results in the checkout are not sources.
 fn collect(top: &Path, within: &Path, names: &mut Vec<String>) {
     for entry in fs::read_dir(top.join(within)).expect("the directory is readable").flatten() {
         let path = within.join(entry.file_name());
         let name = path.to_str().expect("names are ASCII").to_owned();
         if name == "tests" || name == "bpf" {
-            continue; // tests run outside a kernel, and programs for BPF are no modules
+            continue; // tests run outside a kernel, and BPF programs are not modules
         } else if entry.path().is_dir() {
             collect(top, &path, names);
         } else if (name.ends_with(".c") || name.ends_with(".h") || name.ends_with("Kbuild"))

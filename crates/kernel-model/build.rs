@@ -1,5 +1,5 @@
-//! Compiles the C of kernel/core for this machine, with every warning an error: what a kernel build
-//! would say is said here.
+//! Compiles the C of kernel/core for this machine with warnings as errors, to find them before a
+//! kernel build does.
 
 use std::fs;
 
@@ -7,7 +7,6 @@ use cc::Build;
 
 const CORE: &str = "../../kernel/core";
 
-/// The sources of the disk.
 const DISK: [&str; 7] = [
     "disk.c",
     "disk-hdd.c",
@@ -26,8 +25,7 @@ fn main() {
     disk();
 }
 
-/// Optimised: the models are what the tests exercise, and a million commands without are most of a
-/// minute.
+/// Optimised: a million disk commands would otherwise take most of a minute.
 fn strict() -> Build {
     let mut build = Build::new();
     build.std("gnu11").opt_level(2).extra_warnings(true).warnings(true).warnings_into_errors(true);
@@ -55,8 +53,7 @@ fn disk() {
     {
         build.flag_if_supported(warning);
     }
-    // Undefined behaviour ends the program, without the sanitizer's run-time library, which would
-    // have to be linked in.
+    // Traps on undefined behaviour, without the sanitizer's run-time library.
     build
         .flag_if_supported("-fsanitize=undefined")
         .flag_if_supported("-fsanitize-undefined-trap-on-error");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* What kernel/core has in headers only, as functions that the tests can call. */
+/* Header-only functions of kernel/core, for tests. */
 #include "seek.h"
 
 u64 shim_seek_ns(const struct core_seek_curve *curve, u64 distance);

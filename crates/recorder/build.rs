@@ -1,5 +1,4 @@
-//! Compiles kernel/bpf/record.bpf.c for the kernel's BPF machine. Only the full build needs it, and
-//! clang.
+//! Compiles kernel/bpf/record.bpf.c for BPF. Only the full build needs it, and clang.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -22,7 +21,7 @@ fn main() {
             "-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-c", "-o",
         ])
         .arg(&out);
-    // What is embedded does not depend on where it was built.
+    // Reproducible, wherever it is built.
     command.args(["-fdebug-compilation-dir", "."]).arg("record.bpf.c").current_dir(DIRECTORY);
     match command.status() {
         Ok(status) if status.success() => {}

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The fields of the kernel's structures that record.bpf.c reads.
- *
- * A loader finds their offsets, and the values of enumerations, in the type information (BTF) of
- * the running kernel, so one program serves every kernel that has them. Only names and types are
- * of consequence here, not the order or the fields that are left out.
+ * The kernel structure fields that record.bpf.c reads. The loader finds offsets and enumeration
+ * values in the running kernel's BTF; only names and types matter here.
  */
 #ifndef SCHEDLAB_KERNEL_TYPES_H
 #define SCHEDLAB_KERNEL_TYPES_H
@@ -117,7 +114,7 @@ struct request {
 
 #pragma clang attribute pop
 
-/* The values are those of the running kernel: see flag(). */
+/* See flag(): the running kernel's values are used. */
 enum req_flag_bits {
 	__REQ_SYNC,
 	__REQ_META,
@@ -129,7 +126,7 @@ enum req_flag_bits {
 	__REQ_SWAP,
 };
 
-/* Operations; the kernel has kept their numbers since they were introduced. */
+/* Request operations; their numbers have never changed. */
 enum {
 	REQ_OP_MASK = 0xff,
 	REQ_OP_READ = 0,
@@ -140,10 +137,9 @@ enum {
 	REQ_OP_WRITE_ZEROES = 9,
 };
 
-/* Flag of a task: a thread of the kernel. */
+/* A kernel thread. */
 #define PF_KTHREAD 0x00200000
 
-/* Helpers of the kernel, by their numbers. */
 static void *(*bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
 static u64 (*bpf_ktime_get_ns)(void) = (void *)5;
 static long (*bpf_get_current_comm)(void *buf, u32 size) = (void *)16;

@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Records the requests of some disks: one record a request, when it completes.
+ * Records the requests of some disks, one record per request, at its completion.
  *
- * Each request costs three to four short programs and one record in a ring, which user space
- * empties now and then without being woken. What is known before the completion is held in arrays
- * that are allocated beforehand and indexed by a hash of the address of the bio or request: a
- * lookup in an array is inlined, one in a hash table is a call, and nothing is locked. A set of an
- * array has several ways; where all are taken the request is counted as lost.
+ * A request costs three to four short programs and one record in a ring, which user space polls.
+ * Until completion, data are in preallocated arrays indexed by a hash of the bio's or request's
+ * address: array lookups are inlined, and nothing is locked. If all ways of a set are taken, the
+ * request is counted as lost.
  *
- * Stages: queued is block_bio_queue of the first bio; entered and tagged are the times that the
- * kernel itself keeps in the request, where it does; inserted, issued and completed are the
- * events of these names. The clock is CLOCK_MONOTONIC, which the setting of the time of day does
- * not move.
- *
- * Disks without requests of their own (device-mapper, md) are recorded by their bios.
+ * Times (CLOCK_MONOTONIC): queued is block_bio_queue of the first bio; entered and tagged are the
+ * kernel's, if recorded; inserted, issued and completed are the events of these names. Disks
+ * without requests (device-mapper, md) are recorded by bio.
  */
 #include "record.h"
 
@@ -27,10 +23,7 @@ static __always_inline void count_lost(u32 cause)
 		__sync_fetch_and_add(count, 1);
 }
 
-/*
- * A number for an address of the kernel: the verifier refuses arithmetic on a pointer, but not the
- * difference of two, and that to a map is the same wherever it is taken. Never 0.
- */
+/* Never 0. The verifier refuses arithmetic on a pointer, but allows a difference of two. */
 static __always_inline u64 address(const void *pointer)
 {
 	u64 number = (u64)pointer;
@@ -39,7 +32,6 @@ static __always_inline u64 address(const void *pointer)
 	return number;
 }
 
-/* Fibonacci hashing: the upper bits of a product depend on all bits of the address. */
 static __always_inline u32 hash(u64 key, u32 bits)
 {
 	return (key * 0x9e3779b97f4a7c15ull) >> (64 - bits);
@@ -58,7 +50,7 @@ static __always_inline u64 number_of(struct gendisk *disk)
 	return (u64)disk->major << 32 | (u32)disk->first_minor;
 }
 
-/* The target of a sector of a disk: its number, or -1. */
+/* The target of a disk's sector, or -1. */
 static __always_inline int target_of(struct gendisk *disk, u64 sector)
 {
 	u64 number;
@@ -100,7 +92,6 @@ static __always_inline bool is_wanted(u32 pid, u32 tid, u64 began, struct cgroup
 	return false;
 }
 
-/* Reports a process. Returns its number, or 0 if the ring is full. */
 static __always_inline u32 report_process(struct task_struct *task, struct known *found)
 {
 	struct record_process *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
@@ -125,8 +116,8 @@ static __always_inline u32 report_process(struct task_struct *task, struct known
 }
 
 /*
- * The number of the process that asks. The group of a thread of the kernel is that of the bio: one
- * that writes back writes on behalf of others. Returns false if the process is not wanted.
+ * The submitting process; for a kernel thread the bio's group, because writeback serves others.
+ * Returns false if the process is not recorded.
  */
 static __always_inline bool current_process(struct bio *bio, u32 *number)
 {
@@ -182,7 +173,7 @@ static __always_inline bool current_process(struct bio *bio, u32 *number)
 	return now.wanted;
 }
 
-/* The number of the scheduler in effect, which is reported when it is new; 0 is none. */
+/* The number of the current scheduler, reported if new; 0: none. */
 static __always_inline u8 scheduler_of(struct request_queue *q)
 {
 	struct elevator_queue *elevator = q->elevator;
@@ -212,10 +203,7 @@ static __always_inline u8 scheduler_of(struct request_queue *q)
 	return 0xff;
 }
 
-/*
- * What was noted of a bio. A bio that was merged is never seen again, and neither is what was noted
- * of it: its address may be that of another disk's bio by now.
- */
+/* A merged bio is never seen again; its address may since belong to another disk's bio. */
 static __always_inline struct asked_way asked_of(struct bio *bio, struct gendisk *disk)
 {
 	struct asked_way none = {};
@@ -256,7 +244,7 @@ static __always_inline struct open_way open_of(u64 key)
 	return none;
 }
 
-/* A free way for a new request; counted as lost if there is none. */
+/* A free way for a new request, otherwise counts it as lost. */
 static __always_inline struct open *open_new(u64 key)
 {
 	struct open_set *set;
@@ -290,7 +278,7 @@ static __always_inline u16 flags_of(u32 opf)
 	flags |= flag(opf, enum_value(enum req_flag_bits, __REQ_PRIO), FLAG_PRIO);
 	if (enum_exists(enum req_flag_bits, __REQ_SWAP))
 		flags |= flag(opf, enum_value(enum req_flag_bits, __REQ_SWAP), FLAG_SWAP);
-	/* Somebody waits for every read but one ahead. */
+	/* All reads except read-ahead are synchronous. */
 	if ((opf & REQ_OP_MASK) == REQ_OP_READ && !(flags & FLAG_AHEAD))
 		flags |= FLAG_SYNC;
 	return flags;
@@ -340,7 +328,7 @@ static __always_inline void report(const struct open *open, u64 entered, u64 tag
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 
-/* The time at which the kernel has put a request together, if it keeps it. */
+/* When the kernel allocated the request, if recorded. */
 static __always_inline u64 tagged_at(struct request *rq)
 {
 	return field_exists(rq->start_time_ns) ? rq->start_time_ns : 0;
@@ -351,7 +339,6 @@ static __always_inline u64 entered_at(struct request *rq)
 	return field_exists(rq->alloc_time_ns) ? rq->alloc_time_ns : 0;
 }
 
-/* Begins to follow a request at its first event. */
 static __always_inline struct open *begin(struct request *rq, u64 now)
 {
 	u32 bytes = rq->__data_len, number = 0;
@@ -362,18 +349,19 @@ static __always_inline struct open *begin(struct request *rq, u64 now)
 	struct open *open;
 	int target;
 
-	/* A command that passes through has no sector. */
 	if (sector == ~0ull)
 		sector = 0;
 	target = target_of(q->disk, sector);
 	if (target < 0 || !since())
 		return NULL;
-	/* A flush that the block layer makes of those of processes, which are reported themselves. */
+	/*
+	 * A flush that the block layer issues for several processes' flushes, reported themselves.
+	 */
 	if (!bio && (rq->cmd_flags & REQ_OP_MASK) == REQ_OP_FLUSH)
 		return NULL;
 	found = asked_of(bio, q->disk);
 	if (!found.asked) {
-		/* Queued before the recording began, by a process that is not wanted, or without a bio. */
+		/* Queued before the recording started, by another process, or without a bio. */
 		if ((tagged && tagged < since()) || !current_process(bio, &number))
 			return NULL;
 		if (nr_pids + nr_cgroups && bio)
@@ -405,7 +393,7 @@ static __always_inline struct open *begin(struct request *rq, u64 now)
 	return open;
 }
 
-/* One that was issued is another request, the completion of which was not seen. */
+/* An issued one is another request whose completion was not seen. */
 static __always_inline struct open *open_unless_issued(struct request *rq)
 {
 	struct open_way found = open_of(address(rq));
@@ -428,7 +416,7 @@ int on_bio_queue(u64 *ctx)
 	struct open *open;
 	int target;
 
-	/* A flush without data has no place; it belongs to the partition that it was sent to. */
+	/* A flush without data has no sector, but belongs to its partition. */
 	if (!bio->bi_iter.bi_size)
 		sector = bio->bi_bdev->bd_start_sect;
 	target = target_of(bio->bi_bdev->bd_disk, sector);
@@ -461,7 +449,7 @@ int on_bio_queue(u64 *ctx)
 	set = bpf_map_lookup_elem(&asked_bios, &index);
 	if (!set)
 		return 0;
-	/* That of an earlier life of this bio, or the oldest: it was merged long ago. */
+	/* That of this bio's earlier life, or the oldest, merged long ago. */
 	for (i = 0; i < ASKED_WAYS; i++) {
 		if (set->bio[i] == key) {
 			oldest = i;
@@ -507,7 +495,7 @@ int on_issue(u64 *ctx)
 	if (!open)
 		return 0;
 	open->issued = now;
-	/* What was merged into it since it was inserted. */
+	/* Includes merges since its insertion. */
 	bio = rq->bio;
 	if (bio) {
 		open->sector = rq->__sector;
@@ -534,7 +522,6 @@ int on_requeue(u64 *ctx)
 	return 0;
 }
 
-/* The request was merged into another one. */
 SEC("tp_btf/block_rq_merge")
 int on_merge(u64 *ctx)
 {
@@ -555,7 +542,7 @@ int on_complete(u64 *ctx)
 	struct asked_way own;
 
 	if (found.open) {
-		/* A part of it; the rest follows. */
+		/* Partial completion. */
 		if (rq->__data_len > bytes)
 			return 0;
 		if (!found.open->issued)
@@ -564,12 +551,12 @@ int on_complete(u64 *ctx)
 		*found.key = 0;
 		return 0;
 	}
-	/* A flush without data is never issued itself: the block layer issues one for several. */
+	/* A flush without data is not issued itself: the block layer issues one for several. */
 	own = asked_of(rq->bio, rq->q->disk);
 	if (!own.asked)
 		return 0;
 	if (rq->__data_len) {
-		/* A part of it; the rest follows. */
+		/* Partial completion. */
 		if (rq->__data_len > bytes)
 			return 0;
 		count_lost(LOST_ISSUE);
@@ -587,7 +574,7 @@ int on_complete(u64 *ctx)
 	return 0;
 }
 
-/* Of disks without requests. */
+/* For disks without requests. */
 SEC("tp_btf/block_bio_complete")
 int on_bio_complete(u64 *ctx)
 {

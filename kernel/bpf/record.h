@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * The recorder of requests: its settings, its records, and its memory between two events of a
- * request.
- */
+/* The recorder's settings, records, and state between events of a request. */
 #ifndef SCHEDLAB_BPF_RECORD_H
 #define SCHEDLAB_BPF_RECORD_H
 
@@ -14,18 +11,17 @@
 #define MAX_DEPTH 32
 #define MAX_BIOS 256
 
-/* Words of a target: device number, first sector, the sector behind the last, is it bio-based. */
+/* Device number, first sector, end sector, bio-based flag. */
 #define TARGET_WORDS 4
 
 const volatile u32 nr_targets = 0;
 const volatile u64 targets[MAX_TARGETS * TARGET_WORDS] = {};
 const volatile u32 nr_pids = 0;
 const volatile u32 pids[MAX_FILTERS] = {};
-/* A process of these numbers that began later (CLOCK_BOOTTIME) is another one. */
+/* A recorded pid that started later (CLOCK_BOOTTIME) is another process. */
 const volatile u64 pids_began_until = 0;
 const volatile u32 nr_cgroups = 0;
 const volatile u64 cgroups[MAX_FILTERS] = {};
-/* What a record is: its first word. */
 enum { RECORD_IO = 1, RECORD_PROCESS = 2, RECORD_SCHEDULER = 3 };
 
 /* Bits of record_io.flags: trace::Flags. */
@@ -45,7 +41,7 @@ enum {
 /* trace::Kind. */
 enum { KIND_READ, KIND_WRITE, KIND_FLUSH, KIND_DISCARD, KIND_OTHER };
 
-/* Layouts that crates/recorder/src/live/bpf/record.rs reads. Times are 0 where they are unknown. */
+/* Layouts read by crates/recorder/src/live/bpf/record.rs. Unknown times are 0. */
 struct record_io {
 	u32 what;
 	u32 process;
@@ -84,7 +80,6 @@ struct record_scheduler {
 	char name[16];
 };
 
-/* A bio that was queued, until a request is made of it. */
 struct asked {
 	u32 process;
 	u32 opf;
@@ -95,14 +90,14 @@ struct asked {
 #define ASKED_BITS 15
 #define ASKED_WAYS 4
 
-/* What is searched lies together: a search that finds nothing reads one line of the cache. */
+/* Searched together, so that an unsuccessful search reads one cache line. */
 struct asked_set {
 	u64 bio[ASKED_WAYS];
 	u64 at[ASKED_WAYS];
 	struct asked way[ASKED_WAYS];
 };
 
-/* A request, or a bio of a disk that has no requests, from its first event to its completion. */
+/* From its first event to its completion; a bio on a disk without requests. */
 struct open {
 	u64 queued;
 	u64 inserted;
@@ -127,7 +122,6 @@ struct open_set {
 	struct open way[OPEN_WAYS];
 };
 
-/* A way of a set: its contents, and the key that holds it. */
 struct asked_way {
 	struct asked *asked;
 	u64 *bio;
@@ -139,7 +133,7 @@ struct open_way {
 	u64 *key;
 };
 
-/* A task whose process was reported. What differs in one of these words is another process. */
+/* A reported task. A change in any of these words makes it another process. */
 struct known {
 	u64 task;
 	u64 began;
@@ -158,9 +152,8 @@ struct known_set {
 };
 
 /*
- * Requests that are missing or incomplete, by cause: the ring was full, no way was free, the
- * completion or the issue was not seen. The kernel leaves out the call of a program that is at work
- * on the CPU already, as when a completion interrupts another one.
+ * Missing or incomplete requests by cause: full ring, no free way, unseen completion or issue. The
+ * kernel skips a program that is already running on the CPU.
  */
 enum { LOST_RING, LOST_OPEN, LOST_STALE, LOST_ISSUE, LOST_CAUSES };
 
@@ -198,8 +191,8 @@ struct {
 } lost SEC(".maps");
 
 /*
- * CLOCK_MONOTONIC at the beginning; 0 before. Programs are attached one after another, and while one
- * is, the kernel can leave out calls of others: what happens before all are there is not followed.
+ * CLOCK_MONOTONIC at the start, 0 before. While a program is attached, the kernel can skip others,
+ * so earlier events are ignored.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -208,9 +201,8 @@ struct {
 	__type(value, u64);
 } trace_since SEC(".maps");
 
-/* The number of the last process that was reported; 0 is none. */
 u32 processes = 0;
-/* The types of the schedulers that were reported, in the order of their numbers, from 1. */
+/* Reported scheduler types by number, from 1. */
 u64 schedulers[MAX_SCHEDULERS] = {};
 
 #endif

@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/*
- * The choice of the next request: alternating batches of synchronous and asynchronous requests.
- *
- * Source: Linux 2.6.20 block/as-iosched.c; confirmed, with its oddities: a batch whose beginning
- * waits for the device to drain starts with the deadline of the batch before (`drain`), and the
- * first write is not the oldest (`first_write`).
- */
+/* Alternating batches of synchronous and asynchronous requests. See antic.c. */
 #include "antic-parts.h"
 
-/*
- * Whether the oldest request of a class has expired. Checked at most once per expiry interval,
- * because serving old requests costs seeks.
- */
+/* At most once per expiry interval, because serving old requests costs seeks. */
 static bool fifo_expired(struct antic *antic, struct antic_moment now, u32 of)
 {
 	struct antic_class *class = &antic->classes[of];
@@ -31,7 +22,6 @@ static bool batch_expired(const struct antic *antic, struct antic_moment now)
 		|| (antic->dir == ANTIC_ASYNC && !antic->writes_left);
 }
 
-/* Begins a new batch with the request, once the device has completed the previous batch. */
 static u32 begin(struct antic *antic, struct antic_moment now, u32 tag)
 {
 	if (tag == CORE_NONE || !antic->changed)
@@ -46,7 +36,6 @@ static u32 begin(struct antic *antic, struct antic_moment now, u32 tag)
 	return tag;
 }
 
-/* An expired request takes precedence over the chosen one. */
 static u32 unless_expired(struct antic *antic, struct antic_moment now, u32 chosen)
 {
 	if (chosen == CORE_NONE)
@@ -56,7 +45,6 @@ static u32 unless_expired(struct antic *antic, struct antic_moment now, u32 chos
 	return begin(antic, now, chosen);
 }
 
-/* Begins a batch of the other class, or of the same. Returns its first request. */
 static u32 start_batch(struct antic *antic, struct antic_moment now, bool reads, bool writes)
 {
 	const struct antic_class *class = &antic->classes[ANTIC_ASYNC];
@@ -83,7 +71,6 @@ static u32 start_batch(struct antic *antic, struct antic_moment now, bool reads,
 	return antic->first_write || class->next == CORE_NONE ? class->fifo.head : class->next;
 }
 
-/* Whether to wait instead of serving @next. */
 static bool can_anticipate(struct antic *antic, struct antic_moment now, u32 next)
 {
 	if (!antic->awaited || antic->state == ANTIC_FINISHED)
@@ -120,10 +107,7 @@ u32 antic_choose_next(struct antic *antic, struct antic_moment now)
 	return unless_expired(antic, now, start_batch(antic, now, reads, writes));
 }
 
-/*
- * Adapts the number of writes per batch to the duration of the last write batch, measured at the
- * first synchronous completion after it.
- */
+/* Adapts to the last write batch's duration, known at the first synchronous completion after it. */
 static void update_write_count(struct antic *antic, struct antic_moment now)
 {
 	u64 batch = antic->batch_expire[ANTIC_ASYNC];

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/*
- * The history of each process, and the averages used for processes without history.
- *
- * Source: Linux 2.6.20 block/as-iosched.c; confirmed.
- */
+/* Per-process history, and averages for processes without one. See antic.c. */
 #include "antic-parts.h"
 
-/* More sectors than a disk has; keeps the sums below 2^64. */
+/* Beyond any disk: keeps sums below 2^64. */
 #define MAX_DISTANCE (1ull << 48)
 
 /* ---- Processes ---- */
@@ -46,8 +42,8 @@ void antic_release(struct antic *antic, struct core_process *process)
 }
 
 /*
- * There is always a free record: one in use has a request or is waited for, and there is one more
- * than tags.
+ * There is always a free one: each in use has a request or is awaited, and there is one more than
+ * tags.
  */
 static struct core_process *alloc_exited_record(struct antic *antic)
 {
@@ -118,7 +114,7 @@ static void add_seek(struct antic *antic, struct core_process *process, u64 sect
 		newcomers->seek_total = (7 * newcomers->seek_total + ONE * sectors) / 8;
 		newcomers->seek_mean = newcomers->seek_total / ONE;
 	}
-	/* Clamped, so that one stray request does not dominate the mean. */
+	/* A stray request must not dominate the mean. */
 	slack = process->seek.samples <= 60 ? 2 * 1024 * 1024 : 2 * 1024 * 64;
 	mean_add(&process->seek, core_min(sectors, 4 * process->seek.mean + slack), true);
 }

@@ -29,18 +29,17 @@ void antic_chain_add(struct antic *antic, struct antic_chain *chain, u32 tag, u3
 		     u32 after);
 void antic_chain_remove(struct antic *antic, struct antic_chain *chain, u32 tag);
 
-/* The request that starts at @sector, or CORE_NONE. */
+/* Returns CORE_NONE if no request starts there. */
 u32 antic_starts_at(const struct antic *antic, const struct antic_class *class, u64 sector);
 void antic_starts_remove(struct antic *antic, struct antic_class *class, u32 tag);
 
-/* The request to serve first with the head at @last. Either may be CORE_NONE. */
+/* Either may be CORE_NONE. */
 u32 antic_choose(const struct antic *antic, u32 a, u32 b, u64 last);
 
-/* Removes a queued request from the sorted list and the FIFO. */
 void antic_del_request(struct antic *antic, u32 tag);
-/* Moves a queued request to the dispatch list, which ends any wait. */
+/* Ends any wait. */
 void antic_move_to_dispatch(struct antic *antic, u32 tag);
-/* Sorts a request in. A request that starts at the same sector moves to the dispatch list. */
+/* A request that starts at the same sector moves to the dispatch list. */
 void antic_add_sorted(struct antic *antic, u32 tag);
 
 /* antic-history.c */
@@ -48,39 +47,26 @@ void antic_track_process(struct antic *antic, struct core_process *process);
 /* Frees the copy of an exited process if nothing refers to it. */
 void antic_release(struct antic *antic, struct core_process *process);
 
-/*
- * Accounts a synchronous request to a process: its own, or the awaited one that it cooperates with.
- */
+/* To its process, or to the awaited one that it cooperates with. */
 void antic_learn(struct antic *antic, struct antic_moment now, struct core_process *process,
 		 u64 sector, u64 end);
-/* A synchronous request of @process has completed or was merged into another. */
 void antic_request_ended(struct core_process *process, struct antic_moment now);
 
 /* antic-wait.c */
 void antic_finish(struct antic *antic, u64 now_ns, enum antic_ending ending);
-/* Begins a wait; its period counts from the completion of the process's last request. */
+/* The period counts from the process's last completion. */
 void antic_start_waiting(struct antic *antic);
-/*
- * Whether to wait instead of serving @candidate, which may be CORE_NONE: can_break_anticipation()
- * of 2.6.20.
- */
+/* can_break_anticipation() of 2.6.20; @candidate may be CORE_NONE. */
 enum antic_decision antic_decide(struct antic *antic, struct antic_moment now, u32 candidate,
 			       enum antic_phase phase);
-/* A request of the awaited process has completed: its think time begins. */
 void antic_awaited_completed(struct antic *antic, struct antic_moment now);
-/* Ends the current wait if the request that was queued is a reason to. */
+/* If the request is a reason to end the wait. */
 void antic_request_arrived(struct antic *antic, struct antic_moment now, u32 tag);
 
 /* antic-batch.c */
-/*
- * The request to move to the dispatch list. CORE_NONE if none is queued, while a process is waited
- * for, or until the device has drained.
- */
+/* CORE_NONE if none is queued, or while waiting or draining. */
 u32 antic_choose_next(struct antic *antic, struct antic_moment now);
-/*
- * A request has completed. When the device has drained the new batch begins, and its first
- * completion sets its deadline.
- */
+/* Once the device has drained, the new batch begins; its first completion sets its deadline. */
 void antic_batch_completed(struct antic *antic, struct antic_moment now, u32 class);
 
 static inline u64 antic_end_of(const struct antic_slot *rq)

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/*
- * The lists of requests: a sorted list and a FIFO per class, and the dispatch list.
- *
- * Source: Linux 2.6.20 block/as-iosched.c; confirmed.
- */
+/* A sorted list and a FIFO per class, and the dispatch list. See antic.c. */
 #include "antic-parts.h"
 
 #define BACK_SECTORS (1024 * 1024)	/* longest backward seek: 512 MiB */
@@ -41,7 +37,6 @@ void antic_chain_remove(struct antic *antic, struct antic_chain *chain, u32 tag)
 
 /* ---- The sorted list of a class ---- */
 
-/* The number of requests that start below @sector. */
 static u32 starts_below(const struct antic *antic, const struct antic_class *class, u64 sector)
 {
 	u32 low = 0, high = class->nr;
@@ -102,7 +97,7 @@ u64 antic_nearest(const struct antic *antic, u64 sector)
 
 /* ---- The one-way elevator with limited backward seek ---- */
 
-/* The distance from the head; false if the elevator has to wrap. */
+/* Returns false if the elevator has to wrap. */
 static bool distance(u64 sector, u64 last, u64 *out)
 {
 	if (sector >= last)
@@ -129,14 +124,13 @@ u32 antic_choose(const struct antic *antic, u32 a, u32 b, u64 last)
 		return ahead ? a : b;
 	if (!ahead)
 		return one <= two ? a : b;
-	/* At equal distance the higher sector, which is ahead of the head. */
+	/* At equal distances the higher sector, ahead of the head. */
 	return near < far || (near == far && one >= two) ? a : b;
 }
 
 /*
- * The request to serve after @tag, which is in the sorted list: the better of its predecessor and
- * its successor, where the lowest request succeeds the highest, from where the class was served
- * last. Also for a request that was joined to another.
+ * The better of predecessor and successor (cyclic), from the class's last position. @tag is in the
+ * sorted list; it may have been merged away.
  */
 static u32 next_after(const struct antic *antic, u32 tag)
 {
@@ -170,7 +164,7 @@ void antic_del_request(struct antic *antic, u32 tag)
 		antic->last_merge = CORE_NONE;
 }
 
-/* Inserts in circular ascending order from the end of the request that left the list last. */
+/* Circular ascending order from the end of the request dispatched last. */
 static void list_add_sorted(struct antic *antic, u32 tag)
 {
 	u64 boundary = antic->list_end, sector = antic->slots[tag].sector;

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Time in the anticipatory schedulers: ticks, and waits in ticks or nanoseconds.
- *
- * A tick is 1/HZ second. Several defaults are integer fractions of HZ and timers expire on ticks,
- * so the same scheduler behaves differently on two kernels that differ only in HZ. All conversions
- * are exact for all 64 bits.
+ * Time in ticks of 1/HZ second, and waits in ticks or nanoseconds. Conversions are exact for all 64
+ * bits.
  */
 #include "antic-parts.h"
 
@@ -24,7 +21,6 @@ u64 antic_ticks_up(const struct antic *antic, u64 ns)
 		+ core_div_up((ns - seconds * CORE_SECOND_NS) * antic->hz, CORE_SECOND_NS);
 }
 
-/* The first nanosecond of a tick. */
 static u64 tick_at(const struct antic *antic, u64 tick)
 {
 	u64 seconds = core_div(tick, antic->hz);

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Anticipation: when to wait for the process served last, and when to end the wait.
+ * Anticipation: when to wait for the process served last, and when to end the wait. Rules 1 to 7
+ * for breaking a wait are here; rule 8 differs between the schedulers. See antic.c.
  *
- * Source: Linux 2.6.20 block/as-iosched.c; confirmed. Rules 1 to 7 for breaking a wait are here,
- * with the definition of close; rule 8 differs between the schedulers. As in the source, closeness
- * compares milliseconds with ticks.
- *
- * The counters are an addition: a wait that an arrival ends by rules 1, 4, 5 or 6 is a success, one
- * that expires (also by rule 2) a failure, and a cancelled one neither.
+ * Counters (added): a wait that an arrival ends by rules 1, 4, 5 or 6 is a success, one that
+ * expires (also by rule 2) a failure, and a cancelled one neither.
  */
 #include "antic-parts.h"
 
-/* Sectors that are close to the head at the start of a wait: 4 MiB ahead, half of it behind. */
+/* Sectors close to the head when a wait starts: 4 MiB ahead, half of it behind. */
 #define CLOSE 8192
 
 bool antic_thinks_too_long(const struct antic *antic)
@@ -62,10 +59,7 @@ static bool is_over(struct antic *antic, struct antic_moment now)
 	return antic_period_is_over(antic, antic->rule->period(antic, antic->awaited), now);
 }
 
-/*
- * Whether serving the request at @next is about as good as one of the awaited process. The longer
- * the wait, the larger the distance that counts as close.
- */
+/* The longer the wait, the farther a close request may be. */
 static bool is_close(struct antic *antic, struct antic_moment now, u64 next)
 {
 	const struct core_process *process = antic->awaited;

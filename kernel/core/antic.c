@@ -1,38 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The common part of the anticipatory schedulers: batches, the dispatch list, per-process
- * accounting, and the decision to wait for the process served last. It makes the same decisions as
- * crates/elevator/src/algorithm/anticipatory/; a differential test in crates/kernel-model compares
- * the two.
+ * The common part of the anticipatory schedulers: batches, dispatch list, per-process accounting,
+ * and the decision to wait for the process served last. A differential test in crates/kernel-model
+ * compares it with crates/elevator/src/algorithm/anticipatory/.
  *
  * Source: Linux 2.6.20 block/as-iosched.c and block/elevator.c; confirmed, with its oddities: a
- * batch whose beginning waits for the device to drain starts with the deadline of the batch before
- * (tunable `drain`), the first write of a batch is not the oldest (`first_write`), front merges
- * look in the tree of the direction (`front_merge`), and closeness compares milliseconds with
- * ticks.
+ * batch that waits for the device to drain starts with the previous batch's deadline (tunable
+ * `drain`), a batch's first write is not the oldest (`first_write`), front merges look in the tree
+ * of the direction (`front_merge`), and closeness compares milliseconds with ticks.
  *
  * Departures from 2.6.20, as in the Rust elevator: no plugging; a dispatched request is issued at
- * once, so that the dispatch list is empty except after an alias or a requeue; a process always has
- * a record. The counters of waits are an addition.
+ * once, so the dispatch list is empty except after an alias or a requeue; a process always has a
+ * record; counters of waits.
  *
  * Departures from the Rust elevator:
- * - A process is identified by its record, not by a number. When it exits, the part of the record
- *   that its requests need is copied into the core, and the record is not referenced any more. (In
- *   2.6.20 the disks share a process's record; in blk-mq each queue has its own.)
+ * - A process is identified by its record. At its exit, the part that its requests need is copied
+ *   into the core. (In 2.6.20 disks share a process's record; in blk-mq each queue has its own.)
  * - front_merge() looks up front merges; in Rust the queue's hash does.
  *
- * The sorted list of a class is an array with binary search. Insertion moves the tags above, which
- * suits some hundreds of tags.
+ * A class's sorted list is an array with binary search; insertion moves the tags above, which suits
+ * hundreds of tags.
  */
 #include "antic-parts.h"
 
-/* A request that is not sorted: a requeued one, or one inserted at the head. */
 static void insert_at_head(struct antic *antic, const struct core_request *rq)
 {
 	struct antic_slot *slot = &antic->slots[rq->tag];
 
 	if (slot->place == ANTIC_DEVICE) {
-		/* The slot has the process; the caller's record may have been freed. */
+		/* The slot's process; the caller's record may have been freed. */
 		slot->process->in_device--;
 	} else {
 		antic_track_process(antic, rq->process);
@@ -159,7 +155,7 @@ bool antic_allow_merge(const void *core, u32 tag, const struct core_request *bio
 	return rq->sync == bio->write;
 }
 
-/* Both classes can have a request that starts there; the younger is merged to. */
+/* Both classes can have a request that starts there; the younger takes the bio. */
 u32 antic_find_front_merge(void *core, const struct core_request *bio, u32 max_sectors)
 {
 	const struct antic *antic = core;
@@ -191,7 +187,7 @@ void antic_merged(void *core, u64 now, const struct core_request *after)
 	(void)now;
 	antic->last_merge = after->tag;
 	antic_starts_remove(antic, &antic->classes[rq->sync], after->tag);
-	/* A merge does not change the class or the process of a request. */
+	/* A merge does not change class or process. */
 	rq->sector = after->sector;
 	rq->nr_sectors = after->nr_sectors;
 	antic_add_sorted(antic, after->tag);
@@ -214,7 +210,6 @@ void antic_coalesced(void *core, u64 now, u32 survivor, u32 gone)
 	two->place = ANTIC_NONE;
 	two->process = NULL;
 	antic->last_merge = survivor;
-	/* To its process the request has completed. */
 	if (two->sync)
 		antic_request_ended(process, antic_moment_of(antic, now));
 	antic_release(antic, process);
@@ -290,7 +285,7 @@ static size_t rounded(size_t size)
 	return (size + 7) & ~(size_t)7;
 }
 
-/* The scheduler's own state, the slots, the sorted list of each class, the exited records. */
+/* Own state, slots, sorted lists, exited records. */
 size_t antic_state_size(u32 tags, size_t own_size, size_t process_size)
 {
 	return rounded(own_size) + tags * sizeof(struct antic_slot)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The state of the anticipatory schedulers and the rules in which they differ: the counterpart of
- * crates/elevator/src/algorithm/anticipatory/. See antic.c for the source.
- *
- * A scheduler's state begins with struct antic, its per-process data with struct core_process.
+ * The anticipatory schedulers' state and rules. See antic.c. A scheduler's state begins with struct
+ * antic, its per-process data with struct core_process.
  */
 #ifndef SCHEDLAB_CORE_ANTIC_H
 #define SCHEDLAB_CORE_ANTIC_H
@@ -13,12 +11,11 @@
 
 enum { ANTIC_ASYNC, ANTIC_SYNC, ANTIC_CLASSES };
 
-/* A time in nanoseconds and in ticks. */
 struct antic_moment {
 	u64 ns, ticks;
 };
 
-/* A decaying mean of integers in units of 1/256; each sample keeps seven eighths of the old sum. */
+/* A decaying mean in units of 1/256; each sample leaves 7/8 of the old sum. */
 struct antic_mean {
 	u64 samples, total, mean;
 };
@@ -31,15 +28,15 @@ struct core_process {
 	u32 in_device;
 	bool known;		/* linked into antic.processes */
 	bool exited;		/* the core's copy of a process that has exited */
-	bool io_started;	/* it has issued a synchronous request */
+	bool io_started;	/* a synchronous request was issued */
 	bool io_running;	/* one of them has completed */
 	struct antic_moment last_end;	/* last completion of one */
 	u64 last_pos;		/* the end of its last synchronous request */
-	struct antic_mean think;	/* think times in ticks */
-	struct antic_mean seek;	/* seek distances in sectors */
+	struct antic_mean think;
+	struct antic_mean seek;
 };
 
-/* Averages over the first requests of processes, used for a process without history. */
+/* Averages of first requests, for processes without history. */
 struct antic_newcomers {
 	u64 exit_prob;		/* that a process exits while it is waited for; of 256 */
 	u64 exit_no_coop;	/* that no cooperating process follows one that exited; of 256 */
@@ -49,7 +46,6 @@ struct antic_newcomers {
 
 enum antic_place { ANTIC_NONE, ANTIC_QUEUED, ANTIC_LISTED, ANTIC_DEVICE };
 
-/* A request by its tag. */
 struct antic_slot {
 	struct core_process *process;
 	u64 sector, seq;
@@ -61,12 +57,10 @@ struct antic_slot {
 	bool barrier;		/* at the head of the dispatch list: nothing is sorted in before */
 };
 
-/* A list of tags, linked through their slots. */
 struct antic_chain {
 	u32 head, tail;
 };
 
-/* The requests of a class. */
 struct antic_class {
 	u32 *sorted;		/* tags by first sector; the sectors are distinct */
 	u32 nr;
@@ -84,7 +78,7 @@ enum antic_state {
 	ANTIC_FINISHED,		/* the wait has ended; the next dispatch may not wait again */
 };
 
-/* The length of a wait, counted from the completion of the process's last request. */
+/* The length of a wait, from the process's last completion. */
 struct antic_period {
 	u64 amount;
 	bool exact;		/* in nanoseconds; otherwise in ticks */
@@ -93,7 +87,7 @@ struct antic_period {
 /* Whether a decision begins a wait or continues one after an arrival. */
 enum antic_phase { ANTIC_BEGIN, ANTIC_CONTINUE };
 
-/* A synchronous request that has arrived, with the history of its process before it. */
+/* A synchronous arrival, with the history of its process before it. */
 struct antic_arrival {
 	struct core_process *process;	/* the process it is accounted to */
 	struct antic_moment now;
@@ -109,19 +103,17 @@ enum antic_ending { ANTIC_SUCCESS, ANTIC_FAILURE, ANTIC_CANCELLED };
 
 struct antic;
 
-/* The decisions in which the schedulers differ. Pointers that may be NULL are marked. */
+/* The decisions in which the schedulers differ. */
 struct antic_rule {
 	bool (*is_on)(const struct antic *antic);
 	struct antic_period (*period)(struct antic *antic, struct core_process *process);
-	/* Rule 8: true if antic->awaited should not be waited for. */
 	bool (*refuses)(struct antic *antic, struct antic_moment now, enum antic_phase phase);
-	/* A wait that has begun lasts as long as period() says now, not as it said then. */
+	/* A wait lasts as long as period() says now. */
 	bool period_is_current;
-	/* Whether a request within the mean seek of the awaited process counts as close. */
+	/* Within the mean seek of the awaited process. */
 	bool (*mean_seek_is_close)(const struct antic *antic);
-	/* A synchronous request arrives. May be NULL. */
 	void (*learn)(struct antic *antic, const struct antic_arrival *arrival);
-	/* A wait has ended @wait_ns after the completion that preceded it. May be NULL. */
+	/* @wait_ns from the preceding completion. May be NULL. */
 	void (*ended)(struct antic *antic, struct core_process *process, enum antic_ending ending,
 		      u64 wait_ns);
 };
@@ -130,7 +122,6 @@ struct antic {
 	const struct antic_rule *rule;
 	u32 tags, hz;
 	size_t process_size;
-	/* Tunables, in ticks where they are times. */
 	u64 fifo_expire[ANTIC_CLASSES], batch_expire[ANTIC_CLASSES];
 	u64 antic_expire;
 	bool drain, front_merge, first_write;
@@ -161,7 +152,7 @@ struct antic {
 	u8 *exited_records;		/* space for tags + 1 records of exited processes */
 };
 
-/* The tunables of all schedulers, in the order of the rows; a scheduler's own follow. */
+/* The tunables of all schedulers, in row order; a scheduler's own follow. */
 enum {
 	ANTIC_READ_EXPIRE, ANTIC_WRITE_EXPIRE, ANTIC_READ_BATCH_EXPIRE, ANTIC_WRITE_BATCH_EXPIRE,
 	ANTIC_ANTIC_EXPIRE, ANTIC_DRAIN, ANTIC_FRONT_MERGE, ANTIC_FIRST_WRITE, ANTIC_TUNABLES
@@ -179,7 +170,6 @@ enum {
 	{ "front_merge", "switch", 0, 1, 0 }, \
 	{ "first_write", "switch", 0, 1, 0 }
 
-/* Memory and initialisation. */
 size_t antic_state_size(u32 tags, size_t own_size, size_t process_size);
 void antic_init(struct antic *antic, const struct core_config *config,
 		const struct antic_rule *rule, size_t own_size, size_t process_size);
@@ -188,16 +178,13 @@ void antic_init(struct antic *antic, const struct core_config *config,
 u64 antic_ticks(const struct antic *antic, u64 ns);	/* rounded down */
 u64 antic_ticks_up(const struct antic *antic, u64 ns);	/* rounded up */
 
-/* Rule 8 of Linux 2.6.20; other schedulers use it for processes without history. */
+/* Rule 8 of Linux 2.6.20; also for processes without history. */
 bool antic_thinks_too_long(const struct antic *antic);
 
-/*
- * The first sector of the synchronous request nearest to @sector; of two at the same distance, the
- * higher. At least one must be queued.
- */
+/* Of the queued synchronous requests, at least one; the higher on a tie. */
 u64 antic_nearest(const struct antic *antic, u64 sector);
 
-/* The functions of core_ops that do not differ. @core is a struct antic. */
+/* The common functions of core_ops. @core is a struct antic. */
 void antic_insert(void *core, u64 now, const struct core_request *rq, bool at_head);
 u32 antic_dispatch(void *core, u64 now);
 void antic_complete(void *core, u64 now, u32 tag);

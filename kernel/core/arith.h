@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * 64-bit arithmetic of the cores. Divisions use core_div(), because a 32-bit kernel has no 64-bit
- * division operator. 128-bit divisions are avoided: they need the compiler's library, which a
- * kernel does not link.
+ * 64-bit arithmetic of the cores. core_div() replaces division, missing for 64 bits in 32-bit
+ * kernels. No 128-bit divisions: a kernel does not link the compiler's library.
  */
 #ifndef SCHEDLAB_CORE_ARITH_H
 #define SCHEDLAB_CORE_ARITH_H
@@ -66,10 +65,7 @@ static inline u64 core_mul(u64 a, u64 b)
 	return __builtin_mul_overflow(a, b, &product) ? CORE_MAX : product;
 }
 
-/*
- * factor * sqrt(times), rounded down: the root of the integer factor * factor * times, so that no
- * digit is lost.
- */
+/* factor * sqrt(times), rounded down: a single root of factor * factor * times loses no digit. */
 static inline u64 core_root(u64 factor, u64 times)
 {
 	unsigned __int128 square = (unsigned __int128)factor * factor * times;

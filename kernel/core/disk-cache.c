@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The caches of a hard disk: segments of equal size for reads, extents for writes. Port of
+ * The caches of a hard disk: read segments of equal size, write extents. Port of
  * crates/sim/src/device/hdd/segments.rs and dirty.rs.
  */
 #include "disk-hdd.h"
@@ -39,7 +39,7 @@ u32 disk_segments_fill(struct hdd *hdd, u64 start, u64 end)
 		if (hdd->segments[at].used < hdd->segments[oldest].used)
 			oldest = at;
 	hdd->segments[oldest].start = start;
-	/* The end of an extent that is too long is kept. */
+	/* Of an extent that is too long, the end is kept. */
 	disk_segments_grow(hdd, oldest, end);
 	disk_segments_touch(hdd, oldest);
 	return oldest;
@@ -66,7 +66,7 @@ static bool holds(const struct disk_extent *extent, u64 sector, u64 end)
 	return extent->sector <= sector && end <= extent->sector + extent->nr;
 }
 
-/* A write goes into an extent, which becomes longer by @nr. */
+/* Extends an extent by a write of @nr sectors. */
 static bool join(struct hdd *hdd, struct disk_extent *extent, u64 nr, u64 ready_ns, u64 earliest_ns)
 {
 	extent->nr += nr;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Initialises a hard disk from its tables. Values that could divide by zero, overflow, index out of
- * the memory or loop endlessly are checked as in the reader of descriptions
- * (crates/sim/src/device/hdd/read.rs).
+ * Initialises a hard disk from its tables, with the checks of crates/sim/src/device/hdd/read.rs:
+ * nothing may divide by zero, overflow, index out of bounds or loop endlessly.
  */
 #include "disk-hdd.h"
 
-/* The numbers of the tables after the head, in order. */
+/* The numbers after the head, in order. */
 enum field {
 	CYLINDERS, HEADS, REVOLUTION_NS, HEAD_SWITCH_NS, WRITE_SETTLE_NS, SPARE, SEEK_C_NS,
 		SEEK_E_PS,
@@ -20,7 +19,6 @@ enum field {
 	ZONES, NEAR, NR_FIELDS
 };
 
-/* The bounds of each. */
 static const struct {
 	u64 min, max;
 } bounds[NR_FIELDS] = {
@@ -66,7 +64,7 @@ static const struct {
 #define ZONES_AT	(DISK_HEAD + 8u * NR_FIELDS)
 #define ZONE_SIZE	(8u * 8u)
 #define MOST_SLIPPED	64u
-/* The largest listed seek time, and the largest a_ns + b_ns * sqrt(distance). */
+/* Bounds a listed seek time, and a_ns + b_ns * sqrt(distance). */
 #define MOST_SEEK_NS	(2 * DISK_SECOND_NS)
 
 static u64 field(const u8 *tables, enum field at)
@@ -79,7 +77,6 @@ static const u8 *zone_at(const u8 *tables, u64 nr)
 	return tables + ZONES_AT + (size_t)nr * ZONE_SIZE;
 }
 
-/* A track of a zone by its number from the zone's first. */
 static struct disk_arm track_at(const u8 *tables, const struct disk_zone *zone, u64 track)
 {
 	u64 heads = field(tables, HEADS), cylinder = disk_div(track, heads);
@@ -88,7 +85,7 @@ static struct disk_arm track_at(const u8 *tables, const struct disk_zone *zone, 
 		(u32)(track - cylinder * heads) };
 }
 
-/* Reads the zone after @before, which is NULL for the first one. */
+/* @before: the previous zone, or NULL. */
 static struct disk_zone read_zone(const u8 *tables, u32 nr, const struct disk_zone *before)
 {
 	const u8 *at = zone_at(tables, nr);
@@ -118,7 +115,6 @@ static struct disk_zone read_zone(const u8 *tables, u32 nr, const struct disk_zo
 	return zone;
 }
 
-/* The slipped tracks of all zones together. */
 static u64 all_slipped(const u8 *tables)
 {
 	u64 sum = 0, nr;
@@ -133,10 +129,7 @@ static const u8 *near_at(const u8 *tables)
 	return zone_at(tables, field(tables, ZONES)) + 8 * (size_t)all_slipped(tables);
 }
 
-/*
- * Whether the tracks of a zone that hold no numbered sectors leave one, and the slipped ones lie
- * between the first and the last one in use.
- */
+/* Also whether its slipped tracks lie between the first and last used. */
 static bool layout_is_sound(const u8 *tables, u64 nr, u64 count, const u8 *slipped)
 {
 	const u8 *at = zone_at(tables, nr);
@@ -158,7 +151,7 @@ static bool layout_is_sound(const u8 *tables, u64 nr, u64 count, const u8 *slipp
 	return true;
 }
 
-/* Whether the zones are valid, cover all cylinders and hold all sectors. */
+/* Whether valid zones cover all cylinders and hold all sectors. */
 static bool zones_are_sound(const u8 *tables)
 {
 	const u8 *slipped = zone_at(tables, field(tables, ZONES));
@@ -257,7 +250,6 @@ static void init_mechanics(struct hdd *hdd, const u8 *tables)
 	m->spare_per_cylinder = field(tables, SPARE);
 	m->seek_c_ns = field(tables, SEEK_C_NS);
 	m->seek_e_ps = field(tables, SEEK_E_PS);
-	/* The lists follow the zones. */
 	hdd->segments = (struct disk_segment *)(void *)(zones + m->nr_zones);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * A hard disk: an actuator, a segmented read cache with read-ahead, a write cache, and a queue that
- * the drive orders. Port of crates/sim/src/device/hdd/{mod,reading,writing,choice}.rs, function by
- * function; the reasons are documented there.
+ * A hard disk: an actuator, a segmented read cache with read-ahead, a write cache, and a queue
+ * ordered by the drive. Port of crates/sim/src/device/hdd/{mod,reading,writing,choice}.rs, function
+ * by function; see there for the reasons.
  */
 #include "disk-hdd.h"
 
@@ -24,7 +24,7 @@ static u64 bus_ns(const struct hdd *hdd, bool write, u64 sectors)
 						hdd->electronics.bus_bytes_per_s[write]) : whole;
 }
 
-/* Sorted by time; entries of equal time stay in order of arrival. */
+/* Sorted by time, then arrival. */
 static void leave_at(struct hdd *hdd, u64 done_ns, u32 tag, bool flush)
 {
 	u32 at = hdd->nr_leaving++;
@@ -34,7 +34,6 @@ static void leave_at(struct hdd *hdd, u64 done_ns, u32 tag, bool flush)
 	hdd->leaving[at] = (struct disk_leaving){ done_ns, tag, flush };
 }
 
-/* A transfer without mechanics: over the bus, after its overhead. */
 static void leave(struct hdd *hdd, const struct disk_waiting *command)
 {
 	u64 begin = disk_max(disk_max(command->ready_ns, hdd->disk.clock_ns), hdd->bus_free_ns);
@@ -56,7 +55,6 @@ static struct disk_waiting remove_waiting(struct hdd *hdd, u32 at)
 	return command;
 }
 
-/* Updates the progress of the read-ahead. */
 static void catch_up(struct hdd *hdd, u64 now)
 {
 	struct disk_reached reached;
@@ -70,7 +68,6 @@ static void catch_up(struct hdd *hdd, u64 now)
 	disk_segments_grow(hdd, hdd->ahead.segment, reached.head.next);
 }
 
-/* Ends the read-ahead, because the medium is needed for a command. */
 static void stop_reading_on(struct hdd *hdd, u64 now)
 {
 	catch_up(hdd, now);
@@ -79,7 +76,6 @@ static void stop_reading_on(struct hdd *hdd, u64 now)
 	hdd->ahead.on = false;
 }
 
-/* The end of the read-ahead after a read up to @end. */
 static u64 ahead_limit(const struct hdd *hdd, u64 end, u32 segment)
 {
 	u64 sectors = hdd->disk.sectors, first, past;
@@ -102,14 +98,12 @@ static void read_on(struct hdd *hdd, struct disk_head head, u32 segment, u64 lim
 	hdd->ahead.limit = limit;
 }
 
-/* The segment of a read-ahead that has not ended, or DISK_NONE. */
 static u32 reading_segment(const struct hdd *hdd)
 {
 	return hdd->ahead.on && hdd->ahead.head.next < hdd->ahead.limit ? hdd->ahead.segment :
 	       DISK_NONE;
 }
 
-/* The segment in which a read begins, or DISK_NONE. */
 static u32 partial(const struct hdd *hdd, u64 sector)
 {
 	u32 reading = reading_segment(hdd);
@@ -120,10 +114,7 @@ static u32 partial(const struct hdd *hdd, u64 sector)
 	return disk_segments_hold(hdd, sector, sector + 1);
 }
 
-/*
- * Serves a read from the cache, which may extend the read-ahead, or from @restart_ns on start it
- * again.
- */
+/* Serves a read from the cache; may extend the read-ahead, or restart it from @restart_ns on. */
 static bool hit(struct hdd *hdd, u64 now, const struct disk_waiting *command, u64 restart_ns)
 {
 	u64 end = command->sector + command->nr, limit;
@@ -164,7 +155,7 @@ static void account(struct hdd *hdd, const struct disk_costs *costs)
 	stats->transfer_ns += costs->transfer_ns;
 }
 
-/* The sectors up to @end that a segment does not have; a read-ahead into it continues. */
+/* The missing sectors up to @end; the read-ahead continues. */
 static struct disk_walk read_rest(struct hdd *hdd, u64 now, u64 begin, u64 end, u32 segment)
 {
 	struct disk_head head = hdd->ahead.head;
@@ -185,14 +176,13 @@ static struct disk_walk read_rest(struct hdd *hdd, u64 now, u64 begin, u64 end, 
 		.sector = head.next,
 		.nr = end - head.next,
 	});
-	/* Movements that the read-ahead had begun are not counted to this command. */
 	if (walk.end_ns > now)
 		waited.transfer_ns = disk_min(walk.end_ns - now, walk.costs.transfer_ns);
 	account(hdd, reading ? &waited : &walk.costs);
 	return walk;
 }
 
-/* A read from the medium; @data_ns is set to when its first data can go on the bus. */
+/* @data_ns: when the bus can transfer its first data. */
 static struct disk_walk read_medium(struct hdd *hdd, u64 now, u64 begin,
 				    const struct disk_waiting *command, u64 *data_ns)
 {
@@ -237,7 +227,7 @@ static void start_read(struct hdd *hdd, u64 now, const struct disk_waiting *comm
 	};
 }
 
-/* When the medium may begin to write from the cache, so that it does not overtake the bus. */
+/* When the medium may start without overtaking the bus. */
 static u64 earliest_ns(const struct hdd *hdd, const struct disk_waiting *command)
 {
 	u64 passing = disk_div(command->nr * hdd->mechanics.revolution_ns,
@@ -311,7 +301,6 @@ static void destage(struct hdd *hdd, u64 now, u32 at)
 	};
 }
 
-/* Invalidates these sectors in the read cache. */
 static void overwritten(struct hdd *hdd, u64 now, u64 sector, u64 nr)
 {
 	u32 reading_on = hdd->ahead.on ? hdd->ahead.segment : DISK_NONE;
@@ -331,7 +320,6 @@ static void overwritten(struct hdd *hdd, u64 now, u64 sector, u64 nr)
 	}
 }
 
-/* Whether writes of this size complete when they are in the cache. */
 static bool caches(const struct hdd *hdd, u64 nr)
 {
 	return hdd->electronics.immediate_reporting && nr <= hdd->dirty_room;
@@ -342,7 +330,6 @@ static bool waits_for_room(const struct hdd *hdd, const struct disk_waiting *com
 	return command->write && caches(hdd, command->nr);
 }
 
-/* Moves writes that wait for space into the cache, in order of arrival. */
 static void admit_writes(struct hdd *hdd, u64 now)
 {
 	u32 at = 0;
@@ -376,7 +363,6 @@ static void end_flushes(struct hdd *hdd, u64 now)
 	}
 }
 
-/* Nanoseconds from @begin until the first sector is under the head; 0 if cached or being read. */
 static u64 positioning(const struct hdd *hdd, u64 begin, u64 sector, u64 nr, bool write)
 {
 	struct disk_arm arm = hdd->arm;
@@ -404,7 +390,6 @@ static u64 time_to(const struct hdd *hdd, u64 now, u32 at)
 	return begin - now + positioning(hdd, begin, command->sector, command->nr, command->write);
 }
 
-/* The nearest extent of the write cache, or DISK_NONE; of equal ones the first. */
 static u32 nearest_dirty(const struct hdd *hdd, u64 now, u64 *away)
 {
 	u32 at, nearest = DISK_NONE;
@@ -421,10 +406,7 @@ static u32 nearest_dirty(const struct hdd *hdd, u64 now, u64 *away)
 	return nearest;
 }
 
-/*
- * The next of the commands that do not wait for cache space, or DISK_NONE. Sets @blocked if any
- * command waits for it.
- */
+/* Sets @blocked if any waits for cache space. */
 static u32 next_command(const struct hdd *hdd, u64 now, bool *blocked)
 {
 	bool oldest_first = hdd->nr_waiting == 1 || !hdd->electronics.nearest_first;
@@ -451,9 +433,8 @@ static u32 next_command(const struct hdd *hdd, u64 now, bool *blocked)
 }
 
 /*
- * The next work of the actuator: a waiting command or, if @dirty, the nearest extent of the write
- * cache. The cache is served when no command waits or a flush does; while a write waits for space,
- * the nearer of the two.
+ * A waiting command or, if @dirty, the nearest extent of the write cache, which is served when no
+ * command waits or a flush does; while a write waits for space, the nearer of both.
  */
 static u32 choose(const struct hdd *hdd, u64 now, bool *dirty)
 {
@@ -476,7 +457,6 @@ static u32 choose(const struct hdd *hdd, u64 now, bool *dirty)
 	return command;
 }
 
-/* Starts the next work of an idle actuator. */
 static void pick(struct hdd *hdd, u64 now)
 {
 	admit_writes(hdd, now);
@@ -560,7 +540,6 @@ static u64 hdd_next_event(const struct core_disk *disk)
 	return hdd->nr_leaving ? disk_min(arm, hdd->leaving[0].at) : arm;
 }
 
-/* The actuator has completed its work. */
 static void finish(struct hdd *hdd, const struct disk_work *work, const struct disk_sink *sink)
 {
 	u32 segment = work->segment;

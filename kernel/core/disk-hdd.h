@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/*
- * The state of a hard disk, and the interface between disk-hdd.c and disk-cache.c.
- */
+/* The state of a hard disk. */
 #ifndef SCHEDLAB_CORE_DISK_HDD_H
 #define SCHEDLAB_CORE_DISK_HDD_H
 
 #include "disk-mechanics.h"
 
-/* The largest number of extents in the write cache, and the longest merged extent. */
+/* Maximum extents in the write cache, and maximum length of a merged one. */
 #define DISK_EXTENTS		256u
 #define DISK_LONGEST_EXTENT	2048u
 
@@ -17,28 +15,26 @@ struct disk_segment {
 };
 
 /*
- * Sectors to write to the medium; @last is the number of the last write in the extent. The overhead
- * of its writes is over at @ready_ns; the medium does not overtake their data from @earliest_ns on.
+ * @last: the extent's last write. Its writes' overhead ends at @ready_ns; from @earliest_ns on the
+ * medium does not overtake their data.
  */
 struct disk_extent {
 	u64 sector, nr, last;
 	u64 ready_ns, earliest_ns;
 };
 
-/* A command that waits for the actuator or for space in the write cache. */
 struct disk_waiting {
 	u64 sector, ready_ns;	/* when its overhead is over */
 	u32 nr, tag;
 	bool write;
 };
 
-/* A waiting flush and the last write that it covers. */
+/* A waiting flush and the last write it covers. */
 struct disk_flush {
 	u64 covers;
 	u32 tag;
 };
 
-/* A command that has left the actuator. */
 struct disk_leaving {
 	u64 at;
 	u32 tag;
@@ -51,15 +47,14 @@ enum disk_doing { DISK_IDLE, DISK_READ, DISK_WRITE, DISK_DESTAGE };
 struct disk_work {
 	enum disk_doing doing;
 	u32 tag;
-	u32 segment;		/* which a read grows; DISK_NONE: it gets one of its own */
-	/* some sectors of a read were written meanwhile: it is not cached */
+	u32 segment;		/* for a read to grow, or DISK_NONE: a new one */
+	/* sectors of a read were overwritten: it is not cached */
 	bool stale;
 	u64 done_ns, media_end_ns;
 	u64 sector, end;
 	struct disk_extent extent;
 };
 
-/* Read-ahead into a segment. */
 struct disk_ahead {
 	bool on;
 	u32 segment;
@@ -76,7 +71,7 @@ struct disk_electronics {
 	u64 reconnect_ns, read_completion_ns, write_completion_ns, write_seek_least_ns;
 	u64 bus_bytes_per_s[2];		/* of reads, of writes */
 	u64 write_watermark, read_watermark, read_ahead;
-	u64 order_window;		/* the nearest of as many commands, the oldest ones */
+	u64 order_window;		/* consider this many of the oldest commands */
 };
 
 struct hdd {
@@ -86,15 +81,15 @@ struct hdd {
 	/* nanoseconds per sector on the bus, and the remainder of the division */
 	u64 bus_whole_ns[2], bus_rest[2];
 	u64 bus_free_ns;
-	bool after_write;		/* the last command that came was a write */
+	bool after_write;		/* the last command received was a write */
 
-	struct disk_segment *segments;	/* the read cache */
+	struct disk_segment *segments;
 	u32 nr_segments;
 	u64 segment_size, segment_clock;
 
-	struct disk_extent *extents;	/* the write cache */
+	struct disk_extent *extents;
 	u32 nr_extents, most_extents;
-	bool moving;			/* the extent of @current is on its way */
+	bool moving;			/* @current's extent is being written */
 	u64 dirty_room, dirty_held, dirty_writes;
 
 	struct disk_arm arm;
@@ -102,30 +97,30 @@ struct hdd {
 	struct disk_work current;
 	struct disk_waiting *waiting;
 	struct disk_flush *flushes;
-	struct disk_leaving *leaving;	/* the first one first */
+	struct disk_leaving *leaving;	/* earliest first */
 	u32 nr_waiting, nr_flushes, nr_leaving;
 };
 
 /* The segment that holds all of the sectors, or DISK_NONE. */
 u32 disk_segments_hold(const struct hdd *hdd, u64 start, u64 end);
 void disk_segments_touch(struct hdd *hdd, u32 segment);
-/* Replaces the least recently used segment. DISK_NONE if there are no segments. */
+/* The least recently used segment, or DISK_NONE if there are none. */
 u32 disk_segments_fill(struct hdd *hdd, u64 start, u64 end);
-/* Extends a segment at its end, dropping sectors at its start that do not fit. */
+/* Drops sectors at the start that do not fit. */
 void disk_segments_grow(struct hdd *hdd, u32 segment, u64 end);
-/* Empties the segments that overlap. Returns whether @watched was one of them. */
+/* Returns whether @watched overlaps. */
 bool disk_segments_overwrite(struct hdd *hdd, u64 start, u64 end, u32 watched);
 
-/* Adds a write to the write cache. False if there is no space. */
+/* Returns false if there is no space. */
 bool disk_dirty_take(struct hdd *hdd, const struct disk_waiting *write, u64 earliest_ns);
-/* Whether all of these sectors are in one extent. */
+/* Whether one extent holds all of these sectors. */
 bool disk_dirty_hold(const struct hdd *hdd, u64 sector, u64 end);
-/* Removes an extent; its space becomes free when it is on the medium. */
+/* Its space is freed once it is on the medium. */
 struct disk_extent disk_dirty_start(struct hdd *hdd, u32 at);
 /* Whether all writes up to this one have left the cache. */
 bool disk_dirty_clean_up_to(const struct hdd *hdd, u64 write);
 
-/* Bytes of memory for a hard disk with these tables (0: malformed), and its initialisation. */
+/* Bytes of memory for these tables (0: malformed), and initialisation. */
 size_t disk_hdd_size(const u8 *tables, size_t len);
 void disk_hdd_init(struct core_disk *disk, const u8 *tables);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* The commands inside a disk whose completions are known when they arrive: a min-heap. */
+/* Commands whose completion times are known on arrival: a min-heap. */
 #ifndef SCHEDLAB_CORE_DISK_INSIDE_H
 #define SCHEDLAB_CORE_DISK_INSIDE_H
 
 #include "types.h"
 
-/* A command in the disk; commands done at the same time complete in order of arrival. */
+/* Ties complete in order of arrival. */
 struct inside {
 	u64 at, arrival;
 	u32 tag;

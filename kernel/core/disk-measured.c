@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/*
- * A device by its measured latencies: a time drawn from a table by size and by the transfers
- * inside. Port of crates/sim/src/device/measured.rs, which explains it.
- */
+/* A device by measured latencies. Port of crates/sim/src/device/measured.rs, which explains it. */
 #include "disk-inside.h"
 #include "disk-model.h"
 #include "disk-random.h"
@@ -15,7 +12,7 @@
 #define MOST_BESIDE	64u
 #define MOST_PERCENT	10000u
 
-/* Where the lists begin: behind the head, flush_ns, four lengths, the key and the stream. */
+/* The lists follow the head, flush_ns, four lengths, the key and the stream. */
 #define LISTS		(DISK_HEAD + 5 * 8 + CHACHA_TABLE)
 
 struct measured_disk {
@@ -39,7 +36,7 @@ static u64 number(const u8 *list, u32 at)
 	return disk_le64(list + 8 * (size_t)at);
 }
 
-/* Whether the numbers of a list grow, by at least @by, and are at most @most. */
+/* Whether a list ascends by at least @by, up to at most @most. */
 static bool grows(const u8 *list, u32 nr, u64 by, u64 most)
 {
 	u32 at;
@@ -109,7 +106,7 @@ static void measured_init(struct core_disk *disk, const u8 *tables)
 	of->inside = (struct inside *)(void *)(of + 1);
 }
 
-/* The first place in a list whose number is not below @x; its length if there is none. */
+/* Or the length, if all are below @x. */
 static u32 place(const u8 *list, u32 nr, u64 x)
 {
 	u32 at;
@@ -120,7 +117,7 @@ static u32 place(const u8 *list, u32 nr, u64 x)
 	return at;
 }
 
-/* The value at @x between those of two neighbours in a list, or in proportion beyond its last. */
+/* In proportion beyond a list's end. */
 static u64 between(const u8 *list, u32 above, u64 x, u64 below_ns, u64 above_ns)
 {
 	u64 x0 = number(list, above - 1), x1 = number(list, above);
@@ -135,7 +132,6 @@ static u64 beyond(const u8 *list, u32 nr, u64 x, u64 last_ns)
 	return disk_min(disk_div(last_ns * x, number(list, nr - 1)), MOST_NS);
 }
 
-/* A share that was drawn: between two columns of a row. */
 struct drawn {
 	u32 column;
 	u64 part;

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The mechanics of a disk; see disk-mechanics.h. The simulator looks up in tables what is divided
- * here, with the same results.
+ * The mechanics of a disk; see disk-mechanics.h. Divides where the simulator uses tables, with the
+ * same results.
  */
 #include "disk-mechanics.h"
 
-/* The position of a sector. */
 struct spot {
 	const struct disk_zone *zone;
 	struct disk_arm arm;
 	u64 sector;
 };
 
-/* The last zone that begins at or before the sector; the first begins at 0. */
+/* At or before the sector. */
 static const struct disk_zone *zone_of(const struct disk_mechanics *m, u64 sector)
 {
 	u32 low = 0, high = m->nr_zones;
@@ -28,7 +27,6 @@ static const struct disk_zone *zone_of(const struct disk_mechanics *m, u64 secto
 	return &m->zones[low];
 }
 
-/* A position in a zone with slipped tracks. */
 static struct spot past_slipped(const struct disk_mechanics *m, const struct disk_zone *zone,
 				u64 within)
 {
@@ -67,7 +65,6 @@ static u32 distance(struct disk_arm from, struct disk_arm to)
 		to.cylinder - from.cylinder;
 }
 
-/* Nanoseconds of seek and head switch between two tracks, with the settle of a write. */
 static u64 move_ns(const struct disk_mechanics *m, struct disk_arm from, struct disk_arm to,
 		   bool write)
 {
@@ -88,10 +85,7 @@ static u64 move_ns(const struct disk_mechanics *m, struct disk_arm from, struct 
 	return seek > m->write_lead_ns ? seek - m->write_lead_ns : 0;
 }
 
-/*
- * Sectors that pass under the head from the start of the zone if it is read without a pause: the
- * angle of a sector, without rounding.
- */
+/* Of its zone, read without a pause: the exact angle of a sector. */
 static u64 turned(struct spot spot)
 {
 	u64 cylinder = spot.arm.cylinder - spot.zone->first_cylinder;
@@ -101,9 +95,7 @@ static u64 turned(struct spot spot)
 	       spot.sector;
 }
 
-/*
- * Nanoseconds for a number of sectors of a zone to pass, rounded down. Whole revolutions are exact.
- */
+/* Rounded down; whole revolutions are exact. */
 static u64 passing_ns(const struct disk_mechanics *m, const struct disk_zone *zone, u64 sectors)
 {
 	u64 of = zone->sectors_per_track;
@@ -112,7 +104,7 @@ static u64 passing_ns(const struct disk_mechanics *m, const struct disk_zone *zo
 	return whole * m->revolution_ns + disk_div((sectors - whole * of) * m->revolution_ns, of);
 }
 
-/* Nanoseconds from @ns until the disk is at @phase, a time modulo a revolution. */
+/* @phase is a time modulo a revolution. */
 static u64 until(const struct disk_mechanics *m, u64 ns, u64 phase)
 {
 	u64 turn = m->revolution_ns;
@@ -122,7 +114,6 @@ static u64 until(const struct disk_mechanics *m, u64 ns, u64 phase)
 	return there >= here ? there - here : there + turn - here;
 }
 
-/* The wait for a sector. @passing is set to the time that @nr sectors from there take. */
 static u64 pass(const struct disk_mechanics *m, u64 ns, struct spot spot, u64 nr, u64 *passing)
 {
 	u64 sectors = turned(spot);
@@ -139,7 +130,7 @@ static u64 left_on_track(const struct disk_mechanics *m, struct spot spot)
 	return spot.zone->sectors_per_track - spare - spot.sector;
 }
 
-/* Never the last track of a zone: a slipped one lies before it. */
+/* Never a zone's last track. */
 static bool is_slipped(const struct disk_mechanics *m, struct spot spot)
 {
 	u64 track = (u64)(spot.arm.cylinder - spot.zone->first_cylinder) * m->heads + spot.arm.head;
@@ -151,7 +142,7 @@ static bool is_slipped(const struct disk_mechanics *m, struct spot spot)
 	return false;
 }
 
-/* The first sector of the next track, which exists: transfers end within the disk. */
+/* The next track exists: transfers end within the disk. */
 static struct spot next_track(const struct disk_mechanics *m, struct spot spot)
 {
 	const struct disk_arm *last = &spot.zone->last;
@@ -193,7 +184,7 @@ u64 disk_positioning_ns(const struct disk_mechanics *m, u64 begin_ns, struct dis
 	return moving + until(m, begin_ns + moving, passing_ns(m, spot.zone, turned(spot)));
 }
 
-/* Revolutions that a write loses on a track, because the head would overtake its data. */
+/* The head would overtake its data. */
 static u64 lost_ns(const struct disk_mechanics *m, const struct disk_transfer *transfer, u64 at,
 		   u64 left, struct disk_costs *costs)
 {
@@ -218,7 +209,6 @@ struct disk_walk disk_walk(const struct disk_mechanics *m, u64 ns, struct disk_a
 	for (;;) {
 		u64 take = disk_min(left, left_on_track(m, spot));
 		u64 passing, wait = pass(m, at, spot, take, &passing);
-		/* How far into this track the mark lies. */
 		u64 marked = transfer.mark + left > transfer.nr ?
 			     transfer.mark + left - transfer.nr : 0;
 		struct disk_arm here = spot.arm;
@@ -260,14 +250,14 @@ u64 disk_sectors_per_track(const struct disk_mechanics *m, u64 sector)
 	return zone_of(m, sector)->sectors_per_track;
 }
 
-/* The end of disk_reading_on() within a track: whole sectors count. */
+/* disk_reading_on() within a track: whole sectors count. */
 static struct disk_reached within_track(const struct disk_mechanics *m, u64 now,
 					struct disk_head head, struct spot spot,
 					u64 start)
 {
 	u64 sectors = turned(spot);
 	u64 phase = passing_ns(m, spot.zone, sectors);
-	/* By the rounding of the start, one more may have passed; correct at most two. */
+	/* The start was rounded, so one more may have passed; corrects at most two. */
 	u64 passed = disk_div((now - start) * spot.zone->sectors_per_track, m->revolution_ns) + 1;
 	struct disk_reached reached;
 
@@ -296,7 +286,7 @@ struct disk_reached disk_reading_on(const struct disk_mechanics *m, u64 now, str
 		take = disk_min(left_on_track(m, spot), limit - head.next);
 		start = settled + pass(m, settled, spot, take, &passing);
 		if (start > now) {
-			/* The head is on the track, but has not read a sector of it. */
+			/* The head is on the track, but has not read a sector. */
 			reached.arm = spot.arm;
 			break;
 		}

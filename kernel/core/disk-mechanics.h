@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The mechanics of a disk: the position of a sector, seek time, rotational latency. Exact, in
- * integers. Port of crates/sim/src/device/hdd/mechanics.rs, where the model is described.
+ * Sector positions, seek time, rotational latency; exact, in integers. Port of
+ * crates/sim/src/device/hdd/mechanics.rs, which describes the model.
  */
 #ifndef SCHEDLAB_CORE_DISK_MECHANICS_H
 #define SCHEDLAB_CORE_DISK_MECHANICS_H
 
 #include "disk-model.h"
 
-/* The position of the head. */
 struct disk_arm {
 	u32 cylinder, head;
 };
 
-/* Cylinders with equal tracks. */
 struct disk_zone {
 	u64 first_sector;
 	u64 sectors_per_track;
@@ -22,7 +20,7 @@ struct disk_zone {
 	/* skew of a cylinder to the previous one, in sectors */
 	u64 skew_per_cylinder;
 	u64 phase;			/* angle of the first track, in sectors */
-	u64 reserved;			/* sectors of the tracks at the front without numbers */
+	u64 reserved;			/* unnumbered sectors of the front tracks */
 	u64 sectors;			/* numbered ones */
 	const u8 *slipped;		/* tracks that are passed over, as in the tables */
 	u32 nr_slipped;
@@ -30,46 +28,40 @@ struct disk_zone {
 	struct disk_arm first, last;	/* tracks with numbered sectors */
 };
 
-/* What a head is to transfer; the first sector not before @earliest_ns. */
+/* A transfer; its first sector is not before @earliest_ns. */
 struct disk_transfer {
 	u64 sector, nr;
 	bool write;
 	u64 earliest_ns;
-	u64 mark;			/* sectors whose passing is asked for; 0: of none */
-	/* the bus begins to bring data, and takes so long for a sector; 0: they are there */
+	u64 mark;			/* mark after this many sectors; 0: none */
+	/* when the bus starts to bring data, and its time per sector; 0: present */
 	u64 data_ns, data_sector_ns;
 };
 
-/* The duration of a movement or a transfer. */
 struct disk_costs {
 	u64 seeks, cylinders, move_ns, rotation_ns, transfer_ns;
 };
 
-/* The times of a transfer. */
 struct disk_walk {
 	u64 first_ns;			/* the first sector began to pass under the head */
-	u64 mark_ns;			/* the marked number of sectors had passed */
+	u64 mark_ns;			/* the marked sectors had passed */
 	u64 end_ns;			/* the last one had passed */
 	struct disk_arm arm;
 	struct disk_costs costs;
 };
 
-/* Read-ahead: the sector before @next had passed at @at_ns, on the track @arm. */
+/* Read-ahead: the sector before @next had passed at @at_ns. */
 struct disk_head {
 	u64 next, at_ns;
 	struct disk_arm arm;
 };
 
-/*
- * The progress of a read-ahead and the position of the head, which may already be on the next
- * track, waiting for its first sector.
- */
+/* With the head's position, possibly on the next track already. */
 struct disk_reached {
 	struct disk_head head;
 	struct disk_arm arm;
 };
 
-/* A spindle, its actuator and its tracks. */
 struct disk_mechanics {
 	const struct disk_zone *zones;
 	const u8 *near;			/* seek times by distance, as in the tables */
@@ -81,21 +73,19 @@ struct disk_mechanics {
 	u64 seek_c_ns, seek_e_ps;	/* beyond the table */
 };
 
-/* Nanoseconds from @begin_ns until @sector is under the head, which is at @arm. */
+/* Of @sector, with the head at @arm from @begin_ns on. */
 u64 disk_positioning_ns(const struct disk_mechanics *m, u64 begin_ns, struct disk_arm arm,
 			u64 sector, bool write);
 
-/* Moves the head from @arm to the start of a transfer, beginning at @ns, and transfers all of it. */
 struct disk_walk disk_walk(const struct disk_mechanics *m, u64 ns, struct disk_arm arm,
 			   struct disk_transfer transfer);
 
-/* The first sector of the track with @sector, and the one after the last. */
+/* @past follows its last sector. */
 void disk_track_of(const struct disk_mechanics *m, u64 sector, u64 *first, u64 *past);
 
-/* Sectors of the track on which a sector lies. */
 u64 disk_sectors_per_track(const struct disk_mechanics *m, u64 sector);
 
-/* The progress of a read-ahead at @now, if it stops before @limit. */
+/* At @now, if it stops before @limit. */
 struct disk_reached disk_reading_on(const struct disk_mechanics *m, u64 now, struct disk_head from,
 				    u64 limit);
 

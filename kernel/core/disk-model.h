@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Internal to core/disk*.c: the common state of a disk and the interface of a model. Users of the
- * disk include disk.h.
+ * Internal to core/disk*.c: the common state of a disk and the interface of a model. Users include
+ * disk.h.
  *
  * The tables, little-endian, without gaps; numbers are u64 unless noted:
- *   head: u32 magic "SLDM", u32 version 2, u32 model (1 hdd, 2 null, 3 measured), u32 length of
- *         all of it in bytes; sectors; queue depth; then by model
- *   hdd:  cylinders, heads, revolution_ns, head_switch_ns, write_settle_ns, spare sectors a
+ *   head: u32 magic "SLDM", u32 version 2, u32 model (1 hdd, 2 null, 3 measured), u32 total length
+ *         in bytes; sectors; queue depth; then by model
+ *   hdd:  cylinders, heads, revolution_ns, head_switch_ns, write_settle_ns, spare sectors per
  *         cylinder, seek c_ns, seek e_ps, nearest first (0, 1), read, hit and write overhead_ns,
- *         bus bytes a second, read-ahead, immediate reporting (0, 1), segments, sectors of a
+ *         bus bytes per second, read-ahead, immediate reporting (0, 1), segments, sectors per
  *         segment, write cache in sectors, read, hit and write overhead_ns after a write,
- *         reconnect_ns, read and write completion_ns, least seek_ns of a write, read watermark in
+ *         reconnect_ns, read and write completion_ns, minimum seek_ns of a write, read watermark in
  *         percent, read-ahead to the end of the track (0, 1), read-ahead on an idle hit (0, 1),
- *         almost hits (0, 1), runs of the write cache, bus bytes a second of writes, write
+ *         almost hits (0, 1), runs of the write cache, bus bytes per second of writes, write
  *         watermark in sectors, order window, write lead_ns, number of zones, number of near seek
- *         times; then by zone: cylinders, sectors of a track, track skew, skew from cylinder to
+ *         times; then by zone: cylinders, sectors per track, track skew, skew from cylinder to
  *         cylinder, angle of its first track in sectors, reserved tracks, spare tracks, number of
- *         slipped tracks; then the slipped tracks of all zones, u64 each; then the near seek times in ns, u32 each, from
- *         distance 0 on; longer seeks take c_ns + e_ps * distance / 1000.
- *   null: service_ns, servers, exponential (0, 1), the 32 bytes of the key of ChaCha8, the number
- *         of its stream.
+ *         slipped tracks; then all slipped tracks, u64 each; then the near seek times in ns, u32
+ *         each, from distance 0 on; longer seeks take c_ns + e_ps * distance / 1000.
+ *   null: service_ns, servers, exponential (0, 1), the 32 bytes of the ChaCha8 key, the stream
+ *         number.
  *   measured: flush_ns, numbers of shares, sizes, depths and percentages, key and stream as above;
  *         then the shares in millionths, sizes in sectors, depths, percentages of a read's time by
- *         the writes inside; then for reads and for writes, by size and within it by depth, a time
- *         in ns for each share.
+ *         writes in progress; then for reads and for writes, by size, then depth, a time in ns per
+ *         share.
  */
 #ifndef SCHEDLAB_CORE_DISK_MODEL_H
 #define SCHEDLAB_CORE_DISK_MODEL_H
@@ -42,23 +42,21 @@
 #define DISK_DEPTH_AT	24u
 
 #define DISK_SECTOR_BYTES	512u
-/* Sectors of the largest transfer, 8 GiB: products of bytes and nanoseconds do not overflow. */
+/* 8 GiB: products of bytes and nanoseconds do not overflow. */
 #define DISK_MAX_SECTORS	(1u << 24)
-/* Flushes that a disk accepts beyond its queue depth. */
 #define DISK_FLUSHES		16u
 #define DISK_SECOND_NS		1000000000ull
 
 #define DISK_NONE	(~0u)	/* no segment, no place in a list */
 
-/* The receiver of completions. */
 struct disk_sink {
 	void (*done)(void *ctx, u32 tag, u64 at);
 	void *ctx;
 };
 
-/* A model. Its memory begins with a struct core_disk. */
+/* A model's memory begins with a struct core_disk. */
 struct disk_model {
-	/* Bytes of memory for tables with a valid head and length @len; 0 if malformed. */
+	/* Of memory; 0 if the tables are malformed. */
 	size_t (*size)(const u8 *tables, size_t len);
 	void (*init)(struct core_disk *disk, const u8 *tables);
 	void (*transfer)(struct core_disk *disk, u64 now, u32 tag, bool write, u64 sector, u32 nr);
@@ -81,7 +79,6 @@ struct core_disk {
 
 extern const struct disk_model disk_hdd, disk_null, disk_measured;
 
-/* Completes a command. */
 static inline void disk_done(struct core_disk *disk, const struct disk_sink *sink, u32 tag,
 			     bool flush, u64 at)
 {

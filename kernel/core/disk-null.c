@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The null device: a service time independent of the request, and a number of servers, in order of
- * arrival. Port of crates/sim/src/device/null.rs. Random times are those of the simulator: ChaCha8
- * (crates/sim/src/random.rs) and the integer logarithm of crates/sim/src/workload/rng.rs.
+ * The null device: a constant or random service time and a number of servers, in order of arrival.
+ * Port of crates/sim/src/device/null.rs, with its ChaCha8 and integer logarithm.
  */
 #include "disk-inside.h"
 #include "disk-model.h"
@@ -18,7 +17,7 @@ struct null_disk {
 	bool exponential;
 	u32 nr_servers, nr_inside;
 	u64 arrivals;
-	u64 *free_ns;		/* the time at which each server is free; a min-heap */
+	u64 *free_ns;		/* when each server becomes free; a min-heap */
 	struct inside *inside;	/* a min-heap */
 	struct chacha random;
 };
@@ -28,7 +27,6 @@ static const struct null_disk *null_of(const struct core_disk *disk)
 	return (const struct null_disk *)(const void *)disk;
 }
 
-/* The low half of a product; @high is set to the high half. */
 static u64 product(u64 a, u64 b, u64 *high)
 {
 	u64 al = (u32)a, ah = a >> 32, bl = (u32)b, bh = b >> 32;
@@ -38,10 +36,7 @@ static u64 product(u64 a, u64 b, u64 *high)
 	return other << 32 | (u32)low;
 }
 
-/*
- * An exponentially distributed time, -ln(bits / 2^64) times the mean; see exponential() of
- * crates/sim/src/workload.
- */
+/* -ln(bits / 2^64) times the mean; see exponential() of crates/sim/src/workload. */
 static u64 exponential(u64 bits, u64 mean)
 {
 	u64 u = bits == ~0ull ? bits : bits + 1;
@@ -60,7 +55,6 @@ static u64 exponential(u64 bits, u64 mean)
 	return high << 32 | low >> 32;
 }
 
-/* Makes the server that is free first busy until @until_ns. */
 static void occupy_first(struct null_disk *null, u64 until_ns)
 {
 	u32 at = 0, child;

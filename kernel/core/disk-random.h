@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Random numbers of the modelled disks: ChaCha8, as crates/sim/src/random.rs has them. */
+/* ChaCha8, as in crates/sim/src/random.rs. */
 #ifndef SCHEDLAB_CORE_DISK_RANDOM_H
 #define SCHEDLAB_CORE_DISK_RANDOM_H
 
@@ -7,7 +7,7 @@
 
 #define CHACHA_WORDS	16u
 #define CHACHA_ROUNDS	8
-/* Bytes of tables: the key, and the number of the stream. */
+/* The key and the stream number, in bytes. */
 #define CHACHA_TABLE	40u
 
 struct chacha {
@@ -34,7 +34,7 @@ static inline void quarter_round(u32 *x, u32 a, u32 b, u32 c, u32 d)
 	x[b] = rotate(x[b] ^ x[c], 7);
 }
 
-/* ChaCha with a 64-bit counter and a 64-bit stream, as originally defined. */
+/* With a 64-bit counter and stream, as originally defined. */
 static inline void chacha_block(struct chacha *random)
 {
 	u32 input[CHACHA_WORDS] = { 0x61707865, 0x3320646e, 0x79622d32, 0x6b206574 };
@@ -74,7 +74,6 @@ static inline u64 random_bits(struct chacha *random)
 	return bits;
 }
 
-/* Starts at the beginning of the stream that the tables name. */
 static inline void chacha_init(struct chacha *random, const u8 *tables)
 {
 	u32 at;

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The common part of the modelled disks: checks and counts commands, and advances time. The models
- * are in disk-hdd.c, disk-null.c and disk-measured.c, the layout of the tables in disk-model.h. Port of
- * crates/sim/src/device/mod.rs.
- *
- * Where the simulator panics because of a bug in its engine, this rejects the command: no argument
- * and no table makes it access memory outside its own.
+ * Checks and counts commands, and advances time. Port of crates/sim/src/device/mod.rs. Where the
+ * simulator panics, this rejects the command: no argument or table makes it access memory outside
+ * its own.
  */
 #include "disk-model.h"
 
-/* As the readers of descriptions allow. */
+/* As in the readers of descriptions. */
 #define MOST_SECTORS	(~0ull >> 16)
 #define MOST_DEPTH	65535u
 
@@ -77,7 +74,7 @@ bool core_disk_has_volatile_cache(const struct core_disk *disk)
 	return disk->model->has_volatile_cache(disk);
 }
 
-/* Advances the clock; the time since the last call was busy if a command was in the disk. */
+/* The time since the last call was busy if a command was in the disk. */
 static void pass_time(struct core_disk *disk, u64 now)
 {
 	if (disk->transfers || disk->flushes)
@@ -85,7 +82,7 @@ static void pass_time(struct core_disk *disk, u64 now)
 	disk->clock_ns = now;
 }
 
-/* Events that are due precede the command. */
+/* Due events precede the command. */
 static bool in_time(const struct core_disk *disk, u64 now)
 {
 	return now >= disk->clock_ns && now <= core_disk_next_event(disk);

@@ -2,11 +2,9 @@
 /*
  * The interface of an elevator's core: the C counterpart of the trait Elevator of crates/elevator.
  *
- * The caller reports events with the time of each, and asks for the next request to dispatch. A
- * core does not allocate, read a clock, lock, or use floating point. It identifies requests by
- * their tags and processes by a record in the caller's memory. The caller serialises all calls.
- *
- * Times are nanoseconds of one monotonic clock.
+ * The caller reports events with their times and requests dispatches, serialising all calls. A core
+ * does not allocate, read a clock, lock, or use floating point. Requests are identified by tag,
+ * processes by a record in the caller's memory. Times are nanoseconds of one monotonic clock.
  */
 #ifndef SCHEDLAB_CORE_ELEVATOR_H
 #define SCHEDLAB_CORE_ELEVATOR_H
@@ -16,13 +14,9 @@
 #define CORE_NONE (~0u)		/* no tag */
 #define CORE_NEVER (~0ull)	/* no timer */
 
-/*
- * Per-process data: core_ops.process_size bytes, aligned to 8, zeroed by the caller before the
- * first use.
- */
+/* core_ops.process_size bytes, aligned to 8, zeroed by the caller before first use. */
 struct core_process;
 
-/* I/O priority classes. */
 enum core_class { CORE_REAL_TIME, CORE_BEST_EFFORT, CORE_IDLE };
 
 struct core_request {
@@ -38,12 +32,12 @@ struct core_request {
 	u8 prio_level;			/* 0 to 7, the most urgent first */
 };
 
-/* Counters of idling: struct Anticipation of crates/elevator. */
+/* struct Anticipation of crates/elevator. */
 struct core_anticipation {
 	u64 started, successes, failures, success_wait_ns, failure_wait_ns;
 };
 
-/* A tunable, with the name, unit, range and default of the row of the table ELEVATORS. */
+/* As in the row of the table ELEVATORS. */
 struct core_tunable {
 	const char *name, *unit;
 	u64 min, max, initial;
@@ -65,44 +59,35 @@ struct core_ops {
 	size_t process_size;
 	const struct core_tunable *tunables;
 	u32 nr_tunables;
-	u32 nr_internal;	/* how many of the last of them are internal */
+	u32 nr_internal;	/* the last tunables are internal */
 	/*
-	 * The core decides itself how much the driver gets and shares the tags by what it
-	 * dispatches, merges only within a process, and expects that a process exits after its
-	 * last request.
+	 * The core itself limits the driver's requests, merges only within a process, and expects a
+	 * process's exit after its last request.
 	 */
 	bool shares;
 
-	/* Bytes of zeroed memory, aligned to 8, that the caller passes as @core. */
+	/* Bytes of zeroed memory, aligned to 8, to pass as @core. */
 	size_t (*state_size)(u32 tags);
 	void (*init)(void *core, const struct core_config *config);
 
 	void (*insert)(void *core, u64 now, const struct core_request *rq, bool at_head);
-	/*
-	 * The tag of the next request to issue, or CORE_NONE. Repeating a call that returned
-	 * CORE_NONE, at the same time, has no effect.
-	 */
+	/* Or CORE_NONE; then repeating the call at the same time has no effect. */
 	u32 (*dispatch)(void *core, u64 now);
-	/* The device has completed the request with this tag. */
 	void (*complete)(void *core, u64 now, u32 tag);
 	u32 (*held)(const void *core);
-	u64 (*next_timer)(const void *core);	/* or CORE_NEVER */
+	u64 (*next_timer)(const void *core);
 	void (*on_timer)(void *core, u64 now);
 	bool (*may_exceed)(const void *core, const struct core_process *process);
 
-	/* The tag of a held request that @bio can be merged to the front of, or CORE_NONE. */
+	/* A held request that @bio can front-merge into, or CORE_NONE. */
 	u32 (*front_merge)(void *core, const struct core_request *bio, u32 max_sectors);
 	bool (*allow_merge)(const void *core, u32 tag, const struct core_request *bio,
 			    enum core_merge how);
-	/* A held request has grown to @after. */
 	void (*merged)(void *core, u64 now, const struct core_request *after);
-	/*
-	 * The held request @gone has become part of the held request @survivor. A call of merged()
-	 * with the new extent of @survivor follows.
-	 */
+	/* Both are held. merged() follows with the new extent. */
 	void (*coalesced)(void *core, u64 now, u32 survivor, u32 gone);
 
-	/* The process has exited; the caller may free its record afterwards. */
+	/* The caller may free the process's record afterwards. */
 	void (*exited)(void *core, u64 now, struct core_process *process);
 
 	u64 (*get)(const void *core, u32 tunable);

@@ -1,17 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Which request is next, and whether to wait instead.
- *
- * Among flows within the slack: what is overdue, every second time at most; then by class;
- * asynchronous requests when nothing else may go, or for a turn when the flow at virtual time has
- * only such, or others had a slack of occupancy since the last turn. Within a class, the one-way
- * order of sectors where positions matter or are not known, otherwise the least start tag.
- *
- * Waiting for the last process, instead of dispatching a request of another flow: where positions
- * matter, it saves the way back; if the process is on credit or has more weight and is behind, also
- * the time of the other request. It pays if the expected gain exceeds the expected idle time. While
- * a request of the process is in the device there is nothing to pay. Waits that fail take at most
- * 12 % of the time.
+ * The next request, and whether to wait instead. The rules are described in
+ * crates/elevator/src/algorithm/occupancy/choice.rs.
  */
 #include "occupancy-parts.h"
 
@@ -41,7 +31,7 @@ static u32 overdue(const struct occ *occ, u64 now)
 	return CORE_NONE;
 }
 
-/* The class whose turn it is, or OCC_CLASSES if nothing may go. */
+/* OCC_CLASSES if nothing is eligible. */
 static u32 class_in_turn(const struct occ *occ)
 {
 	u64 least = CORE_MAX;
@@ -82,7 +72,6 @@ u32 occ_choose(struct occ *occ, u64 now, bool *is_overdue)
 	return occ_heap_first(occ, class)->fifos[class].head;
 }
 
-/* Nanoseconds that waiting for a request of the process saves, if it comes. */
 static u64 gain_of(const struct occ *occ, const struct occ_process *last,
 		   const struct occ_slot *slot)
 {
@@ -94,7 +83,7 @@ static u64 gain_of(const struct occ *occ, const struct occ_process *last,
 					     occ_bucket(occ_end_of(slot), last->last_end));
 
 		back -= last->own_position.value;
-		/* Less than half of a far way is the noise of what was learned. */
+		/* Less than half of a far seek is noise of the model. */
 		if (back > 0 && (u64)back > occ_far_ns(&occ->model) / 2)
 			gain = (u64)back;
 	}

@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/*
- * The events of a request: its arrival, its dispatch and its completion, and what each does to
- * shares, model, window and wait.
- *
- * A request that the device has returned goes first and is not charged again. Requests of different
- * processes never join, and nothing joins in front.
- */
+/* Arrival, dispatch and completion. A requeued request goes first and is not charged again. */
 #include "occupancy-parts.h"
 
 /* ---- Charges ---- */
 
-/* The largest start tag that may go. */
 static u64 limit_of(struct occ *occ)
 {
 	struct occ_process *entitled = occ_heap_first(occ, OCC_ENTITLED);
@@ -23,7 +16,7 @@ static u64 limit_of(struct occ *occ)
 	return core_add(from, occ->virtual_slack);
 }
 
-/* Frees the flows that virtual time has caught up with. */
+/* Whose start tags virtual time has reached. */
 static void free_flows(struct occ *occ, u64 now, u64 limit)
 {
 	struct occ_process *of;
@@ -32,7 +25,7 @@ static void free_flows(struct occ *occ, u64 now, u64 limit)
 		occ_allow(occ, now, of, true);
 }
 
-/* Throttles a flow that is too far ahead; frees those that virtual time has caught up with. */
+/* Throttles a flow too far ahead, and releases others. */
 static void bound(struct occ *occ, u64 now, struct occ_process *of)
 {
 	u64 limit = limit_of(occ);
@@ -42,7 +35,6 @@ static void bound(struct occ *occ, u64 now, struct occ_process *of)
 	free_flows(occ, now, limit);
 }
 
-/* Moves the start tag of a flow by an occupancy. */
 static void charge(struct occ *occ, u64 now, struct occ_process *of, s64 occupancy, u64 weight)
 {
 	u64 by = occupancy < 0 ? 0 - (u64)occupancy : (u64)occupancy;
@@ -58,13 +50,11 @@ static void charge(struct occ *occ, u64 now, struct occ_process *of, s64 occupan
 	bound(occ, now, of);
 }
 
-/* What a request of this occupancy is charged. */
 static u64 charged(const struct occ *occ, bool write, u64 occupancy)
 {
 	return write ? occ_with_debt(occ, occupancy) : occupancy;
 }
 
-/* Charges a request that goes to the device. */
 static void account(struct occ *occ, u64 now, struct occ_slot *slot)
 {
 	u64 cost;
@@ -79,7 +69,7 @@ static void account(struct occ *occ, u64 now, struct occ_slot *slot)
 
 /* ---- Arrivals ---- */
 
-/* A request of a process arrives: it has thought for so long. */
+/* Arrival minus the last completion. */
 static void learn_arrival(struct occ *occ, u64 now, const struct core_request *rq)
 {
 	struct occ_process *of = occ_process_of(rq->process);
@@ -121,7 +111,6 @@ static void push_came_back(struct occ *occ, u32 tag)
 	occ->nr_came_back++;
 }
 
-/* The device has returned a request: it goes first and is not charged again. */
 static void insert_again(struct occ *occ, const struct core_request *rq)
 {
 	struct occ_slot *slot = &occ->slots[rq->tag];
@@ -192,7 +181,6 @@ void occ_end_wait(struct occ *occ, u64 now, const struct occ_process *process)
 	occ->idle_tokens = occ->idle_tokens > waited ? occ->idle_tokens - waited : 0;
 }
 
-/* The device gets a request. */
 static void issue(struct occ *occ, u64 now, struct occ_slot *slot)
 {
 	struct occ_process *of = slot->process;
@@ -282,7 +270,7 @@ u32 occ_dispatch(void *core, u64 now)
 
 /* ---- Completion ---- */
 
-/* Charges the difference between what was measured and what was predicted. */
+/* By the difference between measured and predicted occupancy. */
 static void correct(struct occ *occ, u64 now, struct occ_slot *slot, u64 gap)
 {
 	u64 predicted = slot->predicted, actual;
@@ -321,7 +309,7 @@ static void measure(struct occ *occ, u64 now, struct occ_slot *slot, u64 before)
 	occ_model_completed(occ, &sample, slot->since < before, gap);
 	if (slot->write) {
 		occ->window.writes = true;
-		/* Caches and garbage collection decide when writes complete. */
+		/* Caches and garbage collection determine when writes complete. */
 		if (class != OCC_OF_REAL_TIME)
 			class = OCC_OF_ASYNC;
 	} else {

@@ -1,33 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * What occupancy a request will take: learned from the gaps between completions.
- *
- * The gap of a completion is the busy time of the device since the completion before; the sum of
- * all gaps is the busy time, so that charges by gaps add up to the time that the device worked. A
- * prediction is a base and a slope by size for each direction, and a part by distance from the
- * request dispatched before, in buckets of powers of two; kappa scales all of them by the error of
- * the last completions. Times have 8 fractional bits.
+ * Predicts a request's occupancy, learned from the gaps between completions, as described in
+ * crates/elevator/src/algorithm/occupancy/model.rs. Times have 8 fractional bits.
  */
 #include "occupancy-parts.h"
 
 #define BITS 8
 #define KAPPA_BITS 16
 #define KAPPA_ONE (1ull << KAPPA_BITS)
-/* No time is learned beyond this. */
 #define MOST (((s64)(10 * CORE_SECOND_NS)) << BITS)
-/* The least prediction, in nanoseconds. */
+/* In nanoseconds. */
 #define LEAST 250ull
-/* Base of a direction without samples. */
 #define COLD (100000ll << BITS)
-/* Sectors at which base and slope learn alike. */
+/* In sectors; base and slope learn equally here. */
 #define MIDDLE 64ll
-/* Sectors beyond which the size counts no more. */
+/* In sectors; larger sizes count as this. */
 #define LARGEST (1u << 16)
-/* Nanoseconds of a sector at 100 MB/s, the slowest transfer assumed while none was learned. */
+/* Nanoseconds per sector at 100 MB/s, assumed before any is learned. */
 #define SLOWEST 5000ll
-/* Distances from this bucket on are far: 32 MiB. */
+/* From this bucket on, distances are far: 32 MiB. */
 #define FAR 16
-/* Samples of near and far requests before positions are known. */
+/* Samples of near and far requests required to judge positions. */
 #define ENOUGH 16
 
 static s64 clamped(s64 value, s64 least, s64 most)
@@ -107,9 +100,7 @@ static void rescale(struct occ *occ, u64 predicted, u64 gap)
 	model->nr = 0;
 }
 
-/*
- * A bucket has its first sample: those without one, up to the next that has one, take it over.
- */
+/* To its empty neighbours, up to the next filled bucket. */
 static void spread(struct occ_mean *pos, u32 bucket)
 {
 	u32 at;
@@ -130,7 +121,7 @@ static void learn_near(struct occ_direction *of, s64 size, s64 error)
 
 static void learn_by_distance(struct occ_direction *of, s64 size, u32 bucket, s64 error)
 {
-	/* Requests of one size do not show what size takes. */
+	/* Requests of equal size carry no information about the slope. */
 	s64 apart = size - of->size.value;
 	s64 norm = (MIDDLE * MIDDLE + apart * apart) * 64;
 	struct occ_mean *mean = &of->pos[bucket];
@@ -150,7 +141,7 @@ static void learn(struct occ *occ, const struct occ_sample *of, u64 gap)
 	s64 size = size_of(of->nr_sectors), sample, error, unsized_gap;
 	bool known = occ_is_known(model, of->write);
 
-	/* A stall of the device is no property of the request that met it. */
+	/* A stall of the device is not a property of the request that met it. */
 	gap = core_min(gap, known ? core_mul(of->predicted, 16) : CORE_SECOND_NS);
 	rescale(occ, of->predicted, gap);
 	sample = (s64)(gap << BITS);
@@ -192,7 +183,7 @@ void occ_model_completed(struct occ *occ, const struct occ_sample *sample, bool 
 {
 	struct occ_model *model = &occ->model;
 
-	/* Requests that complete together share the time since the completion before them. */
+	/* Requests that complete together share the time since the completion before. */
 	if (!beside || gap >= sample->predicted / 8 || model->nr_together == OCC_TOGETHER)
 		learn_together(occ);
 	model->together[model->nr_together++] = *sample;
@@ -240,7 +231,7 @@ u64 occ_mean_ns(const struct occ_model *model)
 	return core_max((u64)(model->all.value >> BITS), LEAST);
 }
 
-/* Whether far reads take so long that near ones, of which too few were seen, are worth a try. */
+/* Far reads are slow enough to try near ones, of which too few were seen. */
 bool occ_may_have_positions(const struct occ_model *model)
 {
 	return model->slow.nr >= ENOUGH && model->unloaded >= CORE_SECOND_NS / 1000 &&

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Two orders: exposed requests by sector, and flows by start tag.
+ * Exposed requests by sector, and flows by start tag.
  *
- * Requests are in a treap for each class, linked through their slots: a search tree by sector that
- * is at the same time a heap by random numbers, so that its depth is logarithmic whatever the
- * sectors are. Flows are in binary heaps. Both take O(log n) for each change.
+ * Requests are in a treap per class, linked through their slots: random priorities make its depth
+ * logarithmic for any sectors. Flows are in binary heaps.
  */
 #include "occupancy-parts.h"
 
@@ -35,7 +34,7 @@ void occ_tree_insert(struct occ *occ, u32 class, u32 tag)
 	while (*link != CORE_NONE && slots[*link].height > slot->height)
 		link = is_before(&slots[*link], sector, seq) ? &slots[*link].right :
 							       &slots[*link].left;
-	/* What is below is divided into the lower and the higher. */
+	/* Splits the subtree into lower and higher. */
 	at = *link;
 	*link = tag;
 	while (at != CORE_NONE) {
@@ -62,7 +61,7 @@ void occ_tree_remove(struct occ *occ, u32 class, u32 tag)
 	while (*link != tag)
 		link = is_before(&slots[*link], sector, seq) ? &slots[*link].right :
 							       &slots[*link].left;
-	/* The two below become one. */
+	/* Joins both subtrees. */
 	while (left != CORE_NONE && right != CORE_NONE) {
 		if (slots[left].height > slots[right].height) {
 			*link = left;

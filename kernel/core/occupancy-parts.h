@@ -1,27 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/*
- * Internal to occupancy*.c: the state, the record of a process, and what the parts call of each
- * other. See occupancy.c.
- */
+/* Internal to occupancy*.c. See occupancy.c. */
 #ifndef SCHEDLAB_CORE_OCCUPANCY_PARTS_H
 #define SCHEDLAB_CORE_OCCUPANCY_PARTS_H
 
 #include "arith.h"
 #include "elevator.h"
 
-/* What a weight of 1 counts; a request of the idle class counts 1 for each weight. */
+/* Internal units per unit of weight; an idle-class request counts 1 per unit. */
 #define OCC_WEIGHT_SCALE 64ull
-/* The weight whose flow runs ahead by the slack. */
+/* The weight for which the slack is defined. */
 #define OCC_USUAL_WEIGHT (100 * OCC_WEIGHT_SCALE)
-/* Fractional bits of virtual time. */
 #define OCC_VIRTUAL_BITS 10
 
 /* Classes in order of precedence within the slack. */
 enum { OCC_REAL_TIME, OCC_ON_CREDIT, OCC_SYNC, OCC_ASYNC, OCC_CLASSES };
-/* Classes of targets: real-time, synchronous, asynchronous. */
 enum { OCC_OF_REAL_TIME, OCC_OF_SYNC, OCC_OF_ASYNC, OCC_TARGETS };
 
-/* Tunables, in the order of the rows. Those from OCC_FAIRNESS on are internal. */
+/* Tunables in row order. Those from OCC_FAIRNESS on are internal. */
 enum {
 	OCC_TARGET_RT, OCC_TARGET_SYNC, OCC_TARGET_ASYNC,
 	OCC_FAIRNESS, OCC_LEARNING, OCC_CORRECTION, OCC_KAPPA, OCC_WINDOW, OCC_STEERING, OCC_DEBT,
@@ -31,17 +26,17 @@ enum {
 	OCC_IDLE_PERCENT, OCC_DEBT_MOST, OCC_EXPOSED, OCC_TUNABLES
 };
 
-/* A mean that is plain for the first samples and forgets by 1/most afterwards. */
+/* A plain mean at first, then exponential with weight 1/most. */
 struct occ_mean {
 	s64 value;
 	u32 nr;
 };
 
-/* ---- occupancy-think.c: think times ---- */
+/* ---- occupancy-think.c ---- */
 
 #define OCC_EDGES 16
 
-/* Counts of think times up to each edge, and of longer ones. */
+/* Counts of think times up to each edge, and beyond. */
 struct occ_thinks {
 	u16 counts[OCC_EDGES + 1];
 	u16 nr;
@@ -50,24 +45,23 @@ struct occ_thinks {
 void occ_thinks_add(struct occ_thinks *thinks, u64 ns);
 bool occ_thinks_known(const struct occ_thinks *thinks);
 /*
- * Until how long after the last completion to wait, @elapsed after it, if a request that comes
- * saves @gain; 0: waiting does not pay.
+ * From the last completion, at @elapsed after it, if an arrival saves @gain; 0: waiting does not
+ * pay.
  */
 u64 occ_thinks_best_wait(const struct occ_thinks *thinks, u64 elapsed, u64 gain);
 
-/* ---- occupancy-model.c: what occupancy a request will take ---- */
+/* ---- occupancy-model.c ---- */
 
 #define OCC_BUCKETS 32
 #define OCC_TOGETHER 8
 
 struct occ_direction {
-	s64 base, slope;	/* nanoseconds with 8 fractional bits; for each sector */
-	struct occ_mean size;	/* of requests that were far, in sectors */
+	s64 base, slope;	/* nanoseconds with 8 fractional bits; per sector */
+	struct occ_mean size;	/* of far requests, in sectors */
 	u32 nr;
 	struct occ_mean pos[OCC_BUCKETS];
 };
 
-/* A request that has completed. */
 struct occ_sample {
 	u64 predicted;
 	u32 nr_sectors;
@@ -77,19 +71,16 @@ struct occ_sample {
 
 struct occ_model {
 	struct occ_direction of[2];
-	/* The last requests that completed together, and the time that they share. */
+	/* Requests that completed together, and their shared time. */
 	struct occ_sample together[OCC_TOGETHER];
 	u32 nr_together;
 	u64 gap;
 	u64 kappa, gaps, predicted;
 	u32 nr;
-	/*
-	 * Gaps without the part by size, of reads that continue the one before and of reads far
-	 * from it; those of far reads without what the slowest transfer takes (nanoseconds).
-	 */
+	/* Without the size part: sequential and far reads; far reads minus the slowest transfer. */
 	struct occ_mean near, far, slow;
-	struct occ_mean random, all;	/* gaps of requests far from the one before, and of all */
-	u64 unloaded;		/* service of a small read that is alone; 0: unknown */
+	struct occ_mean random, all;	/* gaps of far requests, and of all */
+	u64 unloaded;		/* service of a small read alone; 0: unknown */
 	bool unloaded_far;
 };
 
@@ -100,12 +91,8 @@ u32 occ_bucket(u64 from, u64 sector);
 u64 occ_predict(const struct occ *occ, bool write, u32 nr_sectors, u32 bucket);
 s64 occ_positional_ns(const struct occ_model *model, u32 bucket);
 bool occ_is_known(const struct occ_model *model, bool write);
-/*
- * A request has completed with this gap; @beside: it was in the device already when the one before
- * completed.
- */
+/* @beside: in the device at the previous completion. */
 void occ_model_completed(struct occ *occ, const struct occ_sample *sample, bool beside, u64 gap);
-/* A read has completed; @alone: no other was in the device in between. */
 void occ_model_respond(struct occ_model *model, u32 nr_sectors, u32 bucket, bool alone,
 		       u64 response);
 u64 occ_unloaded_ns(const struct occ_model *model);
@@ -114,18 +101,17 @@ u64 occ_far_ns(const struct occ_model *model);
 u64 occ_mean_ns(const struct occ_model *model);
 void occ_mean_add(struct occ_mean *mean, s64 sample, u32 most);
 
-/* Whether far reads take longer than near ones. */
 enum occ_answer { OCC_NO, OCC_YES, OCC_UNKNOWN };
 enum occ_answer occ_positions_matter(const struct occ_model *model);
 bool occ_may_have_positions(const struct occ_model *model);
 
-/* ---- occupancy-window.c: how much occupancy may be in the device ---- */
+/* ---- occupancy-window.c ---- */
 
 struct occ_delays {
 	u32 nr;
 	u32 above[4];		/* longer than 0.8, 1, 1 1/3 and 2 targets */
 	u64 since, last;	/* last: 0: none */
-	u32 relaxed;		/* the target is this power of two times the wanted one */
+	u32 relaxed;		/* log2 of the target's relaxation */
 	u64 missed_since;	/* 0: it is not */
 };
 
@@ -133,19 +119,18 @@ struct occ_window {
 	u64 window;		/* 0: not set yet */
 	u32 ruling;
 	bool doubling;
-	bool blocked;		/* it has held a request back since it changed */
+	bool blocked;		/* it has held a request back since its last change */
 	bool writes;
 	struct occ_delays of[OCC_TARGETS];
-	u64 debt;		/* the factor of writes, in halves */
+	u64 debt;		/* the write factor, in halves */
 	u64 tick;
 	u32 reads, reads_missed;
 };
 
 void occ_window_init(struct occ_window *window);
-/* The window as it is now; sets occ->size. */
+/* Recomputes the window; sets occ->size. */
 void occ_window_refresh(struct occ *occ);
 u64 occ_with_debt(const struct occ *occ, u64 occupancy);
-/* A request of this class of targets has completed @delay after it was issued. */
 void occ_window_completed(struct occ *occ, u64 now, u32 class, u64 delay, u64 least);
 void occ_window_tick(struct occ *occ, u64 now);
 
@@ -153,29 +138,29 @@ void occ_window_tick(struct occ *occ, u64 now);
 
 struct occ_fifo {
 	u32 head, tail;
-	u32 exposed;		/* how many of the oldest are exposed */
-	u32 hidden;		/* the oldest that is not */
+	u32 exposed;		/* number of oldest requests exposed */
+	u32 hidden;		/* the oldest that is not exposed */
 };
 
-/* Orders of flows by start tag: of each class that they have requests of, and two more. */
+/* Flows by start tag: per class, and two more orders. */
 enum { OCC_THROTTLED = OCC_CLASSES, OCC_ENTITLED, OCC_HEAPS };
 
 struct occ_process {
 	struct occ_process *next, *prev;	/* in occ->processes */
 	u64 start;		/* start tag of its next request */
 	u64 weight;		/* times OCC_WEIGHT_SCALE */
-	u64 touched;		/* when a request of it was last inserted or completed */
-	u64 credit;		/* nanoseconds of occupancy that it may have on credit */
-	u64 counted;		/* its weight among the active flows; 0: it is not counted */
-	u64 entered[OCC_HEAPS];	/* of equal start tags the one that was entered first */
-	u32 heap_at[OCC_HEAPS];	/* place, from 1 on; 0: it is not in */
+	u64 touched;		/* last insertion or completion of a request */
+	u64 credit;		/* remaining credit in nanoseconds of occupancy */
+	u64 counted;		/* its weight among active flows; 0: not counted */
+	u64 entered[OCC_HEAPS];	/* breaks ties of start tags: first in, first out */
+	u32 heap_at[OCC_HEAPS];	/* place, from 1 on; 0: absent */
 	struct occ_fifo fifos[OCC_CLASSES];
 	u32 queued;		/* in the FIFOs */
 	u32 in_flight;		/* in the device, and requeued ones */
-	u32 waiting, busy;	/* not in the device, and in it */
-	/* The end of its last synchronous request, and when that completed; 0: it has not. */
+	u32 waiting, busy;	/* outside and inside the device */
+	/* 0: none. */
 	u64 last_end, done;
-	/* The part by distance of its requests if nothing comes between them. */
+	/* Without other requests in between. */
 	struct occ_mean own_position;
 	struct occ_thinks thinks;
 	bool known, may_go, counted_on_credit;
@@ -189,12 +174,12 @@ struct occ_slot {
 	u64 sector, seq;
 	struct occ_process *process;
 	u64 rank;		/* order of arrival */
-	u64 since;		/* when it was exposed; when it was issued */
-	u64 predicted, weight;	/* occupancy, and the weight that it was charged by */
+	u64 since;		/* when it was exposed; later, when it was issued */
+	u64 predicted, weight;	/* occupancy, and the weight it was charged with */
 	u32 nr_sectors;
-	u32 left, right, height;	/* in the tree by sectors */
-	u32 before, after;	/* in the FIFO; after: in the list of those that came back */
-	u32 older, younger;	/* among the exposed ones of its class */
+	u32 left, right, height;	/* in the sector tree */
+	u32 before, after;	/* in the FIFO; after: in the list of requeued requests */
+	u32 older, younger;	/* among its class's exposed requests */
 	u8 class, bucket, place;
 	u8 prio_class;
 	bool exposed, alone, write, sync;
@@ -209,7 +194,6 @@ struct occ_heap {
 	u64 entered;
 };
 
-/* The exposed requests of a class. */
 struct occ_exposed {
 	u32 root;		/* by sector */
 	u32 oldest, youngest;
@@ -221,12 +205,12 @@ struct occ {
 	struct occ_slot *slots;
 	struct occ_process *processes;
 
-	/* What follows from tunables, model and window; occ_refresh() keeps it. */
+	/* Derived from tunables, model and window by occ_refresh(). */
 	u64 targets[OCC_TARGETS];
-	u64 slack;		/* nanoseconds of a flow of the usual weight */
+	u64 slack;		/* nanoseconds at the usual weight */
 	u64 virtual_slack;
 	u64 size;		/* of the window */
-	u32 most;		/* exposed of a FIFO */
+	u32 most;
 
 	struct occ_model model;
 	struct occ_window window;
@@ -237,44 +221,41 @@ struct occ {
 	u32 queued;
 	u64 arrived;
 	u32 random;		/* of the trees */
-	u32 came_back;		/* tags that came back, the next one first */
+	u32 came_back;		/* requeued tags, the next one first */
 	u32 nr_came_back;
 
 	/* occupancy-shares.c */
 	u64 virtual_time;
 	u64 weights, credit_weights;	/* of active flows, and of those on credit */
 	u32 nr_active, nr_on_credit;
-	u64 births, births_since;	/* processes that started, halved every second */
-	u64 busy_since;		/* since when the device was not idle for a second */
+	u64 births, births_since;	/* process starts, halved every second */
+	u64 busy_since;		/* since when the device has not been idle for a second */
 	u64 last_touched;
-	u64 account, account_since;	/* credit that can be granted */
+	u64 account, account_since;	/* credit available for grants */
 	bool is_open;
 
 	u32 in_flight;
 	u64 load;		/* predicted occupancy in the device */
-	u64 mark;		/* the last completion, or when the device got the first request */
-	s64 carry;		/* busy time that was not charged yet, if positive */
-	u64 head;		/* the end of the last dispatched request */
-	struct occ_process *last;	/* of the last dispatched request if that was sync */
+	u64 mark;		/* last completion, or first issue to an idle device */
+	s64 carry;		/* busy time not yet charged, if positive */
+	u64 head;		/* end of the last dispatched request */
+	struct occ_process *last;	/* of the last dispatch, if sync */
 	struct occ_thinks thinks;	/* of all processes, for those without history */
-	u64 turn;		/* what is left of a turn of asynchronous requests */
-	u64 since_turn;		/* occupancy of other requests since the last turn */
+	u64 turn;		/* remainder of the async turn */
+	u64 since_turn;		/* other requests' occupancy since the last turn */
 	bool overdue_last;
 
 	bool waits;
-	struct occ_process *waits_for;	/* NULL: that process has exited */
+	struct occ_process *waits_for;	/* NULL: the process has exited */
 	u64 waits_since;
 	u64 timer;		/* or CORE_NEVER */
-	u64 idle_tokens, idle_since;	/* what failed waits may still take */
+	u64 idle_tokens, idle_since;	/* time that failed waits may still take */
 	struct core_anticipation counts;
-	/*
-	 * The latest time so far, by a clock of its own that never goes back, and what that is
-	 * ahead of the caller's.
-	 */
+	/* On a monotonic clock, with its lead over the caller's. */
 	u64 latest, ahead;
 };
 
-/* The time of an event. A clock that goes back stands still here, and goes on from there. */
+/* A clock that jumps back is treated as stopped and continues from there. */
 static inline u64 occ_now(struct occ *occ, u64 now)
 {
 	now = core_add(now, occ->ahead);
@@ -306,12 +287,12 @@ static inline u32 occ_predicted_class(const struct occ_slot *slot)
 	       slot->class == OCC_ASYNC ? OCC_OF_ASYNC : OCC_OF_SYNC;
 }
 
-/* Trees of exposed requests, and orders of flows: occupancy-order.c */
+/* occupancy-order.c */
 void occ_tree_insert(struct occ *occ, u32 class, u32 tag);
 void occ_tree_remove(struct occ *occ, u32 class, u32 tag);
-/* The lowest at or above a sector; otherwise the lowest; CORE_NONE if there is none. */
+/* Otherwise the lowest, or CORE_NONE. */
 u32 occ_tree_next(const struct occ *occ, u32 class, u64 sector);
-/* Enters a flow by its start tag, or again after that has changed. */
+/* Also after its start tag has changed. */
 void occ_heap_set(struct occ *occ, u32 heap, struct occ_process *of);
 void occ_heap_remove(struct occ *occ, u32 heap, struct occ_process *of);
 
@@ -320,18 +301,17 @@ static inline struct occ_process *occ_heap_first(const struct occ *occ, u32 heap
 	return occ->heaps[heap].nr ? occ->heaps[heap].of[0] : NULL;
 }
 
-/* Queues of requests: occupancy-requests.c */
+/* occupancy-requests.c */
 void occ_queue(struct occ *occ, u64 now, u32 tag);
 void occ_unqueue(struct occ *occ, u64 now, u32 tag);
-/* The survivor takes the place of the older @gone of its own FIFO; @gone leaves. */
+/* Of the same FIFO; the survivor takes the place of @gone. */
 void occ_absorb(struct occ *occ, u64 now, u32 survivor, u32 gone);
 void occ_grow(struct occ *occ, const struct core_request *after);
-/* Throttles a flow, or ends that. */
 void occ_allow(struct occ *occ, u64 now, struct occ_process *of, bool may_go);
-/* How many queues of a flow and a class have requests. */
+/* The number of non-empty FIFOs. */
 u32 occ_backlogged(const struct occ *occ);
 
-/* Start tags, weights and credit: occupancy-shares.c */
+/* occupancy-shares.c */
 static inline bool occ_is_active(const struct occ_process *of)
 {
 	return of->queued || of->in_flight;
@@ -345,17 +325,16 @@ u32 occ_class_of(const struct occ *occ, const struct occ_process *of,
 		 const struct core_request *rq);
 u64 occ_weight_of(const struct occ *occ, const struct occ_slot *slot);
 void occ_spend(struct occ *occ, const struct occ_slot *slot, u64 charge);
-/* Counts a flow among the active ones, as it is now. */
 void occ_count(struct occ *occ, struct occ_process *of);
 void occ_follow(struct occ *occ);
 void occ_forget(struct occ *occ, struct occ_process *of);
 
-/* Which request is next: occupancy-choice.c */
+/* occupancy-choice.c */
 u32 occ_choose(struct occ *occ, u64 now, bool *overdue);
-/* Whether to wait for the last process instead of dispatching this request; sets the timer. */
+/* Sets the timer. */
 bool occ_waits(struct occ *occ, u64 now, u32 tag);
 
-/* Events: occupancy-events.c */
+/* occupancy-events.c */
 void occ_insert(void *core, u64 now, const struct core_request *rq, bool at_head);
 u32 occ_dispatch(void *core, u64 now);
 void occ_complete(void *core, u64 now, u32 tag);

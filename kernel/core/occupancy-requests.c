@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The requests that are held.
- *
- * Each flow has a FIFO per class. Flows with requests are ordered by start tag, per class; those
- * too far ahead of virtual time are throttled. Of the others, the oldest requests of each FIFO are
- * exposed: the one-way order of sectors and the list of what is overdue have these only, so that a
- * flow that crosses the slack moves a bounded number of requests.
+ * Held requests, throttled flows, and the requests exposed to the orders, as described in
+ * crates/elevator/src/algorithm/occupancy/requests.rs.
  */
 #include "occupancy-parts.h"
 
@@ -41,7 +37,7 @@ static void fifo_remove(struct occ *occ, struct occ_fifo *fifo, u32 tag)
 		occ->slots[slot->after].before = slot->before;
 }
 
-/* ---- What is exposed ---- */
+/* ---- Exposed requests ---- */
 
 static void age_add(struct occ *occ, u32 class, u32 tag, u32 older, u32 younger)
 {
@@ -147,7 +143,6 @@ void occ_unqueue(struct occ *occ, u64 now, u32 tag)
 		occ_heap_remove(occ, OCC_THROTTLED, of);
 }
 
-/* The survivor is exposed in the place of @gone, which is. */
 static void expose_before(struct occ *occ, struct occ_fifo *fifo, u32 survivor, u32 gone)
 {
 	struct occ_slot *slot = &occ->slots[survivor];

@@ -1,22 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Virtual time, weights, and burst credit. A flow is a process here.
- *
- * A flow that returns starts at virtual time, or where it was if it was away for less than the
- * slack, so that it has lost nothing by thinking.
- *
- * Credit: a process that starts, or returns after a second, while others have kept the device busy
- * for 1 s gets up to 1000 mean random requests of occupancy on credit, half of that for each
- * process that started within the last second. While it lasts, all processes on credit together
- * weigh 7 times as much as all others, so that those keep an eighth. What is granted comes from one
- * account that earns an eighth of the time, so that processes that keep starting do not keep the
- * device.
+ * Virtual time, weights and burst credit, as described in
+ * crates/elevator/src/algorithm/occupancy/shares.rs. A flow is a process here.
  */
 #include "occupancy-parts.h"
 
-/* A process that was away for this long is as one that starts. */
+/* A process away for this long counts as new. */
 #define AWAY CORE_SECOND_NS
-/* Beyond this, tags start from 0 again when no flow is active. */
+/* Beyond this, tags restart from 0 when no flow is active. */
 #define REBASE (1ull << 48)
 
 void occ_track(struct occ *occ, u64 now, struct occ_process *of)
@@ -42,7 +33,6 @@ void occ_track(struct occ *occ, u64 now, struct occ_process *of)
 	occ->processes = of;
 }
 
-/* The process has exited; none of its requests is left. */
 void occ_forget(struct occ *occ, struct occ_process *of)
 {
 	occ->account = core_add(occ->account, of->credit);
@@ -93,7 +83,7 @@ static void grant(struct occ *occ, u64 now, struct occ_process *of)
 	occ->account -= of->credit;
 }
 
-/* A flow without requests gets one: its start tag and its credit. */
+/* At a flow's first request. */
 void occ_wakes(struct occ *occ, u64 now, struct occ_process *of)
 {
 	struct occ_process *other;
@@ -180,7 +170,6 @@ void occ_count(struct occ *occ, struct occ_process *of)
 	of->counted_on_credit = on_credit;
 }
 
-/* Virtual time follows the least start tag of flows with requests. */
 void occ_follow(struct occ *occ)
 {
 	u64 least = CORE_MAX;

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Think times of a process, and how long waiting for its next request pays.
- *
- * A histogram with 16 edges, 16 us and its doubles, halved every 64 samples. The value of waiting
- * until an edge is the saved time of those that come before, less the time spent until they come,
- * and until the edge for those that do not.
+ * A histogram of think times, and how long waiting pays, as described in
+ * crates/elevator/src/algorithm/occupancy/think.rs.
  */
 #include "occupancy-parts.h"
 
-#define FIRST_NS 16000ull	/* the first edge */
-#define MOST_THINKS 64		/* samples before a histogram is halved */
-#define ENOUGH_THINKS 4		/* samples before a process is assessed by its own */
+#define FIRST_NS 16000ull
+#define MOST_THINKS 64
+#define ENOUGH_THINKS 4		/* samples before a process's own histogram is used */
 
 void occ_thinks_add(struct occ_thinks *thinks, u64 ns)
 {

@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The window: how much predicted occupancy may be in the device, steered by the delay of
- * completions.
- *
- * The strictest class that completed a request within the last second rules. After 16 of its
- * completions and 4 targets: if more than a tenth of them took longer than the target, the window
- * shrinks; if nine tenths took less than 0.8 of it and the window has held a request back, it
- * grows, twofold until it was too large for the first time, then by a part of the least window. A
- * target that is missed for a second with the least window is doubled.
- *
- * Write debt: a cache makes writes look short, and reads pay for them later. Every 100 ms in which
- * writes were in the device, the factor of writes moves halfway to its largest value if reads
- * missed their target, otherwise half a step down to 1.
+ * The limit of predicted occupancy in flight, and the write debt, as described in
+ * crates/elevator/src/algorithm/occupancy/window.rs.
  */
 #include "occupancy-parts.h"
 
 #define WINDOW_TICK (CORE_SECOND_NS / 10)
-#define SAMPLES 16	/* completions of a class before the window changes */
+#define SAMPLES 16	/* completions of a class between window changes */
 
 static const u64 percents[4] = { 80, 100, 133, 200 };
 
@@ -56,7 +46,7 @@ static bool is_recent(u64 now, u64 at)
 	return at && (now < at || now - at <= CORE_SECOND_NS);
 }
 
-/* A tenth of the completions is allowed to. */
+/* 10 % of the completions may exceed it. */
 static bool exceeds(const struct occ_delays *of, u32 count)
 {
 	return (u64)count * 10 > of->nr;

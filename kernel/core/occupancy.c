@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * occupancy: fair queueing by the time that requests occupy the device, learned from its
- * completions. The counterpart of the row `occupancy` of crates/elevator, which makes the same
- * decisions; a differential test in crates/kernel-model compares the two.
+ * occupancy: fair queueing by the time that requests occupy the device, learned from completions. A
+ * differential test in crates/kernel-model compares it with the row `occupancy` of crates/elevator.
  *
- * A process has a start tag; each request moves it by the occupancy that was predicted for it, and
- * its completion by the difference to what was measured. Virtual time is the least start tag of
- * processes with requests. A process may run ahead of it by the slack. Inside the slack other rules
- * decide: class, age, and where the device has positions, the one-way order of sectors and waiting
- * for the next request of the last process. A window bounds the predicted occupancy in the device;
- * the delay of completions steers it towards the target of the strictest class.
+ * A process has a start tag, moved by each request's predicted occupancy and corrected at
+ * completion. Virtual time is the least start tag of processes with requests; a process may run
+ * ahead of it by the slack. Within the slack decide class, age and, where the device has positions,
+ * one-way sector order and waiting for the last process. A window bounds the predicted occupancy in
+ * flight; completion delays adjust it to the strictest class's target.
  *
  * Departures from the Rust elevator:
- * - A process is a flow of its own: groups with a declared weight do not exist here, and weights
- *   come from I/O priorities.
+ * - A process is a flow: no groups with declared weights; weights follow I/O priorities.
  * - A process exits after its last request (core_ops.shares).
- * - What follows from tunables and model is computed once for each completion (occ_refresh()).
+ * - Values derived from tunables and model are computed once per completion (occ_refresh()).
  */
 #include "occupancy-parts.h"
 
@@ -55,7 +52,7 @@ static const struct core_tunable tunables[] = {
 
 _Static_assert(sizeof(tunables) / sizeof(tunables[0]) == OCC_TUNABLES, "a row for each tunable");
 
-/* ---- What follows from tunables, model and window ---- */
+/* ---- Values derived from tunables, model and window ---- */
 
 static u64 target(const struct occ *occ, u32 wanted, u32 costs, u64 least)
 {
@@ -78,7 +75,7 @@ void occ_refresh(struct occ *occ)
 	occ->most = (u32)occ->set[OCC_EXPOSED];
 }
 
-/* ---- The interface, but for the events ---- */
+/* ---- The interface without the events ---- */
 
 static u32 held(const void *core)
 {
@@ -109,7 +106,7 @@ static bool may_exceed(const void *core, const struct core_process *process)
 	return false;
 }
 
-/* A tree by ends would serve only this. */
+/* It alone would need a tree by ends. */
 static u32 front_merge(void *core, const struct core_request *bio, u32 max_sectors)
 {
 	(void)core;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Seek time by distance: the counterpart of elevator::SeekCurve, equal to the nanosecond. It is
- * a + b * sqrt(d) up to a knee and c + e * d beyond; a table can give the times of short distances.
+ * Seek time by distance, equal to elevator::SeekCurve to the nanosecond: a + b * sqrt(d) up to a
+ * knee, c + e * d beyond, and optionally a table of short distances.
  */
 #ifndef SCHEDLAB_CORE_SEEK_H
 #define SCHEDLAB_CORE_SEEK_H
@@ -9,18 +9,14 @@
 #include "arith.h"
 
 struct core_seek_curve {
-	/*
-	 * Nanoseconds for the distances 1, 2, 3 ..., which take precedence over the curve; NULL if
-	 * there are none. The table is not copied and must outlive the core.
-	 */
+	/* For the distances 1, 2, 3 ...; overrides the curve. Not copied: must outlive the core. */
 	const u64 *first;
 	u64 nr_first;
-	u64 knee;	/* the last distance of the square-root part, in cylinders */
+	u64 knee;	/* maximum distance of the square-root part, in cylinders */
 	u64 a_ns, b_ns;	/* square-root part */
 	u64 c_ns, e_ps;	/* linear part; e in picoseconds */
 };
 
-/* Nanoseconds for a distance in cylinders; 0 for distance 0. */
 static inline u64 core_seek_ns(const struct core_seek_curve *curve, u64 distance)
 {
 	u64 whole;
@@ -31,7 +27,7 @@ static inline u64 core_seek_ns(const struct core_seek_curve *curve, u64 distance
 		return curve->first[distance - 1];
 	if (distance <= curve->knee)
 		return curve->a_ns + core_root(curve->b_ns, distance);
-	/* e * d / 1000 in two parts, so that 64 bits suffice. */
+	/* e * d / 1000 in two parts, to fit 64 bits. */
 	whole = core_div(curve->e_ps, 1000);
 	return curve->c_ns + whole * distance
 		+ core_div((curve->e_ps - whole * 1000) * distance, 1000);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The types and functions that the cores use from their environment. The cores are compiled into
- * kernel modules and, for the properties and the differential tests, into user-space programs.
+ * The cores' environment. They are compiled into kernel modules and, for tests, into user-space
+ * programs.
  */
 #ifndef SCHEDLAB_CORE_TYPES_H
 #define SCHEDLAB_CORE_TYPES_H

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * PC, the process classifier of WPCAS: derives the period of a wait from the range in which most
- * intervals of the process lie.
- *
- * Source: equations 3 to 6 of the WPCAS paper, confirmed. The number of intervals, the share that
- * the densest range must hold, its width, the resolution, and the point of the range to use are not
- * given there; the values here are proposed.
+ * PC, the process classifier of WPCAS: derives the wait from the densest range of a process's
+ * intervals (equations 3 to 6 of the paper, confirmed).
  */
 #include "wpcas-parts.h"
 
 struct density {
 	u32 nr_short;		/* intervals up to the cap */
 	u64 short_ns;		/* their sum */
-	u32 bins;		/* number of bins */
+	u32 bins;
 };
 
 static u64 bin_ns(const struct wpcas *wpcas)
@@ -44,7 +40,7 @@ static struct density fill_bins(struct wpcas *wpcas, struct record *record)
 	return density;
 }
 
-/* The window of the configured width that holds most intervals; the first of equal ones. */
+/* The first on a tie. */
 static u32 densest_window(const struct wpcas *wpcas, u32 bins, u32 *from, u32 *until)
 {
 	u64 width = core_max(core_div(wpcas->own[WIDTH_MS] * MS, bin_ns(wpcas)), 1);
@@ -71,7 +67,7 @@ static bool joins_mode(u32 count, u32 most)
 	return count && 2 * count >= most;
 }
 
-/* The fullest bin, extended while a neighbouring bin holds at least half as many. */
+/* The fullest bin, extended while a neighbour holds at least half as many. */
 static u32 densest_mode(const struct wpcas *wpcas, u32 bins, u32 *from, u32 *until)
 {
 	u32 mode = 0, held = 0, most, at;
@@ -99,7 +95,7 @@ static u64 clamped(const struct wpcas *wpcas, u64 ns)
 	return core_min(core_max(ns, core_min(bin_ns(wpcas), cap)), cap);
 }
 
-/* The period given by the densest range, or 0 if it does not hold the required share. */
+/* 0 if the densest range holds too few. */
 static u64 dense_ns(const struct wpcas *wpcas, const struct record *record,
 		    const struct density *density)
 {
@@ -126,7 +122,7 @@ bool wpcas_is_known(const struct wpcas *wpcas, const struct record *record)
 	return record->intervals.len >= wpcas->own[MIN_SAMPLES] && record->intervals.len;
 }
 
-/* The anticipation period; false if anticipatory's applies. */
+/* Returns false if anticipatory's period applies. */
 static bool period_ns(struct wpcas *wpcas, struct record *record, u64 *ns)
 {
 	struct density density;
@@ -145,7 +141,7 @@ static bool period_ns(struct wpcas *wpcas, struct record *record, u64 *ns)
 	}
 	if (!density.nr_short)
 		return false;
-	/* The mean of the short intervals, rounded up to a bin. */
+	/* Rounded up to a bin. */
 	*ns = core_div(density.short_ns, density.nr_short);
 	*ns = clamped(wpcas, core_div_up(*ns, bin_ns(wpcas)) * bin_ns(wpcas));
 	return true;

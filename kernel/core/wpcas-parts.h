@@ -12,21 +12,19 @@
 #define WINDOW 1024		/* the largest window */
 #define BINS 1001		/* 100 ms in bins of 100 us, and the last */
 
-/* The most recent values of a process. */
 struct ring {
 	u32 values[WINDOW];
 	u32 len, oldest;
 };
 
-/* Outcomes of the waits for a process. */
 struct waits {
 	u64 successes, failures, success_ns, failure_ns;
 };
 
-/* The history of a process, or of all of them (tunable `class`). Zeroed: no history. */
+/* The history of a process, or of all (tunable `class`). Zeroed: no history. */
 struct record {
-	struct ring intervals;	/* nanoseconds */
-	struct ring seeks;	/* cylinders */
+	struct ring intervals;
+	struct ring seeks;
 	u64 seek_sum;
 	struct waits waits;
 	u64 last_arrival;
@@ -54,7 +52,7 @@ enum {
 struct wpcas {
 	struct antic antic;
 	struct core_seek_curve seek;
-	u64 own[TUNABLES];	/* values of its own tunables, except those of the curve */
+	u64 own[TUNABLES];	/* values of wpcas's tunables, except those of the curve */
 	struct record common;	/* of all processes, if they are one class */
 	bool on_trial;		/* the current wait is a trial and is not cancelled */
 	u16 bins[BINS];		/* scratch space of the classifier */
@@ -70,13 +68,12 @@ static inline struct record *record_of(struct wpcas *wpcas, struct core_process 
 	return wpcas->own[ONE_CLASS] ? &wpcas->common : &((struct wpcas_process *)process)->record;
 }
 
-/* The value at an index from the oldest. */
+/* Index 0 is the oldest. */
 static inline u32 *ring_at(struct ring *ring, u32 at)
 {
 	return &ring->values[(ring->oldest + at) % WINDOW];
 }
 
-/* Removes the oldest value. */
 static inline u32 ring_pop(struct ring *ring)
 {
 	u32 gone = *ring_at(ring, 0);
@@ -86,7 +83,7 @@ static inline u32 ring_pop(struct ring *ring)
 	return gone;
 }
 
-/* Adds a value, clamped to 32 bits. Returns the value it replaced, or 0. */
+/* Clamps to 32 bits. Returns the value it replaced, or 0. */
 static inline u32 ring_push(struct ring *ring, u64 value, u64 window)
 {
 	u32 gone = ring->len < window ? 0 : ring_pop(ring);
@@ -95,10 +92,8 @@ static inline u32 ring_push(struct ring *ring, u64 value, u64 window)
 	return gone;
 }
 
-/* wpcas-classifier.c */
-/* Whether the history suffices to decide by it; otherwise anticipatory's rules apply. */
+/* Whether the history suffices; otherwise anticipatory's rules apply. */
 bool wpcas_is_known(const struct wpcas *wpcas, const struct record *record);
-/* The period() of the rule. */
 struct antic_period wpcas_period(struct antic *antic, struct core_process *process);
 
 #endif

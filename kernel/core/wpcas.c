@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * wpcas: waits for as long as the most frequent intervals of a process suggest, and only if that
- * shortens the expected service time. The counterpart of the row `wpcas` of crates/elevator, which
- * makes the same decisions and lists what the paper leaves open and what was chosen for it.
+ * wpcas: waits as long as a process's most frequent intervals suggest, and only if that shortens
+ * the expected service time. The counterpart of the row `wpcas` of crates/elevator, which lists
+ * what the paper leaves open.
  *
- * Source: the WPCAS paper, on the anticipatory scheduler of Linux 2.6.20. The classifier and the
- * service time evaluation are confirmed in the paper, the rest (antic.c) in the kernel; what the
- * paper leaves open is proposed.
+ * Source: the WPCAS paper, on the anticipatory scheduler of Linux 2.6.20. Classifier and service
+ * time evaluation are confirmed in the paper, antic.c in the kernel; the rest is proposed.
  *
- * Departures from the Rust elevator, besides those in antic.c: none in the decisions. The bins are
- * counted on demand after the history has changed, not updated with each arrival, so that the
- * per-process data is two rings of values (8 KiB) and the bins exist once.
+ * Departures from the Rust elevator: bins are counted on demand after history changes, so
+ * per-process data is two rings (8 KiB).
  */
 #include "wpcas-parts.h"
 
@@ -27,7 +25,7 @@ static const struct core_tunable tunables[] = {
 	{ "cap_ms", "ms", 1, 100, 20 },
 	{ "min_samples", "intervals", 0, 1024, 8 },
 	{ "tas", "switch", 0, 1, 0 },
-	/* The initial values of these seven come from struct core_config. */
+	/* Initialised from struct core_config. */
 	{ "cylinders", "cylinders", 0, 10000000, 0 },
 	{ "cylinder_sectors", "sectors", 0, 1000000000, 0 },
 	{ "seek_knee", "cylinders", 0, 10000000, 0 },
@@ -57,13 +55,12 @@ static u64 cylinder(const struct wpcas *wpcas, u64 sector)
 	return core_min(core_div(sector, wpcas->own[CYLINDER_SECTORS]), wpcas->own[CYLINDERS] - 1);
 }
 
-/* Cylinders between two sectors. */
 static u64 cylinders_between(const struct wpcas *wpcas, u64 from, u64 to)
 {
 	return core_diff(cylinder(wpcas, from), cylinder(wpcas, to));
 }
 
-/* Nanoseconds for a distance in cylinders, at most that across the disk. */
+/* Clamped to the disk. */
 static u64 seek_ns(const struct wpcas *wpcas, u64 distance)
 {
 	u64 cylinders = wpcas->own[CYLINDERS];
@@ -71,7 +68,7 @@ static u64 seek_ns(const struct wpcas *wpcas, u64 distance)
 	return core_seek_ns(&wpcas->seek, core_min(distance, cylinders ? cylinders - 1 : 0));
 }
 
-/* Nanoseconds for a mean distance of sum / count cylinders, by linear interpolation. */
+/* Of sum / count cylinders, interpolated. */
 static u64 mean_seek_ns(const struct wpcas *wpcas, u64 sum, u64 count)
 {
 	u64 whole, rest, below, above;
@@ -97,8 +94,8 @@ static u64 tick_ns(const struct antic *antic)
 }
 
 /*
- * Whether the expected gain p_s * (seek_s - seek_a - t_as) - p_f * p is positive, with
- * p_s = (s + 1) / (s + f + 2). Multiplied by the common denominator, so that integers are exact.
+ * p_s * (seek_s - seek_a - t_as) - p_f * p > 0, with p_s = (s + 1) / (s + f + 2), times the common
+ * denominator.
  */
 static bool wait_pays(struct wpcas *wpcas, u64 candidate)
 {
@@ -151,7 +148,7 @@ static bool refuses(struct antic *antic, struct antic_moment now, enum antic_pha
 
 /* ---- History ---- */
 
-/* The interval that an arrival ends, as defined by the tunables; false if it ends none. */
+/* As the tunables define it; false if none. */
 static bool interval_ns(const struct wpcas *wpcas, const struct record *record,
 			const struct antic_arrival *arrival, u64 *ns)
 {
@@ -211,7 +208,7 @@ static void ended(struct antic *antic, struct core_process *process, enum antic_
 		waits->failures++;
 		waits->failure_ns += wait_ns;
 	}
-	/* Recent waits weigh more: all four counters are halved after this number of waits. */
+	/* Recent waits weigh more: all four counters are halved. */
 	if (halving && waits->successes + waits->failures >= halving) {
 		waits->successes /= 2;
 		waits->failures /= 2;
@@ -265,7 +262,6 @@ static u64 get(const void *core, u32 tunable)
 	return of_curve ? *of_curve : wpcas->own[tunable];
 }
 
-/* Discards what was derived from a history after a tunable has changed. */
 static void invalidate(const struct wpcas *wpcas, struct record *record, bool other_cylinders)
 {
 	record->has_period = false;
@@ -274,7 +270,7 @@ static void invalidate(const struct wpcas *wpcas, struct record *record, bool ot
 	while (record->seeks.len > wpcas->own[WINDOW_SIZE])
 		record->seek_sum -= ring_pop(&record->seeks);
 	if (other_cylinders) {
-		/* Distances in the old cylinders are not valid in the new ones. */
+		/* Distances in old cylinders are meaningless in new ones. */
 		record->seeks.len = 0;
 		record->seek_sum = 0;
 	}

@@ -1,10 +1,9 @@
-//! The overhead of a scheduler: nanoseconds of insertion, dispatch and completion of one request,
-//! through the queue, while 64 and while 4096 others are held.
+//! Scheduler overhead: nanoseconds to insert, dispatch and complete a request through the queue
+//! with 64 and with 4096 others held.
 //!
-//! `cargo bench -p elevator [-- NAME…]` takes the rows whose names contain one of the words. Rounds
-//! of all rows alternate, so that a machine that slows down slows all of them down; the median
-//! stands. A cost that grows with the logarithm of the number held doubles from 64 to 4096; rows
-//! that look at every request by nature say so (`Guarantee::LinearTime`).
+//! `cargo bench -p elevator [-- NAME…]` selects rows by parts of their names. Rounds of all rows
+//! alternate, so that a slowdown of the machine affects all; the median counts. A logarithmic cost
+//! doubles from 64 to 4096; rows that inspect every request are marked `Guarantee::LinearTime`.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -17,13 +16,12 @@ use elevator::{
 const HELD: [u32; 2] = [64, 4096];
 const ROUNDS: usize = 7;
 const PER_ROUND: u32 = 20_000;
-/// Sectors of the disk.
 const DISK: u64 = 1 << 22;
-/// What the kernel's documentation says of one request, in nanoseconds
+/// The kernel's documented overhead per request, in nanoseconds
 /// (Documentation/block/bfq-iosched.rst).
 const DOCUMENTED_NS: [(&str, u64); 2] = [("mq-deadline", 700), ("bfq", 1900)];
 
-/// Positions cost what their distance is.
+/// Positioning time equals distance.
 struct Arm(u64);
 
 impl Disk for Arm {
@@ -56,7 +54,7 @@ impl Survey for Arm {
     fn exempt(&self, _each: &mut dyn FnMut(u64, u64)) {}
 }
 
-/// A queue that always holds the same number.
+/// A queue that always holds the same number of requests.
 struct Bed {
     queue: Queue,
     now: Time,
@@ -109,7 +107,7 @@ impl Bed {
             cookie: random,
             process,
             op,
-            // Apart, so that there are next to no merges: they would make it cheaper.
+            // Apart, because merges would make it cheaper.
             sector: (random >> 16) % (DISK / 32) * 32,
             nr_sectors: 8,
             sync: true,
@@ -123,7 +121,7 @@ impl Bed {
         });
     }
 
-    /// One request through, and another of the same process in its place.
+    /// Completes a request and inserts another of the same process.
     fn one(&mut self) {
         let mut waits = 0;
         let request = loop {
@@ -172,7 +170,7 @@ fn main() {
         for (beds, seen) in beds.iter_mut().zip(&mut seen) {
             for (bed, seen) in beds.iter_mut().zip(seen) {
                 let ns = bed.round_ns();
-                // The first round warms up.
+                // The first round is a warm-up.
                 if let Some(at) = round.checked_sub(1) {
                     seen[at] = ns;
                 }

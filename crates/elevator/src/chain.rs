@@ -1,14 +1,12 @@
-//! Queues in order of age from whose middle tags can be taken, over one table of links: a tag is in
-//! one of them at most.
+//! Queues in order of age that allow removal from the middle, over one table of links. A tag is in
+//! at most one of them.
 //!
-//! Schedulers take most requests out of their queues from the middle, by tag. A deque would have to
-//! be searched; links cost a few nanoseconds at any length. Where there is only one queue,
-//! [`crate::fifo::Fifo`] has table and ends in one bio; with a queue for each process, tables of
-//! their own would be processes times tags.
+//! Schedulers remove most requests from the middle, by tag. A deque would be searched; links cost a
+//! few nanoseconds at any length. For a single queue, [`crate::fifo::Fifo`] combines table and
+//! ends; with a queue per process, separate tables would take processes × tags entries.
 
 const NONE: u32 = u32::MAX;
 
-/// The ends of one queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Chain {
     head: u32,
@@ -22,68 +20,58 @@ impl Default for Chain {
 }
 
 impl Chain {
-    /// Without tags.
     pub(crate) const EMPTY: Chain = Chain { head: NONE, tail: NONE };
 
-    /// The tag that came first.
     pub(crate) fn oldest(&self) -> Option<u32> {
         (self.head != NONE).then_some(self.head)
     }
 }
 
-/// What comes before and after each tag.
+/// The neighbours of each tag.
 #[derive(Debug, Clone)]
 pub(crate) struct Links {
-    /// (before, after) by tag; a tag that is in no chain points at itself.
+    /// (before, after) by tag. A tag that is in no chain points at itself.
     links: Vec<(u32, u32)>,
 }
 
 impl Links {
-    /// Room for the tags below `nr_tags`; it grows by itself if a larger one comes.
+    /// Room for tags below `nr_tags`; grows.
     pub(crate) fn new(nr_tags: u32) -> Links {
         Links { links: (0..nr_tags).map(|tag| (tag, tag)).collect() }
     }
 
-    /// Whether `tag` is in a chain.
     pub(crate) fn contains(&self, tag: u32) -> bool {
         self.links.get(tag as usize).is_some_and(|&(before, after)| before != tag && after != tag)
     }
 
-    /// The one that came after `tag`, which is in a chain.
     pub(crate) fn after(&self, tag: u32) -> Option<u32> {
         debug_assert!(self.contains(tag), "tag {tag} is in the list");
         Some(self.links[tag as usize].1).filter(|after| *after != NONE)
     }
 
-    /// The one that came before `tag`, which is in a chain.
     pub(crate) fn before(&self, tag: u32) -> Option<u32> {
         debug_assert!(self.contains(tag), "tag {tag} is in the list");
         Some(self.links[tag as usize].0).filter(|before| *before != NONE)
     }
 
-    /// Appends the youngest.
     pub(crate) fn push_back(&mut self, chain: &mut Chain, tag: u32) {
         self.link(chain, tag, chain.tail, NONE);
     }
 
-    /// Puts `tag` before all others.
     pub(crate) fn push_front(&mut self, chain: &mut Chain, tag: u32) {
         self.link(chain, tag, NONE, chain.head);
     }
 
-    /// Puts `tag` right before `before`, which is in this chain.
     pub(crate) fn insert_before(&mut self, chain: &mut Chain, tag: u32, before: u32) {
         assert!(self.contains(before), "tag {before} is in the list");
         self.link(chain, tag, self.links[before as usize].0, before);
     }
 
-    /// Puts `tag` right after `after`, which is in this chain.
     pub(crate) fn insert_after(&mut self, chain: &mut Chain, tag: u32, after: u32) {
         assert!(self.contains(after), "tag {after} is in the list");
         self.link(chain, tag, after, self.links[after as usize].1);
     }
 
-    /// Takes `tag` out of this chain, wherever it stands.
     pub(crate) fn remove(&mut self, chain: &mut Chain, tag: u32) {
         assert!(self.contains(tag), "tag {tag} is in the list");
         let (before, after) = std::mem::replace(&mut self.links[tag as usize], (tag, tag));

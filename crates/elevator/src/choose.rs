@@ -1,24 +1,21 @@
-//! The one-way elevator with limited backward seek that anticipatory, cfq and bfq share.
-//!
-//! What goes on after a request differs between the three (from where the distance counts), so it
-//! stands in their own files.
+//! The one-way elevator with a limited backward seek that anticipatory, cfq and bfq share. They
+//! differ in where distances start, which their own files define.
 //!
 //! Source: Linux 2.6.20 block/as-iosched.c and cfq-iosched.c, Linux 6.12 block/bfq-iosched.c;
 //! confirmed.
 
 use crate::request::BlockRequest;
 
-/// The longest backward seek, and its penalty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BackSeek {
-    /// Sectors behind the head that are still considered.
+    /// In sectors.
     pub(crate) max_sectors: u64,
-    /// A distance backwards counts as this many times one forwards.
+    /// Per backward sector.
     pub(crate) penalty: u64,
 }
 
 impl BackSeek {
-    /// The distance of a request from the head, or None where the elevator has to wrap.
+    /// None if the sweep has to wrap to reach the request.
     fn distance(self, request: &BlockRequest, last: u64) -> Option<u64> {
         if request.sector >= last {
             Some(request.sector - last)
@@ -29,7 +26,7 @@ impl BackSeek {
         }
     }
 
-    /// Which of two requests the actuator at `last` should serve first.
+    /// The kernel's `*_choose_req`, from `last`.
     pub(crate) fn choose(
         self,
         a: Option<BlockRequest>,
@@ -41,7 +38,7 @@ impl BackSeek {
             (Some(_), None) => true,
             (None, Some(_)) => false,
             (None, None) => one.sector <= two.sector,
-            // On equal distance the higher sector, which is the one in front of the head.
+            // At equal distances the kernel prefers the higher sector, ahead of the head.
             (Some(near), Some(far)) => near < far || (near == far && one.sector >= two.sector),
         };
         Some(if first { one } else { two })

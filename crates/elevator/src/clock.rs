@@ -1,23 +1,22 @@
-//! The kernel's tick: what legacy schedulers measure time with.
+//! The kernel's tick, in which legacy schedulers count time.
 //!
-//! Linux 2.6 counted time in jiffies of 1/HZ second, several defaults are integer fractions of HZ,
-//! and timers fire on ticks. The same scheduler therefore behaves differently on two kernels that
-//! differ in HZ only.
+//! Linux 2.6 counted jiffies of 1/HZ second. Several defaults are integer fractions of HZ, and
+//! timers fire on ticks, so the same scheduler behaves differently on kernels that differ only in
+//! HZ.
 
 use crate::vocabulary::Time;
 
 const SECOND_NS: u128 = 1_000_000_000;
 
-/// A clock of HZ ticks a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clock {
     hz: u32,
-    /// Nanoseconds of a tick; 0 where they are not whole.
+    /// Nanoseconds per tick; 0 if not an integer.
     tick_ns: u64,
 }
 
 impl Clock {
-    /// A clock of `hz` ticks a second; 2.6.20 could be built with 100, 250 (its default), 300 and 1000.
+    /// Linux 2.6.20 could be built with 100, 250 (its default), 300 or 1000.
     pub fn new(hz: u32) -> Clock {
         assert!(
             (1..=1_000_000).contains(&hz),
@@ -34,24 +33,21 @@ impl Clock {
         }
     }
 
-    /// Ticks a second.
     pub fn hz(self) -> u64 {
         u64::from(self.hz)
     }
 
-    /// Whole ticks until `now`.
     pub fn jiffies(self, now: Time) -> u64 {
         match now.as_ns().checked_mul(self.hz()) {
-            // A division by a constant in 64 bits is ten times as fast, and schedulers ask at every
-            // step.
+            // Called at every step: a constant division in 64 bits is ten times as fast.
             Some(product) => product / SECOND_NS as u64,
             None => (u128::from(now.as_ns()) * u128::from(self.hz) / SECOND_NS) as u64,
         }
     }
 
-    /// The time of a tick: the first nanosecond at which [`Clock::jiffies`] returns it.
+    /// The first nanosecond at which [`Clock::jiffies`] returns this tick.
     pub fn at(self, jiffies: u64) -> Time {
-        // Schedulers ask at every step, and a multiplication is ten times as fast as a division.
+        // A multiplication is ten times as fast as a division.
         if self.tick_ns > 0 {
             return Time::from_ns(jiffies.saturating_mul(self.tick_ns));
         }
@@ -65,12 +61,12 @@ impl Clock {
         Time::from_ns(ns)
     }
 
-    /// A number of ticks in milliseconds, rounded down, as sysfs shows it.
+    /// Rounded down, as sysfs shows it.
     pub fn to_ms(self, jiffies: u64) -> u64 {
         jiffies * 1000 / self.hz()
     }
 
-    /// Milliseconds in ticks, rounded up, as sysfs stores it.
+    /// Rounded up, as sysfs stores it.
     pub fn from_ms(self, ms: u64) -> u64 {
         (ms * self.hz()).div_ceil(1000)
     }
@@ -100,7 +96,7 @@ mod tests {
 
     #[test]
     fn ticks_are_right_to_the_end_of_time() {
-        // The first tick whose product does not fit 64 bits, and the last one.
+        // The first tick whose product exceeds 64 bits, and the largest tick.
         let clock = Clock::new(1000);
         for ns in [u64::MAX / 1000, u64::MAX / 1000 + 1, u64::MAX] {
             assert_eq!(clock.jiffies(Time::from_ns(ns)), ns / 1_000_000);

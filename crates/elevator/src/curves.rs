@@ -1,58 +1,53 @@
-//! Whether what flows are guaranteed fits a device: sums of rates, and bursts within latency
+//! Whether a device can keep the guarantees of all flows: sums of rates, and bursts within latency
 //! bounds.
 //!
-//! A flow with rate ρ, burst σ and latency bound δ asks for at most σ + ρ·(t − δ) bytes to be
-//! complete within any t ≥ δ (its arrival curve, shifted by the bound). Served by earliest
-//! deadline, all bounds hold if the sum over the flows never exceeds what the device does in t,
-//! less one request that is being served. The sum is piecewise linear and jumps where a bound
-//! begins; so it is compared at each bound, and in the long run by the rates. Source: the
-//! schedulability condition of pClock (SIGMETRICS 2007), which is that of earliest deadline first
-//! under arrival curves; derived.
+//! A flow with rate ρ, burst σ and latency bound δ may require σ + ρ·(t − δ) bytes within any t ≥ δ
+//! (its arrival curve, shifted by the bound). Under earliest deadline first, all bounds hold if the
+//! sum over the flows never exceeds what the device transfers in t, less one request in service.
+//! The sum is piecewise linear and jumps only at bounds, so it is checked there, and by the rates
+//! in the long run. Source: schedulability condition of pClock (SIGMETRICS 2007), that of EDF under
+//! arrival curves; derived.
 
 use crate::scheduler::FlowSpec;
 
-/// Nanoseconds of a second.
 const SECOND: u128 = 1_000_000_000;
 
 /// A bound that the device cannot keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shortfall {
-    /// Index of the flow whose bound it is.
+    /// Index of the flow.
     pub flow: usize,
-    /// The bound, in nanoseconds.
     pub within_ns: u64,
-    /// Bytes that flows may ask for within it.
+    /// Bytes due within the bound.
     pub asked: u64,
-    /// Bytes that the device does in that time.
+    /// Bytes possible within the bound.
     pub done: u64,
 }
 
-/// How the guarantees of all flows compare with a device.
+/// Guarantees compared with a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CurveFit {
-    /// Bytes a second that the device does.
+    /// Bytes per second.
     pub capacity: u64,
-    /// Sum of the guaranteed rates, in bytes per second.
+    /// Sum of the rates, in bytes per second.
     pub rates: u64,
-    /// The bound that lacks the most bytes, if any lacks some.
+    /// The bound exceeded by the most bytes.
     pub shortfall: Option<Shortfall>,
 }
 
 impl CurveFit {
-    /// Whether all guarantees can be kept.
     pub fn fits(&self) -> bool {
         self.excess() == 0 && self.shortfall.is_none()
     }
 
-    /// Bytes per second by which the rates exceed the capacity.
+    /// Bytes per second beyond the capacity.
     pub fn excess(&self) -> u64 {
         self.rates.saturating_sub(self.capacity)
     }
 }
 
-/// Compares the guarantees of flows with a device that does `capacity` bytes per second and serves
-/// requests of at most `largest` bytes, which it does not interrupt. Flows without a rate ask for
-/// their burst alone, those without a latency bound for their rate alone.
+/// The device serves `capacity` bytes per second in requests of up to `largest`, without
+/// preemption. A flow without a rate counts by its burst, one without a latency bound by its rate.
 pub fn fit(flows: &[FlowSpec], capacity: u64, largest: u64) -> CurveFit {
     let rates = flows.iter().fold(0_u64, |sum, flow| sum.saturating_add(flow.rate.unwrap_or(0)));
     let bounds = flows.iter().enumerate().filter_map(|(at, flow)| Some((at, flow.latency_ns?)));
@@ -64,7 +59,7 @@ pub fn fit(flows: &[FlowSpec], capacity: u64, largest: u64) -> CurveFit {
     CurveFit { capacity, rates, shortfall: lacking.max_by_key(|lack| lack.asked - lack.done) }
 }
 
-/// Bytes that must be complete `within_ns` after all flows have begun as fast as they may.
+/// Bytes due if all flows send as early as they may.
 fn asked_within(flows: &[FlowSpec], within_ns: u64) -> u64 {
     let of = |flow: &FlowSpec| {
         let rest = within_ns.checked_sub(flow.latency_ns?)?;
@@ -103,8 +98,8 @@ mod tests {
 
     #[test]
     fn a_burst_has_to_fit_its_bound_with_the_bursts_of_shorter_bounds_and_their_rates_since() {
-        // In 20 ms the device does 2 MB: 1 of the second flow, 0.5 of the first, and 10 ms of its
-        // rate, 0.5 more.
+        // In 20 ms the device transfers 2 MB: 1 MB of the second flow, 0.5 MB burst of the first,
+        // and 0.5 MB for 10 ms of its rate.
         let flows = [flow(50 * MB, MB / 2, 10), flow(10 * MB, MB, 20)];
         assert!(fit(&flows, 100 * MB, 0).fits());
         let lack = fit(&flows, 100 * MB, 4096).shortfall.expect("one request more is too much");

@@ -1,10 +1,10 @@
-//! The decaying mean of anticipatory, cfq and bfq: fixed point with 256 = 1.0, seven eighths kept
-//! with each sample.
+//! The decaying mean of anticipatory, cfq and bfq: fixed point with 256 = 1.0; each sample leaves
+//! 7/8 of the previous value.
 //!
-//! Source: Linux 2.6.20 block/as-iosched.c, cfq-iosched.c; confirmed. That integers make the weight
-//! stick at 249 instead of 256 is derived.
+//! Source: Linux 2.6.20 block/as-iosched.c, cfq-iosched.c; confirmed. Integer rounding stops the
+//! weight at 249 instead of 256; derived.
 
-/// How a mean is rounded: think times add half a unit, seek distances half of the weight.
+/// Think times add half a unit, seek distances half the weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rounding {
     /// (total + 128) / samples
@@ -13,14 +13,12 @@ pub(crate) enum Rounding {
     SeekDistance,
 }
 
-/// A decaying mean of whole numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DecayingMean {
-    /// Weight of all samples; 256 is one, and it converges towards 256.
+    /// Converges towards 256, the weight of an undecayed sample.
     pub(crate) samples: u64,
-    /// Weighted sum.
     pub(crate) total: u64,
-    /// The mean; 0 without samples.
+    /// 0 without samples.
     pub(crate) mean: u64,
     rounding: Rounding,
 }
@@ -40,7 +38,7 @@ impl DecayingMean {
         self.mean = (self.total + half) / self.samples;
     }
 
-    /// Whether cfq and bfq believe it: after three samples.
+    /// `sample_valid` of cfq and bfq.
     pub(crate) fn is_valid(&self) -> bool {
         self.samples > 80
     }

@@ -1,5 +1,5 @@
-//! The second stage of Linux 2.6.20's queue: what the elevator has decided to send, in the order of
-//! sending.
+//! The second stage of Linux 2.6.20's queue: requests that the elevator has chosen, in dispatch
+//! order.
 //!
 //! Source: Linux 2.6.20 block/elevator.c; confirmed.
 
@@ -7,14 +7,12 @@ use std::collections::VecDeque;
 
 use crate::request::BlockRequest;
 
-/// Requests on their way to the driver.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DispatchList {
     list: VecDeque<BlockRequest>,
-    /// Where circular order begins: the end of what was appended or handed over last.
+    /// Start of the circular order: the end last appended or dispatched.
     end_sector: u64,
-    /// Requests at its head that were put there; nothing is sorted in before them (the kernel's
-    /// soft barrier).
+    /// Head insertions; nothing is sorted in before them (the soft barrier).
     heads: usize,
 }
 
@@ -27,20 +25,18 @@ impl DispatchList {
         self.list.is_empty()
     }
 
-    /// Appends, as the deadline scheduler does.
+    /// elv_dispatch_add_tail.
     pub(crate) fn add_tail(&mut self, request: BlockRequest) {
         self.end_sector = request.end();
         self.list.push_back(request);
     }
 
-    /// Puts it before all others.
     pub(crate) fn add_head(&mut self, request: BlockRequest) {
         self.list.push_front(request);
         self.heads += 1;
     }
 
-    /// Inserts in circular ascending order from the boundary: sectors at or above it first,
-    /// ascending in each part.
+    /// elv_dispatch_sort: circular ascending order from the boundary.
     pub(crate) fn add_sorted(&mut self, request: BlockRequest) {
         if self.list.is_empty() {
             return self.list.push_back(request);
@@ -54,13 +50,11 @@ impl DispatchList {
         self.list.insert(at, request);
     }
 
-    /// A request in the list has grown.
     pub(crate) fn replace(&mut self, after: &BlockRequest) {
         let held = self.list.iter_mut().find(|held| held.tag == after.tag);
         *held.expect("the request is in the dispatch list") = *after;
     }
 
-    /// Takes a request out that was joined into another.
     pub(crate) fn remove(&mut self, tag: u32) {
         let at = self
             .list
@@ -71,12 +65,11 @@ impl DispatchList {
         self.heads -= usize::from(at < self.heads);
     }
 
-    /// The end of the last request in the list.
     pub(crate) fn last_end(&self) -> Option<u64> {
         self.list.back().map(BlockRequest::end)
     }
 
-    /// Hands the head to the driver, which moves the boundary to its end.
+    /// Dispatches a request and moves the boundary to its end.
     pub(crate) fn pop(&mut self) -> Option<BlockRequest> {
         let request = self.list.pop_front()?;
         self.end_sector = request.end();

@@ -1,9 +1,9 @@
-//! A queue in order of arrival from whose middle requests can be taken: one chain over a table of
-//! links of its own.
+//! A queue in order of arrival that allows removal from the middle: one chain with its own table of
+//! links.
 
 use crate::chain::{Chain, Links};
 
-/// Tags in order of arrival. A tag is in it at most once.
+/// Each tag at most once.
 #[derive(Debug, Clone)]
 pub(crate) struct Fifo {
     links: Links,
@@ -12,7 +12,7 @@ pub(crate) struct Fifo {
 }
 
 impl Fifo {
-    /// Room for the tags below `nr_tags`; it grows by itself if a larger one comes.
+    /// Room for tags below `nr_tags`; grows.
     pub(crate) fn new(nr_tags: u32) -> Fifo {
         Fifo { links: Links::new(nr_tags), chain: Chain::default(), len: 0 }
     }
@@ -25,17 +25,14 @@ impl Fifo {
         self.len == 0
     }
 
-    /// The oldest.
     pub(crate) fn head(&self) -> Option<u32> {
         self.chain.oldest()
     }
 
-    /// The one that came after `tag`.
     pub(crate) fn after(&self, tag: u32) -> Option<u32> {
         self.links.after(tag)
     }
 
-    /// The one that came before `tag`.
     pub(crate) fn before(&self, tag: u32) -> Option<u32> {
         self.links.before(tag)
     }
@@ -44,44 +41,38 @@ impl Fifo {
         self.links.contains(tag)
     }
 
-    /// Appends the youngest.
     pub(crate) fn push_back(&mut self, tag: u32) {
         self.links.push_back(&mut self.chain, tag);
         self.len += 1;
     }
 
-    /// Puts `tag` before all others.
     pub(crate) fn push_front(&mut self, tag: u32) {
         self.links.push_front(&mut self.chain, tag);
         self.len += 1;
     }
 
-    /// Puts `tag` right before `before`, which is in the list.
     pub(crate) fn insert_before(&mut self, tag: u32, before: u32) {
         self.links.insert_before(&mut self.chain, tag, before);
         self.len += 1;
     }
 
-    /// Puts `tag` right after `after`, which is in the list.
     pub(crate) fn insert_after(&mut self, tag: u32, after: u32) {
         self.links.insert_after(&mut self.chain, tag, after);
         self.len += 1;
     }
 
-    /// Takes `tag` out, wherever it stands.
     pub(crate) fn remove(&mut self, tag: u32) {
         self.links.remove(&mut self.chain, tag);
         self.len -= 1;
     }
 
-    /// Takes the oldest.
     pub(crate) fn pop_front(&mut self) -> Option<u32> {
         let head = self.head()?;
         self.remove(head);
         Some(head)
     }
 
-    /// All tags, the oldest first.
+    /// Oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         std::iter::successors(self.head(), |tag| self.after(*tag))
     }

@@ -1,36 +1,32 @@
-//! Which flow a process belongs to, and what the flow is guaranteed: the bookkeeping that all
-//! schedulers of flows share.
+//! Maps processes to flows and flows to their guarantees, for all flow schedulers.
 //!
-//! Flows get dense numbers in order of appearance, so that a scheduler keeps what it knows of them
-//! in plain tables. A process that was never declared is a flow of its own with the default
-//! guarantee, as a process without a control group is.
+//! Flows are numbered densely in order of appearance, so that a scheduler can index tables by them.
+//! A process that was never declared is a flow with the default guarantee, like a process without a
+//! control group.
 
 use std::collections::BTreeMap;
 
 use crate::scheduler::FlowSpec;
 
-/// The weight of a flow that is guaranteed none, as control groups have it.
+/// The default for control groups.
 pub const DEFAULT_WEIGHT: u32 = 100;
 
-/// What a flow is known by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
     Declared(u32),
     Process(u32),
 }
 
-/// The flows of a scheduler.
 #[derive(Debug, Clone, Default)]
 pub struct Flows {
     numbers: BTreeMap<Key, usize>,
-    /// By process: the flow's number plus one; 0: not known yet.
+    /// By process: the flow's number plus one; 0 if unknown.
     of: Vec<u32>,
     specs: Vec<FlowSpec>,
 }
 
 impl Flows {
-    /// The process belongs to this flow, which is guaranteed this from now on. Returns the flow's
-    /// number.
+    /// Returns the flow's number.
     pub fn declare(&mut self, process: u32, flow: u32, spec: &FlowSpec) -> usize {
         let number = self.number(Key::Declared(flow));
         self.specs[number] = *spec;
@@ -38,7 +34,7 @@ impl Flows {
         number
     }
 
-    /// The number of the flow that a process belongs to.
+    /// A process's flow, assigned if necessary.
     #[inline]
     pub fn of(&mut self, process: u32) -> usize {
         match self.of.get(process as usize) {
@@ -51,17 +47,15 @@ impl Flows {
         }
     }
 
-    /// The number of the flow that a process belongs to, if the process was seen before.
     pub fn known(&self, process: u32) -> Option<usize> {
         self.of.get(process as usize).and_then(|known| (*known as usize).checked_sub(1))
     }
 
-    /// What a flow is guaranteed.
     pub fn spec(&self, number: usize) -> &FlowSpec {
         &self.specs[number]
     }
 
-    /// A flow's weight, at least 1; [`DEFAULT_WEIGHT`] if it is guaranteed none.
+    /// At least 1.
     #[inline]
     pub fn weight(&self, number: usize) -> u64 {
         self.specs[number]
@@ -69,12 +63,11 @@ impl Flows {
             .map_or(u64::from(DEFAULT_WEIGHT), |weight| u64::from(weight.max(1)))
     }
 
-    /// How many flows there are; their numbers are below this.
+    /// Flow numbers are below this.
     pub fn len(&self) -> usize {
         self.specs.len()
     }
 
-    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.specs.is_empty()
     }

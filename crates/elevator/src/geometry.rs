@@ -1,31 +1,28 @@
-//! The geometry of a disk as schedulers use it: the mapping of sectors to cylinders, and seek
-//! times.
+//! A disk's geometry as schedulers use it: the mapping of sectors to cylinders, and seek times.
 //!
-//! A kernel module would get these as parameters, so they are plain numbers. Exact positions
-//! (zones, skew, the angle) are the disk model's; a scheduler in the host cannot know them.
+//! These are plain numbers that a kernel module could get as parameters. Exact positions (zones,
+//! skew, angle) belong to the disk model; a scheduler in the host cannot know them.
 
-/// Seek time by distance: `a + b·√d` up to a knee, `c + e·d` beyond, and single distances where a
-/// drive's sheet lists them. Integer arithmetic: nanoseconds in, nanoseconds out.
+/// `a + b·√d` up to a knee, `c + e·d` beyond, and single distances from a data sheet. Integer
+/// arithmetic.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SeekCurve {
-    /// Nanoseconds for the distances 1, 2, 3 …, which win over the curve; may be empty.
+    /// Nanoseconds for the distances 1, 2, 3 …, which override the curve; may be empty.
     pub first: Vec<u64>,
-    /// The last distance of the square-root part, in cylinders.
+    /// Maximum distance of the square-root part.
     pub knee: u64,
-    /// Constant of the square-root part, in nanoseconds.
+    /// Square-root part.
     pub a_ns: u64,
-    /// Factor of √d, in nanoseconds.
+    /// Square-root part.
     pub b_ns: u64,
-    /// Constant of the linear part, in nanoseconds.
+    /// Linear part.
     pub c_ns: u64,
-    /// Factor of d in the linear part, in picoseconds: a modern drive moves a cylinder in tens of
-    /// nanoseconds.
+    /// Linear part, in picoseconds: a cylinder takes tens of nanoseconds.
     pub e_ps: u64,
 }
 
 impl SeekCurve {
-    /// Nanoseconds for a distance in cylinders; 0 for distance 0 (a published curve's constant
-    /// there is an artefact: a stream on one cylinder does not seek).
+    /// Nanoseconds; 0 for distance 0, where a curve's constant is an artefact.
     pub fn seek_ns(&self, distance: u64) -> u64 {
         if distance == 0 {
             return 0;
@@ -34,7 +31,7 @@ impl SeekCurve {
             return ns;
         }
         if distance <= self.knee {
-            // b·√d = √(b²·d): one root over an integer keeps all digits.
+            // b·√d = √(b²·d): a single integer root loses no digits.
             let squared = u128::from(self.b_ns) * u128::from(self.b_ns) * u128::from(distance);
             self.a_ns + squared.isqrt() as u64
         } else {
@@ -45,31 +42,27 @@ impl SeekCurve {
     }
 }
 
-/// A disk as a scheduler can be configured with it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Geometry {
-    /// Cylinders; 0: the device has no arm.
+    /// 0 if the device has no actuator.
     pub cylinders: u64,
-    /// Sectors of a cylinder, on average over the zones; 0: the device has no arm.
+    /// Mean over the zones; 0 if the device has no actuator.
     pub sectors_per_cylinder: u64,
-    /// The actuator.
     pub seek: SeekCurve,
-    /// Nanoseconds of a revolution; 0: nothing turns, or it is not known.
+    /// Nanoseconds per revolution; 0 if not rotational or unknown.
     pub revolution_ns: u64,
-    /// Nanoseconds in which a sector passes under the head, on average over the zones; 0: not
-    /// known.
+    /// Nanoseconds per sector under the head, mean over the zones; 0 if unknown.
     pub sector_ns: u64,
 }
 
 impl Geometry {
-    /// The cylinder of a sector, if all had the same size; 0 where there are none.
+    /// Assumes equal cylinders; 0 without.
     pub fn cylinder(&self, sector: u64) -> u64 {
         sector
             .checked_div(self.sectors_per_cylinder)
             .map_or(0, |at| at.min(self.cylinders.saturating_sub(1)))
     }
 
-    /// Nanoseconds to move the actuator between two sectors.
     pub fn seek_between_ns(&self, from: u64, to: u64) -> u64 {
         self.seek.seek_ns(self.cylinder(from).abs_diff(self.cylinder(to)))
     }

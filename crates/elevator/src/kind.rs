@@ -1,24 +1,23 @@
-//! What a row of the elevator table is: how a scheduler presents itself to lists, parsers,
-//! properties and benchmarks.
+//! Rows of the elevator table: how a scheduler presents itself to lists, parsers, properties and
+//! benchmarks.
 
 use crate::geometry::Geometry;
 use crate::scheduler::Elevator;
 use crate::topology::Topology;
 use crate::vocabulary::LINUX_VERSION;
 
-/// How sure it is that a rule is the one of its source. The marks are repeated wherever the rule is
-/// shown: a recalled rule is never printed as the paper's.
+/// How certain a rule is its source's. The mark is always shown with the rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Evidence {
     /// Read in the primary source.
     Confirmed,
-    /// Read in somebody else's account of it.
+    /// Taken from a secondary source.
     SecondHand,
-    /// Follows from the source by arithmetic.
+    /// Derived from the source by arithmetic.
     Derived,
-    /// Recalled or reconstructed; no source could be read.
+    /// Recalled or reconstructed; no source was available.
     Recalled,
-    /// A proposal of ours that fills a gap.
+    /// Our proposal, filling a gap.
     Proposed,
 }
 
@@ -34,7 +33,6 @@ impl Evidence {
         }
     }
 
-    /// In words.
     pub fn words(self) -> &'static str {
         match self {
             Evidence::Confirmed => "confirmed in the source",
@@ -46,19 +44,18 @@ impl Evidence {
     }
 }
 
-/// Where a scheduler comes from; decides the queue around it.
+/// Determines the queue around a scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// Linux before blk-mq: a pool of nr_requests for each direction, time in jiffies.
+    /// Linux before blk-mq: a pool of nr_requests per direction, time in jiffies.
     LegacyLinux,
     /// blk-mq: one pool of tags.
     BlkMq,
-    /// Papers and textbooks; run in a queue as of blk-mq with the largest pool.
+    /// Papers and textbooks; run in a blk-mq queue with the largest pool.
     Literature,
 }
 
 impl Origin {
-    /// The word shown to users.
     pub fn name(self) -> &'static str {
         match self {
             Origin::LegacyLinux => "legacy Linux",
@@ -68,49 +65,40 @@ impl Origin {
     }
 }
 
-/// What a tunable is for: whether turning it could make a machine better, or only makes the
-/// laboratory's model another one.
+/// Whether a tunable affects performance, or only the laboratory's model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// To be turned.
+    /// A performance setting.
     Knob,
-    /// To be turned; counts requests of the scheduler's window, so that nothing beyond nr_requests
-    /// makes a difference.
+    /// As `Knob`, but values above nr_requests make no difference.
     Window,
-    /// The setting of the tunable named here once more, in another unit: to turn both is to turn
-    /// one twice.
+    /// The named tunable in another unit; vary only one of the two.
     Alias(&'static str),
-    /// Selects a reading of a source that is unclear, wrong, or changed between versions. It does
-    /// not exist on a real machine.
+    /// Selects a reading of an unclear, wrong or changing source. Does not exist on a real machine.
     Reading,
     /// Describes the disk to the scheduler.
     Disk,
-    /// A constant or a mechanism of a scheduler of ours, for ablations and searches in virtual
-    /// time. It does not exist on a real machine.
+    /// A constant of schedlab's scheduler, for ablations and virtual-time searches. Does not exist
+    /// on a real machine.
     Internal,
 }
 
-/// A tunable of an elevator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tunable {
-    /// The name; the kernel's where there is one.
+    /// The kernel's name if it has one.
     pub name: &'static str,
     /// The unit: `ms`, `µs`, `ns`, `KiB`, `requests`, `percent`, `switch` (0 or 1), …
     pub unit: &'static str,
-    /// The smallest value.
     pub min: u64,
-    /// The largest value.
     pub max: u64,
-    /// How sure name, meaning and default are.
+    /// Certainty of name, meaning and default.
     pub evidence: Evidence,
-    /// One line of meaning, with the effect of each value of a switch.
+    /// One line, with the effect of each value of a switch.
     pub help: &'static str,
-    /// Whether it is a knob.
     pub role: Role,
 }
 
 impl Tunable {
-    /// A knob that is its source's.
     pub const fn confirmed(
         name: &'static str,
         unit: &'static str,
@@ -121,7 +109,6 @@ impl Tunable {
         Tunable { name, unit, min, max, evidence: Evidence::Confirmed, help, role: Role::Knob }
     }
 
-    /// A knob that is recalled.
     pub const fn recalled(
         name: &'static str,
         unit: &'static str,
@@ -132,7 +119,6 @@ impl Tunable {
         Tunable { evidence: Evidence::Recalled, ..Tunable::confirmed(name, unit, min, max, help) }
     }
 
-    /// A knob that is our proposal.
     pub const fn proposed(
         name: &'static str,
         unit: &'static str,
@@ -148,18 +134,18 @@ impl Tunable {
         Tunable::confirmed("linux", "version", 601, LINUX_VERSION, help).of(Role::Reading)
     }
 
-    /// The same row in another role than [`Role::Knob`].
+    /// The same row with another role.
     pub const fn of(self, role: Role) -> Tunable {
         Tunable { role, ..self }
     }
 
-    /// Whether turning it could make a machine better.
+    /// Whether changing it can improve performance.
     pub const fn is_knob(&self) -> bool {
         matches!(self.role, Role::Knob | Role::Window)
     }
 }
 
-/// What a scheduler guarantees. Declared in its row, tested by the properties over every row.
+/// Declared in rows, tested by properties.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Guarantee {
     /// A dispatch returns a request whenever one is held.
@@ -168,97 +154,87 @@ pub enum Guarantee {
     IdlesWithTimer,
     /// Dispatches in order of arrival.
     ArrivalOrder,
-    /// Requests that are all there from the start are dispatched in ascending order of sectors, but
-    /// for at most this many descents per pass over them: 1 for a one-way elevator that starts in
-    /// the middle. A scheduler of the literature that was with a geometry uses cylinders only:
-    /// there, in ascending order of cylinders.
+    /// Requests that are all held from the start are dispatched in ascending order of sectors, with
+    /// at most this many descents per pass: 1 for a one-way elevator that starts in the middle.
+    /// Schedulers of the literature with a geometry use cylinders instead of sectors.
     Ascending {
-        /// How often the order may descend.
+        /// Per pass.
         descents: u32,
     },
-    /// As [`Guarantee::Ascending`], but it may sweep down as well: the order turns at most this
-    /// often.
+    /// As [`Guarantee::Ascending`], but may also sweep down, with at most this many changes of
+    /// direction.
     Sweeping {
-        /// How often the direction may change.
+        /// Maximum changes of direction.
         turns: u32,
     },
-    /// No request waits longer than this many dispatches of others that arrived after it, with the
-    /// default tunables and a device that takes one request at a time; among requests of one
-    /// priority.
+    /// With the default tunables and a queue depth of 1, at most this many later arrivals of the
+    /// same priority are dispatched before a request.
     PassedAtMost {
-        /// That many later arrivals go first at most.
+        /// Maximum later arrivals.
         requests: u64,
     },
-    /// A synchronous request is dispatched within this time of its insertion while the device takes
-    /// at most 20 ms for a request and at most 64 requests are held, with the default tunables;
-    /// among requests of one priority, no two of which start at the same sector (legacy Linux sends
-    /// the older of such two at once, before its turn).
+    /// A synchronous request is dispatched within this time of its insertion, with the default
+    /// tunables, if the device takes at most 20 ms per request and at most 64 requests are held.
+    /// Applies among requests of one priority with distinct start sectors: of two equal ones,
+    /// legacy Linux dispatches the older at once.
     WaitsAtMostMs(u64),
-    /// Meets every deadline if any order of dispatch can, when all requests take equally long and
-    /// are released at once (optimality of earliest deadline first).
+    /// Meets every deadline if any order can, given equal service times and simultaneous release
+    /// (optimality of earliest deadline first).
     MeetsFeasibleDeadlines,
-    /// Meets every deadline of a task set, known as a whole from the start, that the order of
-    /// deadlines meets, when service times are those of the geometry that it was built with.
+    /// Meets every deadline that earliest deadline first meets, for a task set known from the
+    /// start, with service times from the geometry it was built with.
     MeetsWhatEdfMeets,
     /// While two flows are backlogged (the scheduler holds a request of each), the difference of
-    /// their service by weight changes by at most this many times the sum of what the largest
-    /// request of each is by the flow's weight, plus the slack. Service is counted when a request
-    /// completes; weights are relative to 100, the default; all requests are reads that cost the
-    /// device the same for a byte. With a device that takes d requests at a time: d - 1 times more.
+    /// their weighted service changes by at most `costs` × the sum of each flow's largest request
+    /// divided by its weight, plus the slack. Service counts at completion; weights are relative to
+    /// 100; all requests are reads of equal cost per byte. Add d − 1 to `costs` for a device with
+    /// queue depth d.
     LagAtMost {
-        /// That many.
         costs: u32,
-        /// That much more, in KiB of a flow of weight 100: the throttle of FlashFQ and MQFQ twice,
-        /// the budgets of BFQ; else 0.
+        /// In KiB of a flow of weight 100: twice the throttle of FlashFQ and MQFQ; the budgets of
+        /// BFQ; otherwise 0.
         slack_kib: u32,
     },
-    /// Over every window of this length in which all flows are backlogged each flow's share of the
-    /// bytes is that of its weight, to this many percentage points; for weights of 1:10 at most and
-    /// reads that cost the device the same for a byte.
+    /// In every window of this length in which all flows are backlogged, each flow's share of bytes
+    /// is within this many percentage points of its weight's share. For weights up to 1:10 and
+    /// reads of equal cost per byte.
     ShareWithin {
-        /// Percentage points.
         percent: u32,
-        /// Length of the window, with a device that serves 64 KiB in a millisecond.
+        /// Window length on a device that transfers 64 KiB per millisecond.
         over_ms: u32,
     },
-    /// A request of a flow that keeps to its rate and burst completes within the flow's latency
-    /// bound, whatever flows outside of their arrival curves do, if the curves of all flows fit the
-    /// device: for every t, what may be due within t and the largest requests that the device may
-    /// have begun can be served within t.
+    /// A request of a flow within its rate and burst completes within the flow's latency bound,
+    /// regardless of flows that exceed theirs, if all curves fit the device: for every t, what is
+    /// due within t plus the largest requests already started can be served within t.
     LatencyInsideCurve,
-    /// Each flow gets at least this part of its share, by weight, of the throughput that it has
-    /// alone under the same scheduler, on a disk with 5 ms of positioning for whatever does not
-    /// continue the request before and 64 KiB transferred in a millisecond, over 10 s, for up to 4
-    /// flows without think time that are sequential or random, with weights of 1:3 at most.
+    /// Each flow gets at least this percentage of its weighted share of the throughput it has alone
+    /// under the same scheduler. On a disk with 5 ms of positioning for each non-contiguous request
+    /// and 64 KiB transferred per millisecond, over 10 s, for up to 4 sequential or random flows
+    /// without think time, with weights up to 1:3.
     Insulates {
-        /// Percent.
+        /// Of its weighted share.
         percent: u32,
     },
-    /// A request of the real-time class is dispatched before all of lower classes, so that it waits
-    /// for at most as many of those as this tunable allows in the device.
+    /// A real-time request is dispatched before all lower classes, so it waits for at most as many
+    /// of their requests as this tunable allows in the device.
     RealTimeBehind {
-        /// The tunable.
+        /// Its name.
         tunable: &'static str,
     },
-    /// A clock that goes back is as one that stands still: requests are served and waits end as if
-    /// it had not.
+    /// A clock that jumps back is treated as stopped: requests are served and waits end.
     AnyClock,
-    /// What its source guarantees and it does not keep: the properties find a counter-example for
-    /// each.
+    /// Guaranteed by the source but not kept: the properties find a counter-example for each.
     NotKept {
-        /// The guarantees.
         guarantees: &'static [Guarantee],
-        /// The smallest counter-example, or the reason, in a few words.
+        /// The smallest counter-example, or the reason.
         because: &'static str,
     },
-    /// Not a guarantee but a warning: a decision looks at every held request by nature of the
-    /// algorithm, so that its cost grows with their number. All others grow at most
-    /// logarithmically.
+    /// Not a guarantee but a warning: a decision inspects every held request by design, so its cost
+    /// is linear. All others are at most logarithmic.
     LinearTime,
 }
 
 impl Guarantee {
-    /// In words, for lists and pages.
     pub fn words(&self) -> String {
         match self {
             Guarantee::WorkConserving => "work-conserving".to_owned(),
@@ -319,25 +295,22 @@ impl Guarantee {
     }
 }
 
-/// What a scheduler is made for and with.
+/// Parameters for building a scheduler.
 #[derive(Debug, Clone)]
 pub struct Build {
-    /// Ticks a second, for schedulers that count in jiffies.
+    /// Ticks per second, for schedulers that count jiffies.
     pub hz: u32,
-    /// Tags: how many requests can exist at once. Tags are below this number.
+    /// Maximum number of requests; tags are below it.
     pub nr_tags: u32,
-    /// Requests that the device accepts at once.
     pub queue_depth: u32,
-    /// On which CPUs the processes are, and how many hardware queues these share.
+    /// The CPUs of the processes, and the hardware queues they share.
     pub topology: Topology,
-    /// Whether the device has moving parts.
     pub rotational: bool,
-    /// What is known of its arm.
     pub geometry: Geometry,
 }
 
 impl Default for Build {
-    /// HZ 1000, 128 tags, a disk without a geometry that accepts one request at a time.
+    /// HZ 1000, 128 tags, a disk without geometry, queue depth 1.
     fn default() -> Build {
         Build {
             hz: 1000,
@@ -351,40 +324,34 @@ impl Default for Build {
 }
 
 impl Build {
-    /// Tags of one hardware queue.
     pub fn tags_of_queue(&self) -> u32 {
         self.nr_tags / self.topology.hw_queues()
     }
 }
 
-/// A row of [`crate::ELEVATORS`]: a scheduler that the laboratory can run itself.
+/// A row of [`crate::ELEVATORS`]: a scheduler that schedlab can run itself.
 pub struct ElevatorKind {
     /// The name in plans and on the command line.
     pub name: &'static str,
-    /// Where it comes from.
     pub origin: Origin,
     /// One line for lists.
     pub help: &'static str,
     /// Kernel version and file, or paper.
     pub source: &'static str,
-    /// How sure it is that this is the source's algorithm, by its weakest essential part.
+    /// Certainty that this is the source's algorithm, given by its weakest essential part.
     pub evidence: Evidence,
-    /// What it guarantees.
     pub guarantees: &'static [Guarantee],
-    /// Its tunables.
     pub tunables: &'static [Tunable],
-    /// Makes one, with default tunables.
+    /// Builds a scheduler with default tunables.
     pub build: fn(&Build) -> Box<dyn Elevator>,
 }
 
 impl ElevatorKind {
-    /// The row of one of its tunables.
     pub fn tunable(&self, name: &str) -> Option<&'static Tunable> {
         self.tunables.iter().find(|tunable| tunable.name == name)
     }
 
-    /// The same scheduler with other guarantees, for properties that ask whether it would keep
-    /// them.
+    /// The same scheduler with other guarantees, to test whether it keeps them.
     #[must_use]
     pub fn guaranteeing(&self, guarantees: &'static [Guarantee]) -> ElevatorKind {
         let ElevatorKind { name, origin, help, source, evidence, guarantees: _, tunables, build } =
@@ -392,7 +359,6 @@ impl ElevatorKind {
         ElevatorKind { name, origin, help, source, evidence, guarantees, tunables, build }
     }
 
-    /// Whether it makes this guarantee.
     pub fn guarantees(&self, guarantee: Guarantee) -> bool {
         self.guarantees.contains(&guarantee)
     }

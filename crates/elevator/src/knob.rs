@@ -1,42 +1,36 @@
-//! Tunables as things to turn: the default that a scheduler starts with, and the values that are
-//! worth trying.
+//! Tunables as performance settings: the default, and the values worth trying.
 //!
-//! A range of 0 to 2147483647 says what the kernel takes, not what makes sense. Effects of times,
-//! depths and batch sizes go by ratios, so the values worth trying are the default and powers of
-//! four around it; of a switch or a short range they are all of it. A default of 0 means "off" or
-//! "the scheduler's own choice" and has no ratios: then a ladder that suits the unit is climbed.
+//! The kernel's range, such as 0 to 2147483647, is not the useful one. Times, depths and batch
+//! sizes act by ratio, so the useful values are the default and powers of four around it, or every
+//! value of a switch or short range. A default of 0 means "off" or "the scheduler's choice"; then a
+//! fixed ladder for the unit is used.
 
 use crate::kind::{Build, ElevatorKind, Role, Tunable};
 
-/// From one value worth trying to the next.
+/// Ratio between neighbouring values.
 const STEP: u64 = 4;
-/// How many steps to each side of the default.
 const STEPS: u32 = 2;
-/// How many rungs a ladder from 0 has.
 const RUNGS: u32 = 4;
 /// The longest range of which every value is tried.
 const SHORT: u64 = 4;
 
-/// A tunable with its default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Knob {
-    /// Name, unit, range, meaning.
     pub row: Tunable,
-    /// What the scheduler starts with.
     pub default: u64,
-    /// The largest value that makes a difference; at most the range's largest.
+    /// The largest value that makes a difference.
     pub most: u64,
 }
 
 impl Knob {
-    /// A tunable that starts with `default`, in a queue that holds at most `nr_requests`.
+    /// A tunable in a queue of at most `nr_requests`.
     pub fn new(row: Tunable, default: u64, nr_requests: u64) -> Knob {
         let most =
             if row.role == Role::Window { row.max.min(nr_requests).max(default) } else { row.max };
         Knob { row, default, most }
     }
 
-    /// The values worth trying, ascending; the default is among them.
+    /// The values worth trying, ascending, including the default.
     pub fn levels(&self) -> Vec<u64> {
         let (min, max) = (self.row.min, self.most);
         if max - min <= SHORT {
@@ -62,7 +56,7 @@ impl Knob {
     }
 }
 
-/// Where to begin above 0: the smallest value of a unit that a disk could notice.
+/// The smallest value with an effect on a disk.
 fn first_rung(unit: &str) -> u64 {
     match unit {
         "ns" => 1_000_000,
@@ -76,14 +70,13 @@ fn first_rung(unit: &str) -> u64 {
 }
 
 impl ElevatorKind {
-    /// What can be turned on a scheduler that was built so, with nr_requests as many as there are
-    /// tags: its tunables, without those that only say how the laboratory reads the source, that
-    /// describe the disk, or that are another's alias.
+    /// Performance settings, with nr_requests equal to the tags. Excludes readings, descriptions of
+    /// the disk, and aliases.
     pub fn knobs(&self, build: &Build) -> Vec<Knob> {
         self.knobs_of(build, Tunable::is_knob)
     }
 
-    /// The tunables that `wanted` picks, with their defaults.
+    /// Selected tunables with their defaults.
     pub(crate) fn knobs_of(&self, build: &Build, wanted: impl Fn(&Tunable) -> bool) -> Vec<Knob> {
         let elevator = (self.build)(build);
         let rows = self.tunables.iter().filter(|row| wanted(row));

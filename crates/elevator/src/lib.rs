@@ -1,13 +1,11 @@
-//! The vocabulary of I/O scheduling, the schedulers themselves, and the queue around them.
+//! The vocabulary of I/O scheduling, the schedulers, and the queue around them.
 //!
-//! This is the bottom of the workspace: every arena speaks these words, so the crate has no
-//! dependencies, no clock and nothing that can fail. A user's word for a scheduler (`deadline`,
-//! `noop`, `cfq`) is understood here and nowhere else.
+//! Every arena uses these types, so the crate has no dependencies, no clock and nothing that can
+//! fail. Only this crate interprets user names of schedulers (`deadline`, `noop`, `cfq`).
 //!
-//! Three tables: [`LINUX`] is what a current kernel can run, [`QUEUE_ATTRIBUTES`] what can be set
-//! on the queue around it; [`ELEVATORS`] is what the laboratory runs itself, on modelled disks: the
-//! schedulers of Linux since 2.4 (of CFQ one version), and those of the literature. To add one,
-//! write one file in `algorithm/` and one row in `table.rs`.
+//! [`LINUX`] lists the schedulers of current kernels, [`QUEUE_ATTRIBUTES`] the queue settings
+//! around them, and [`ELEVATORS`] the models that schedlab runs on modelled disks. To add a model,
+//! write a file in `algorithm/` and a row in `table.rs`.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -60,8 +58,8 @@ pub use table::{ELEVATORS, find};
 pub use topology::Topology;
 pub use vocabulary::{Completion, Op, Request, Time};
 
-/// How WPCAS decides, for those who hold it against recorded work: the process classifier and the
-/// service time evaluation.
+/// The rules of WPCAS, for comparison with recorded I/O: process classifier and service time
+/// evaluation.
 pub mod wpcas_rule {
     pub use crate::algorithm::wpcas::classifier::{Classes, Intervals, Point, Region};
     pub use crate::algorithm::wpcas::evaluation::{Times, Waits};

@@ -1,29 +1,26 @@
-//! Which I/O schedulers Linux has, had, and calls by other names.
+//! The I/O schedulers of Linux, present and past, and their other names.
 //!
-//! A scheduler comparison that quietly measures the wrong scheduler is worthless, so a name is
-//! either understood exactly, translated with a word to the user, or refused with the nearest
-//! choice named. Versions: blk-mq became the only path, and cfq, deadline and anticipatory's last
-//! relatives left, in Linux 5.0; anticipatory itself was removed in 2.6.33.
+//! A comparison must not silently measure the wrong scheduler, so a name is understood exactly,
+//! translated with a notice, or refused with the nearest alternative. blk-mq became the only path
+//! in Linux 5.0, which removed cfq and deadline; anticipatory was removed in 2.6.33.
 
 use crate::kind::{Build, Role, Tunable};
 use crate::knob::Knob;
 use crate::table::find;
 
-/// What a scheduler is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
-    /// Passes requests through in order of arrival.
+    /// Dispatches in order of arrival.
     PassThrough,
-    /// Sorts by sector and bounds the wait of each request.
+    /// Sorts by sector and bounds each request's wait.
     Deadline,
     /// Shares the device among processes.
     Fair,
-    /// Holds latency targets by limiting what is in flight.
+    /// Meets latency targets by limiting requests in flight.
     LatencyTarget,
 }
 
 impl Family {
-    /// The word shown to users.
     pub fn name(self) -> &'static str {
         match self {
             Family::PassThrough => "pass-through",
@@ -34,24 +31,20 @@ impl Family {
     }
 }
 
-/// A row of [`LINUX`]: a scheduler that a current kernel can run.
+/// A row of [`LINUX`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinuxScheduler {
-    /// The kernel's name, as `/sys/block/DEVICE/queue/scheduler` prints it.
+    /// As printed in `/sys/block/DEVICE/queue/scheduler`.
     pub name: &'static str,
-    /// What it is made for.
     pub family: Family,
-    /// One line for `schedlab list schedulers`.
     pub help: &'static str,
-    /// The kernel's configuration option, for messages; empty for `none`, which always exists.
+    /// Empty for `none`.
     pub config: &'static str,
-    /// The module's name, where it can be built as one; empty for `none`.
+    /// Empty for `none`.
     pub module: &'static str,
-    /// First Linux version with it.
     pub since: &'static str,
 }
 
-/// The schedulers of current kernels.
 pub static LINUX: &[LinuxScheduler] = &[
     LinuxScheduler {
         name: "none",
@@ -88,16 +81,14 @@ pub static LINUX: &[LinuxScheduler] = &[
 ];
 
 impl LinuxScheduler {
-    /// Its tunables as the kernel names them, with their defaults for a queue that was made so;
-    /// what only the laboratory has is left out. From Linux 7.0 on, mq-deadline's `async_depth` is
-    /// an attribute of the queue.
+    /// The kernel's tunables with their defaults. Since Linux 7.0, mq-deadline's `async_depth` is a
+    /// queue attribute.
     pub fn tunables(&self, build: &Build) -> Vec<Knob> {
         let has = |row: &Tunable| !matches!(row.role, Role::Reading | Role::Disk | Role::Internal);
         find(self.name).map(|kind| kind.knobs_of(build, has)).unwrap_or_default()
     }
 }
 
-/// The schedulers of Linux that have a tunable of this name.
 pub fn schedulers_with(tunable: &str) -> Vec<&'static LinuxScheduler> {
     let has = |row: &&LinuxScheduler| {
         row.tunables(&Build::default()).iter().any(|knob| knob.row.name == tunable)
@@ -105,31 +96,27 @@ pub fn schedulers_with(tunable: &str) -> Vec<&'static LinuxScheduler> {
     LINUX.iter().filter(has).collect()
 }
 
-/// What a user's word for a scheduler means today.
+/// The current meaning of a scheduler name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Named {
-    /// A row of [`LINUX`], by its own name.
     Current(&'static LinuxScheduler),
-    /// An old name of something that is still there: use `now`, and say so.
+    /// An old name of an existing scheduler: use `now` and print a notice.
     Renamed {
-        /// The row of today.
         now: &'static LinuxScheduler,
-        /// Why the two are the same thing.
+        /// Why the two are the same.
         why: &'static str,
     },
-    /// A scheduler that is gone from Linux: the user has to choose.
+    /// A scheduler removed from Linux: the user has to choose another.
     Gone {
-        /// What happened to it.
         fate: &'static str,
-        /// The nearest choice of today.
+        /// The nearest current alternative.
         nearest: &'static LinuxScheduler,
     },
-    /// Unknown to schedlab; a kernel may still offer it (out-of-tree schedulers), so check the
-    /// device.
+    /// Unknown to schedlab. A kernel may still offer it (out-of-tree), so check the device.
     Unknown,
 }
 
-/// Reads a user's word for a scheduler. Exact, lower case: the kernel's own rule.
+/// Resolves a scheduler name. Exact and lower case, as in the kernel.
 pub fn resolve(word: &str) -> Named {
     if let Some(row) = row(word) {
         return Named::Current(row);

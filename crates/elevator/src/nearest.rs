@@ -1,58 +1,40 @@
-//! The request with the least value of those held, where the value grows with the positioning time:
-//! for `sptf` and `asptf`.
+//! Finds the held request of least value, where the value grows with the positioning time; for
+//! `sptf` and `asptf`.
 //!
-//! Problem: each request's rotational delay changes with every decision, so no order by positioning
-//! time can be kept, and asking the disk about every request makes a decision linear in the
-//! requests held.
-//!
-//! Approach: a seek alone bounds a positioning time from below, and it grows with the distance.
-//! Requests are kept in order of sectors; a search goes outwards from the actuator on both sides,
-//! the nearer side first, and ends when the bound of what is left exceeds the least value found.
-//! Where age counts too, the search also goes from the oldest request on, and the bound holds for
-//! what neither of the two has seen (Fagin's threshold algorithm). A disk that bounds nothing
-//! ([`Disk::survey`]) is asked about every request.
-//!
-//! Source: Jacobson and Wilkes 1991 propose to look at the nearest cylinders first (recalled);
-//! Fagin, Lotem & Naor, PODS 2001 (recalled).
-//!
-//! Departures: none. The choice is that of the linear search, the oldest of equals included: a
-//! property, in the tests below over a disk in a few lines and in crate `sim` over its models.
-//!
-//! [`Disk::survey`]: crate::Disk::survey
+//! Positioning times change with every decision, so no order by them lasts. Seek time bounds them
+//! from below and grows with distance: the search goes outwards from the actuator and stops when
+//! the bound exceeds the best value; if age counts, it also advances from the oldest request
+//! (threshold algorithm: Fagin, Lotem & Naor, PODS 2001; recalled). The choice equals a linear
+//! search's, which remains for disks without bounds ([`Disk::survey`](crate::Disk::survey)).
 
 use crate::ordered::Ordered;
 use crate::scheduler::Survey;
 use crate::textbook::{Held, View};
 use crate::vocabulary::Time;
 
-/// A value and then the order of arrival, and the tag.
+/// (value, order of arrival) and tag.
 type Best = ((i128, u64), u32);
 
-/// After so many steps by distance comes one by age.
+/// Steps by distance per step by age.
 const STEPS_BY_DISTANCE: u32 = 4;
 
-/// How a scheduler values requests.
 pub(crate) trait Value {
-    /// The value of a request that takes `t_ns` and was handed over at `since`. For one `since` it
-    /// is monotone in `t_ns`.
+    /// Monotone in `t_ns` for a fixed `since`, the submission.
     fn of(&self, now: Time, t_ns: u64, since: Time) -> i128;
 
-    /// No request that takes `least_ns` to `most_ns` and is not older than `since` has a smaller
-    /// value.
+    /// A lower bound for requests that take `least_ns` to `most_ns` and are not older than `since`.
     fn bound(&self, now: Time, least_ns: u64, most_ns: u64, since: Time) -> i128;
 
-    /// Whether the bound of what is not older than `since` comes nearer by steps of age alone;
-    /// None: age does not count at all.
+    /// Whether only steps by age tighten the bound for requests not older than `since`. None: age
+    /// does not count.
     fn prefers_age(&self, now: Time, since: Time) -> Option<bool>;
 }
 
-/// Requests by where they start and, if age counts, by their age.
+/// Requests by start sector and, if age counts, by age.
 #[derive(Debug, Default)]
 pub(crate) struct Nearest {
-    /// By sector, then by order of arrival.
     by_sector: Ordered<u128>,
-    /// By the time at which their oldest part was handed over, then by order of arrival; None: age
-    /// does not count.
+    /// By submission, then arrival. None: age does not count.
     by_age: Option<Ordered<u128>>,
 }
 
@@ -61,7 +43,6 @@ fn key(first: u64, rank: u64) -> u128 {
 }
 
 impl Nearest {
-    /// For values in which age counts.
     pub(crate) fn with_age() -> Nearest {
         Nearest { by_sector: Ordered::default(), by_age: Some(Ordered::default()) }
     }
@@ -82,8 +63,7 @@ impl Nearest {
         }
     }
 
-    /// The tag of the request with the least value; of several the one that arrived first.
-    /// Something is held.
+    /// The earliest arrival on a tie. Requires a held request.
     pub(crate) fn least(&self, view: &View<'_>, value: &impl Value) -> u32 {
         let mut best: Option<Best> = None;
         view.disk.survey(view.now, &mut |survey| {
@@ -94,7 +74,6 @@ impl Nearest {
         tag
     }
 
-    /// The same by asking about every request.
     fn least_of_all(&self, view: &View<'_>, value: &impl Value) -> Best {
         let ask = |(_, tag): (u128, u32)| {
             let held = view.held(tag);
@@ -105,7 +84,6 @@ impl Nearest {
     }
 }
 
-/// One search.
 struct Search<'a, V> {
     held: &'a Nearest,
     view: &'a View<'a>,
@@ -132,7 +110,7 @@ impl<V: Value> Search<'_, V> {
             within.for_each(|(_, tag)| self.ask(&mut best, tag));
         });
         let center = key(self.survey.center(), 0);
-        // The next request on each side, and what anything at or beyond it takes at least.
+        // Next on each side, with a lower bound for anything beyond.
         let floored = |(key, tag): (u128, u32)| (self.survey.at_least_ns((key >> 64) as u64), tag);
         let (mut upwards, mut downwards) =
             (sectors.upwards(center).map(floored), sectors.downwards(center).map(floored));
@@ -161,7 +139,6 @@ impl<V: Value> Search<'_, V> {
                 self.ask(&mut best, tag);
                 oldest = ages.as_mut().and_then(Iterator::next);
                 if oldest.is_none() {
-                    // All have been asked about.
                     break;
                 }
                 continue;
@@ -190,7 +167,7 @@ mod tests {
     use crate::textbook::vectors::drive;
     use crate::vocabulary::Time;
 
-    /// The drive, which bounds nothing, so that the search is linear.
+    /// A drive without bounds: the search is linear.
     struct Unbounded<'a>(&'a Drive);
 
     impl Disk for Unbounded<'_> {
@@ -199,7 +176,7 @@ mod tests {
         }
     }
 
-    /// The drive with bounds that are too tight by so many nanoseconds.
+    /// A drive whose bounds are too tight by this many nanoseconds.
     struct TooTight<'a>(&'a Drive, u64);
 
     struct Tightened<'a>(&'a dyn Survey, u64);
@@ -232,8 +209,7 @@ mod tests {
         }
     }
 
-    /// Drains requests (sector, arrival in ms) from 10 s on, in lockstep with the linear search;
-    /// where the two differ first.
+    /// The first difference from the linear search, from 10 s on.
     fn first_difference(
         row: &ElevatorKind,
         set: &[(&str, u64)],
@@ -288,7 +264,7 @@ mod tests {
         };
         let mut found = [0, 0];
         for _ in 0..100 {
-            // Of nearly equal ages, so that age hides nothing.
+            // Nearly equal ages, so that age hides nothing.
             let waiting: Vec<(u64, u64)> =
                 (0..60).map(|_| (random(SECTORS), 9_900 + random(100))).collect();
             for (row, found) in [sptf::ROW, asptf::ROW].iter().zip(&mut found) {

@@ -1,80 +1,67 @@
-//! What a row of [`QUEUE_ATTRIBUTES`](crate::QUEUE_ATTRIBUTES) is: an attribute of a block device's
-//! queue, what it takes, and where its value comes from.
+//! The rows of [`QUEUE_ATTRIBUTES`](crate::QUEUE_ATTRIBUTES): a queue attribute, its accepted
+//! values, and the origin of its default.
 //!
-//! The kernel's answer to a wrong value is "Invalid argument", or silence and another value; so
-//! what an attribute takes stands here, and is checked before anything is written. What depends on
-//! the device (the largest transfer of its hardware) is not a number here but the name of the
-//! attribute that shows it.
+//! The kernel rejects a wrong value with "Invalid argument" or silently stores another, so values
+//! are checked before writing. A limit that depends on the device (such as the largest transfer) is
+//! given by the attribute that shows it.
 
 use crate::kind::Evidence;
 
-/// An attribute under `/sys/block/DEVICE/queue`.
+/// An attribute in `/sys/block/DEVICE/queue`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueAttribute {
-    /// Its name in sysfs.
     pub name: &'static str,
-    /// Its unit: `KiB`, `bytes`, `requests`, `switch` (0 or 1), … Empty where it has none.
+    /// Empty if none.
     pub unit: &'static str,
-    /// Accepted or shown values.
     pub values: Values,
-    /// Whether the attribute is writable.
     pub writable: bool,
-    /// Where the value of a fresh device comes from.
+    /// The value on a new device.
     pub initial: Initial,
-    /// The values worth trying, ascending; empty where it is no knob of performance: it describes
-    /// the hardware, the accounting, or what the data survives, and turning it would make the
-    /// machine wrong rather than fast.
+    /// Ascending. Empty where a change would make the machine wrong, not fast: hardware,
+    /// accounting, data safety.
     pub levels: &'static [u64],
-    /// How sure range, default and meaning are.
+    /// Certainty of range, default and meaning.
     pub evidence: Evidence,
-    /// One line of meaning, with the effect of each value of a switch.
+    /// One line, with the effect of each value of a switch.
     pub help: &'static str,
 }
 
-/// The values of an attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Values {
-    /// A whole number.
     Number {
-        /// The smallest.
         min: i64,
-        /// The largest value that any kernel accepts.
         max: u64,
-        /// What keeps it lower on a device.
         ceiling: Ceiling,
     },
-    /// One of these words; none: those that the kernel offers.
+    /// Empty: those that the kernel offers.
     Words(&'static [&'static str]),
 }
 
-/// What keeps a number below its largest value on a device.
+/// Lowers a maximum on a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ceiling {
-    /// Nothing.
     None,
-    /// The value of another attribute of the queue.
+    /// Another queue attribute.
     Attribute(&'static str),
-    /// Without a scheduler, the tags of the hardware.
+    /// Without a scheduler, the hardware's tags.
     Tags,
 }
 
-/// Where the value of a fresh device comes from.
+/// The origin of a default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Initial {
-    /// Set by the driver from the hardware.
+    /// Set from the hardware.
     Driver,
-    /// The same for all devices.
     Kernel(&'static str),
-    /// It starts with the value of another attribute.
+    /// The initial value of another attribute.
     Attribute(&'static str),
-    /// The kernel computes it by this rule.
+    /// Computed by the kernel by this rule.
     Rule(&'static str),
-    /// It belongs to the scheduler, which sets it anew at each switch, by this rule.
+    /// Set on each switch.
     Scheduler(&'static str),
 }
 
 impl Initial {
-    /// Where from, in words.
     pub fn words(self) -> String {
         match self {
             Initial::Driver => "as the driver says".to_string(),
@@ -85,13 +72,11 @@ impl Initial {
     }
 }
 
-/// What is known of a device's queue, for values that follow from others.
+/// Facts about a device, for derived values.
 pub struct QueueFacts<'a> {
-    /// The scheduler in effect.
     pub scheduler: &'a str,
-    /// The tags of the hardware, where they are known.
     pub tags: Option<u64>,
-    /// The value of another attribute of the queue.
+    /// The value of another queue attribute.
     pub shown: &'a dyn Fn(&str) -> Option<String>,
 }
 
@@ -101,11 +86,11 @@ impl QueueFacts<'_> {
     }
 }
 
-/// Requests that a queue of the kernel is made for where nothing is said.
+/// BLKDEV_DEFAULT_RQ.
 const DEFAULT_REQUESTS: u64 = 128;
 
 impl QueueAttribute {
-    /// The value on a new device with this scheduler; none if only driver or kernel determine it.
+    /// None if only driver or kernel determine it.
     pub fn default(&self, facts: &QueueFacts) -> Option<String> {
         match self.initial {
             Initial::Kernel(value) => Some(value.to_string()),
@@ -126,7 +111,7 @@ impl QueueAttribute {
         }
     }
 
-    /// The largest accepted number on a device; none if the values are words.
+    /// None for words.
     pub fn max(&self, facts: &QueueFacts) -> Option<u64> {
         let Values::Number { max, ceiling, .. } = self.values else { return None };
         let lower = match ceiling {
@@ -137,7 +122,7 @@ impl QueueAttribute {
         Some(lower.map_or(max, |lower| lower.min(max)))
     }
 
-    /// The values worth trying on a device, ascending.
+    /// Ascending.
     pub fn levels(&self, facts: &QueueFacts) -> Vec<u64> {
         let max = self.max(facts).unwrap_or(0);
         self.levels.iter().copied().filter(|level| *level <= max).collect()

@@ -1,12 +1,10 @@
-//! The table of the queue's attributes: everything that Linux 6.1 to 7.0 shows as a file under
-//! `/sys/block/DEVICE/queue`.
+//! The queue attributes of Linux 6.1 to 7.0: the files in `/sys/block/DEVICE/queue`, without its
+//! directories (`crypto`, `independent_access_ranges`, `iosched`).
 //!
-//! Sources: block/blk-sysfs.c and Documentation/ABI/stable/sysfs-block of Linux 6.1, read; what
-//! came later (atomic writes, write streams, `async_depth` of the queue, `zoned_qd1_writes`, the
-//! unmap limits) from later versions of the same files and from patches on the block list, hence
-//! second-hand; and what Linux 6.18 does with values at the edge of a range, tried on a loop
-//! device. The directories beside the files (`crypto`, `independent_access_ranges`, `iosched`) are
-//! not attributes.
+//! Sources: block/blk-sysfs.c and Documentation/ABI/stable/sysfs-block of Linux 6.1, read. Later
+//! attributes (atomic writes, write streams, `async_depth`, `zoned_qd1_writes`, unmap limits) are
+//! from later versions of these files and from patches, so they are second-hand. Behaviour at the
+//! limits of ranges was tried on a loop device of Linux 6.18.
 
 use crate::kind::Evidence;
 use crate::queue_attribute::{Ceiling, Initial, QueueAttribute, Values};
@@ -16,7 +14,7 @@ use Evidence::{Confirmed, SecondHand};
 const U32: u64 = u32::MAX as u64;
 const SWITCH: Values = Values::Number { min: 0, max: 1, ceiling: Ceiling::None };
 
-/// Every attribute, those that can be set first.
+/// Writable attributes first.
 pub static QUEUE_ATTRIBUTES: &[QueueAttribute] = &[
     knob(
         "nr_requests",
@@ -186,7 +184,7 @@ pub static QUEUE_ATTRIBUTES: &[QueueAttribute] = &[
         Initial::Driver,
         "1: one write at a time for each zone; 0: as many as come",
     ),
-    // What follows can only be read.
+    // Read-only attributes.
     fact("logical_block_size", "bytes", "smallest unit that can be addressed"),
     fact("physical_block_size", "bytes", "smallest unit that the medium writes whole"),
     fact("hw_sector_size", "bytes", "old name of logical_block_size"),
@@ -238,7 +236,6 @@ pub static QUEUE_ATTRIBUTES: &[QueueAttribute] = &[
     fact("zone_write_granularity", "bytes", "unit of writes to a zone"),
 ];
 
-/// The row of an attribute.
 pub fn queue_attribute(name: &str) -> Option<&'static QueueAttribute> {
     QUEUE_ATTRIBUTES.iter().find(|row| row.name == name)
 }
@@ -247,7 +244,7 @@ const fn number(min: i64, max: u64) -> Values {
     Values::Number { min, max, ceiling: Ceiling::None }
 }
 
-/// A knob of performance.
+/// A performance setting.
 const fn knob(
     name: &'static str,
     unit: &'static str,
@@ -259,7 +256,7 @@ const fn knob(
     QueueAttribute { levels, ..set(name, unit, values, initial, help) }
 }
 
-/// One that can be set and is no knob of performance.
+/// Writable, but no performance setting.
 const fn set(
     name: &'static str,
     unit: &'static str,
@@ -279,7 +276,7 @@ const fn set(
     }
 }
 
-/// The same, of a kernel after 6.1.
+/// As `set`, but after 6.1.
 const fn later(
     name: &'static str,
     unit: &'static str,
@@ -290,13 +287,12 @@ const fn later(
     QueueAttribute { evidence: SecondHand, ..set(name, unit, values, initial, help) }
 }
 
-/// One that can only be read.
 const fn fact(name: &'static str, unit: &'static str, help: &'static str) -> QueueAttribute {
     let values = Values::Words(&[]);
     QueueAttribute { writable: false, ..set(name, unit, values, Initial::Driver, help) }
 }
 
-/// The same, of a kernel after 6.1.
+/// As `fact`, but after 6.1.
 const fn read(name: &'static str, unit: &'static str, help: &'static str) -> QueueAttribute {
     QueueAttribute { evidence: SecondHand, ..fact(name, unit, help) }
 }

@@ -1,50 +1,44 @@
-//! Real-time task sets: what a task is, how long a service takes by the geometry, and whether an
-//! order meets the deadlines.
+//! Real-time task sets: tasks, service times from the geometry, and whether an order meets the
+//! deadlines.
 //!
-//! The terms are those of the papers on DM-SCAN and RG-SCAN: task i has a release time r, a
-//! deadline d, a position and a size; c(i, j) is the service time of j after i; s = max(r, f of the
-//! one before), f = s + c; an order is feasible if f ≤ d for all. The schedulers in
-//! `algorithm/realtime/` plan with the same functions that a workload can be examined with, so that
-//! a task set which is called infeasible here is infeasible for them too.
+//! Terms of the DM-SCAN and RG-SCAN papers: task i has release time r, deadline d, position and
+//! size; c(i, j) is the service time of j after i; s = max(r, previous f), f = s + c; an order is
+//! feasible if f ≤ d for all. `algorithm/realtime/` plans with the same functions, so both agree on
+//! feasibility.
 //!
-//! Service times are estimates (proposed): the seek by the curve, a constant rotational latency
-//! (half a revolution unless set), and the transfer at the mean rate of the disk. A host knows no
-//! angle.
+//! Service times are estimates (proposed): seek by the curve, constant rotational latency (default
+//! half a revolution), transfer at the mean rate. The host does not know the angle.
 
 use std::fmt;
 
 use crate::geometry::{Geometry, SeekCurve};
 use crate::vocabulary::Time;
 
-/// Distances whose seek times are tabulated: a plan asks for some hundred of them.
 const TABULATED: u64 = 4096;
 
-/// A real-time request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Task {
-    /// When it may be served at the earliest.
+    /// Earliest start.
     pub release: Time,
-    /// When it must have completed.
+    /// Latest completion.
     pub deadline: Time,
-    /// First sector.
     pub sector: u64,
-    /// Length in sectors, never 0.
+    /// Never 0.
     pub nr_sectors: u32,
 }
 
-/// How long services take.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceModel {
     geometry: Geometry,
-    /// Seek times by distance, from 0; longer distances are computed.
+    /// By distance, from 0; longer ones are computed.
     seeks: Vec<u64>,
     rotation_ns: u64,
     sector_ns: u64,
 }
 
 impl ServiceModel {
-    /// The seek curve, half a revolution, and the mean rate of this disk. Without an arm every
-    /// service takes no time until rotation or transfer are set.
+    /// Assumes half a revolution per request, and the mean rate. Without an actuator, service takes
+    /// no time unless rotation or transfer are set.
     pub fn of(geometry: &Geometry) -> ServiceModel {
         let has_arm = geometry.cylinders > 0 && geometry.sectors_per_cylinder > 0;
         let seek = if has_arm { geometry.seek.clone() } else { SeekCurve::default() };
@@ -58,13 +52,13 @@ impl ServiceModel {
         }
     }
 
-    /// The same disk with this rotational latency for each request.
+    /// The same disk with this rotational latency per request.
     #[must_use]
     pub fn with_rotation_ns(self, rotation_ns: u64) -> ServiceModel {
         ServiceModel { rotation_ns, ..self }
     }
 
-    /// The same disk with this transfer time for each sector.
+    /// The same disk with this transfer time per sector.
     #[must_use]
     pub fn with_sector_ns(self, sector_ns: u64) -> ServiceModel {
         ServiceModel { sector_ns, ..self }
@@ -78,28 +72,26 @@ impl ServiceModel {
         self.sector_ns = sector_ns;
     }
 
-    /// Rotational latency of each request.
     pub fn rotation_ns(&self) -> u64 {
         self.rotation_ns
     }
 
-    /// Transfer time of a sector.
     pub fn sector_ns(&self) -> u64 {
         self.sector_ns
     }
 
-    /// c(i, j): the time from the start of the seek at sector `from` to the end of the transfer.
+    /// c(i, j): from the start of the seek to the end of the transfer.
     pub fn service_ns(&self, from: u64, sector: u64, nr_sectors: u32) -> u64 {
         let distance = self.cylinder(from).abs_diff(self.cylinder(sector));
         self.seek_ns(distance) + self.least_ns(nr_sectors)
     }
 
-    /// The service time with the actuator on the right cylinder: no order makes it shorter.
+    /// Service time without a seek, the minimum in any order.
     pub fn least_ns(&self, nr_sectors: u32) -> u64 {
         self.rotation_ns + self.sector_ns * u64::from(nr_sectors)
     }
 
-    /// The cylinder of a sector; 0 without an arm.
+    /// 0 without an actuator.
     pub(crate) fn cylinder(&self, sector: u64) -> u64 {
         self.geometry.cylinder(sector)
     }
@@ -113,25 +105,20 @@ impl ServiceModel {
     }
 }
 
-/// Why a task cannot meet its deadline, whatever the scheduler does.
+/// Why a task cannot meet its deadline under any scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Impossible {
-    /// The deadline is not after the release time.
     DueBeforeRelease {
-        /// Number of the task in its set, from 0.
+        /// Index in the task set.
         task: usize,
-        /// Its release time.
         release: Time,
-        /// Its deadline.
         deadline: Time,
     },
-    /// Between release and deadline there is less time than the service takes without a seek.
+    /// Service without a seek takes longer than from release to deadline.
     TooLong {
-        /// Number of the task in its set, from 0.
         task: usize,
-        /// The service time without a seek.
         least_ns: u64,
-        /// The time from release to deadline.
+        /// From release to deadline.
         available_ns: u64,
     },
 }
@@ -156,7 +143,7 @@ impl fmt::Display for Impossible {
     }
 }
 
-/// The tasks that cannot meet their deadlines even alone, in order of their numbers.
+/// Tasks that cannot meet their deadlines even alone, by index.
 pub fn impossible_alone(model: &ServiceModel, tasks: &[Task]) -> Vec<Impossible> {
     let assess = |(task, of): (usize, &Task)| {
         let Task { release, deadline, nr_sectors, .. } = *of;
@@ -169,26 +156,23 @@ pub fn impossible_alone(model: &ServiceModel, tasks: &[Task]) -> Vec<Impossible>
     tasks.iter().enumerate().filter_map(assess).collect()
 }
 
-/// What becomes of a task set in one order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
-    /// When each task finishes, in the order of service.
+    /// In order of service.
     pub finishes: Vec<Time>,
-    /// Tasks that finish after their deadlines.
     pub misses: usize,
-    /// The largest time from a deadline to the end of service.
+    /// From a deadline to completion.
     pub tardiness_max_ns: u64,
 }
 
 impl Schedule {
-    /// Whether every deadline is met.
     pub fn is_feasible(&self) -> bool {
         self.misses == 0
     }
 }
 
-/// Serves tasks in this order (numbers of `tasks`) from `start` on, the actuator at sector `head`:
-/// each one from its release or the end of the one before, whichever is later.
+/// Serves tasks in this order (indices of `tasks`), with the actuator at sector `head`. Each task
+/// starts at its release or the end of the previous one, whichever is later.
 pub fn schedule(
     model: &ServiceModel,
     start: Time,
@@ -214,8 +198,7 @@ pub fn schedule(
 mod tests {
     use super::*;
 
-    /// A seek of 1 ms and 100 µs for each cylinder of 10 sectors; 4 ms of rotation, 100 µs a
-    /// sector.
+    /// Seek of 1 ms plus 100 µs per cylinder of 10 sectors; 4 ms of rotation, 100 µs per sector.
     fn model() -> ServiceModel {
         let seek = SeekCurve { c_ns: 1_000_000, e_ps: 100_000_000, ..SeekCurve::default() };
         let geometry = Geometry {

@@ -1,28 +1,23 @@
-//! Tags in order of where their requests are, with the searches that elevators make: the next one
-//! up or down, the neighbour.
+//! Tags ordered by position, with the searches elevators need: next up or down, and neighbours.
 //!
-//! Tags only: nodes with whole requests in them cost twice the time. Where no two requests start at
-//! one sector, `starts.rs` is cheaper still.
+//! Only tags: nodes with whole requests would be half as fast. Where no two requests start at the
+//! same sector, `starts.rs` is faster still.
 
 use crate::ordered::Ordered;
 use crate::request::BlockRequest;
 
-/// Where a request is (a sector, a cylinder), then its rank among those that are there: the older
-/// first.
+/// Position (sector or cylinder), then rank, older first.
 pub(crate) type Key = (u64, u64);
 
-/// Where a request is, and its tag.
 pub(crate) type Placed = (u64, u32);
 
-/// Its first sector, and its number.
 pub(crate) fn by_sector(request: &BlockRequest) -> Key {
     (request.sector, request.seq)
 }
 
-/// Tags by key.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sorted {
-    /// By place, then rank, in one number: comparing it is one comparison.
+    /// In one number, for a single comparison.
     tree: Ordered<u128>,
 }
 
@@ -48,27 +43,25 @@ impl Sorted {
         self.tree.remove(number(key)).expect("a request is removed from where it was put")
     }
 
-    /// The lowest.
     pub(crate) fn first(&self) -> Option<Placed> {
         self.tree.first().map(placed)
     }
 
-    /// The lowest at or above `place`.
     pub(crate) fn at_or_above(&self, place: u64) -> Option<Placed> {
         self.tree.at_or_after(number((place, 0))).map(placed)
     }
 
-    /// The highest at or below `place`; of several there the youngest.
+    /// The youngest at a place.
     pub(crate) fn at_or_below(&self, place: u64) -> Option<Placed> {
         self.tree.at_or_below(number((place, u64::MAX))).map(placed)
     }
 
-    /// The one after `key`, which need not be in it.
+    /// `key` need not be present.
     pub(crate) fn after(&self, key: Key) -> Option<Placed> {
         self.tree.above(number(key)).map(placed)
     }
 
-    /// The one before `key`, which need not be in it.
+    /// `key` need not be present.
     pub(crate) fn before(&self, key: Key) -> Option<Placed> {
         self.tree.below(number(key)).map(placed)
     }

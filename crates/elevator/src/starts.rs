@@ -1,12 +1,10 @@
-//! Tags in order of first sectors, where no two requests start at the same sector.
+//! Tags ordered by first sector, where no two requests start at the same sector.
 //!
-//! The legacy schedulers of Linux never keep two such requests in one tree: the older one goes to
-//! the device at once. Keyed by the sector alone, with a tag instead of the request in it, a run of
-//! keys is a few cache lines.
+//! Legacy Linux schedulers never keep two such requests in a tree: the older one is dispatched at
+//! once. With the sector as key and the tag as value, a run of keys takes a few cache lines.
 
 use crate::ordered::Ordered;
 
-/// Tags by first sector.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Starts {
     tree: Ordered<u64>,
@@ -30,27 +28,24 @@ impl Starts {
         self.tree.remove(sector).expect("a request starts at the sector");
     }
 
-    /// The one that starts exactly at `sector`.
     pub(crate) fn at(&self, sector: u64) -> Option<u32> {
         self.tree.get(sector)
     }
 
-    /// The lowest.
     pub(crate) fn first(&self) -> Option<u32> {
         self.tree.first().map(|(_, tag)| tag)
     }
 
-    /// The lowest that starts above `sector`.
     pub(crate) fn above(&self, sector: u64) -> Option<u32> {
         self.tree.above(sector).map(|(_, tag)| tag)
     }
 
-    /// The lowest that starts at `sector` or above, with its start.
+    /// The lowest, with its start.
     pub(crate) fn at_or_above(&self, sector: u64) -> Option<(u64, u32)> {
         self.tree.at_or_after(sector)
     }
 
-    /// The start that is nearest to `sector`; of two the higher.
+    /// The higher of two.
     pub(crate) fn nearest(&self, sector: u64) -> Option<u64> {
         let around = [self.tree.at_or_after(sector), self.tree.below(sector)];
         around
@@ -60,7 +55,6 @@ impl Starts {
             .min_by_key(|start| start.abs_diff(sector))
     }
 
-    /// The highest that starts below `sector`.
     pub(crate) fn below(&self, sector: u64) -> Option<u32> {
         self.tree.below(sector).map(|(_, tag)| tag)
     }

@@ -1,22 +1,17 @@
-//! Requests along the actuator's way, and the two ways to sweep over them: up and down, or one way
-//! only.
+//! Requests by position, and the two ways to sweep over them: both directions, or one way.
 //!
-//! Problem: find the nearest request ahead of the actuator, at any queue length, with the
-//! textbook's tie-break. Approach: one tree ordered by position, then arrival; each question is at
-//! most two look-ups. Evidence: SCAN, C-SCAN, LOOK and C-LOOK are as in textbooks; that requests at
-//! one position go in order of arrival is proposed.
+//! Finds the nearest request ahead of the actuator with at most two look-ups in a tree ordered by
+//! position, then arrival. Evidence: SCAN, C-SCAN, LOOK and C-LOOK as in textbooks; order of
+//! arrival at equal positions is proposed.
 
 use crate::kind::{Evidence, Role, Tunable};
 use crate::sorted::{Placed, Sorted};
 use crate::textbook::{Held, Rule, View};
 
-/// Where the actuator is going.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Direction {
-    /// To higher cylinders.
     #[default]
     Up,
-    /// To lower cylinders.
     Down,
 }
 
@@ -37,7 +32,6 @@ impl Direction {
     }
 }
 
-/// The tunable of schedulers that turn.
 pub(crate) const FIRST_DIRECTION: Tunable = Tunable {
     name: "direction",
     unit: "switch",
@@ -49,14 +43,12 @@ pub(crate) const FIRST_DIRECTION: Tunable = Tunable {
     role: Role::Reading,
 };
 
-/// The tunable of schedulers that sweep one way.
 pub(crate) const ONLY_DIRECTION: Tunable = Tunable {
     help: "direction of all sweeps: 0 up, from the lowest request; 1 down, from the highest",
     role: Role::Knob,
     ..FIRST_DIRECTION
 };
 
-/// Tags by position, then order of arrival.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
     sorted: Sorted,
@@ -76,19 +68,19 @@ impl Places {
         self.sorted.is_empty()
     }
 
-    /// The nearest at `from` or beyond it in this direction; the oldest of those at one position.
+    /// The oldest at that position.
     pub(crate) fn ahead(&self, from: u64, direction: Direction) -> Option<Placed> {
         match direction {
             Direction::Up => self.sorted.at_or_above(from),
             Direction::Down => {
-                // That is the youngest there; the oldest is the first of the same position.
+                // The oldest is the first at the same position.
                 let (position, _) = self.sorted.at_or_below(from)?;
                 self.sorted.at_or_above(position)
             }
         }
     }
 
-    /// The nearest strictly behind `from`, seen in this direction.
+    /// The nearest, strictly behind `from`.
     pub(crate) fn behind(&self, from: u64, direction: Direction) -> Option<Placed> {
         match direction {
             Direction::Up => self.ahead(from.checked_sub(1)?, Direction::Down),
@@ -96,7 +88,6 @@ impl Places {
         }
     }
 
-    /// The first that a sweep from the very edge would meet.
     pub(crate) fn first_of_sweep(&self, direction: Direction) -> Option<Placed> {
         match direction {
             Direction::Up => self.ahead(0, direction),
@@ -105,12 +96,12 @@ impl Places {
     }
 }
 
-/// Up and down: on in the direction while something lies ahead, else it turns.
+/// Reverses direction when nothing lies ahead.
 #[derive(Debug, Default)]
 pub(crate) struct TwoWay {
     pub(crate) places: Places,
     direction: Direction,
-    /// What the tunable was set to; the actuator has turned since.
+    /// Initial.
     first: Direction,
 }
 
@@ -141,7 +132,7 @@ impl Rule for TwoWay {
     }
 }
 
-/// One way: on while something lies ahead, else from the other end again.
+/// Restarts at the other end when nothing lies ahead.
 #[derive(Debug, Default)]
 pub(crate) struct OneWay {
     places: Places,

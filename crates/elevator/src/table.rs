@@ -1,14 +1,13 @@
-//! The table of the schedulers that the laboratory runs itself: one row each.
+//! The schedulers that schedlab runs itself, one row each.
 //!
-//! Names, help, properties, benchmarks and documentation follow from the rows. Adding a scheduler
-//! takes its own file in `algorithm/`, which holds its row, and one line here.
+//! Names, help, properties, benchmarks and documentation are generated from the rows. To add a
+//! scheduler, write its file in `algorithm/` with its row, and one line here.
 
 use crate::algorithm;
 use crate::kind::ElevatorKind;
 
-/// Every scheduler.
 pub static ELEVATORS: &[ElevatorKind] = &[
-    // Linux today.
+    // Current Linux.
     algorithm::none::ROW,
     algorithm::mq_deadline::ROW,
     algorithm::kyber::ROW,
@@ -48,7 +47,7 @@ pub static ELEVATORS: &[ElevatorKind] = &[
     algorithm::dm_scan::ROW,
     algorithm::rg_scan::ROW,
     algorithm::gsr::ROW,
-    // Today's research.
+    // Current research.
     algorithm::adios::ROW,
     algorithm::k2::ROW,
     algorithm::sfq_d::ROW,
@@ -60,7 +59,6 @@ pub static ELEVATORS: &[ElevatorKind] = &[
     algorithm::occupancy::ROW,
 ];
 
-/// The row of a scheduler.
 pub fn find(name: &str) -> Option<&'static ElevatorKind> {
     ELEVATORS.iter().find(|row| row.name == name)
 }

@@ -1,9 +1,9 @@
-//! The builder of requests for the tests of this workspace.
+//! Requests for tests of the workspace.
 
 use crate::request::{BlockRequest, Priority};
 use crate::vocabulary::{Op, Time};
 
-/// A synchronous read of 8 sectors by process 0, allocated at time 0, with `seq` equal to the tag.
+/// 8 sectors by process 0 at time 0; `seq` equals the tag.
 #[must_use]
 pub fn request(tag: u32, sector: u64) -> BlockRequest {
     BlockRequest {

@@ -1,14 +1,12 @@
 //! CPUs, their software queues, and the hardware queues below them.
 //!
-//! blk-mq has a software queue for each CPU, and a driver has hardware queues of its own tags, onto
-//! which the software queues are mapped. A driver never gets more hardware queues than there are
-//! CPUs (Linux 6.1 block/blk-mq.c and nvme's `nvme_max_io_queues`; confirmed), so a device that
-//! offers more is used with fewer.
+//! blk-mq has a software queue per CPU; a driver has hardware queues with their own tags, to which
+//! the software queues are mapped. There are at most as many hardware queues as CPUs (Linux 6.1
+//! block/blk-mq.c, nvme's `nvme_max_io_queues`; confirmed).
 //!
-//! Departures: CPUs are mapped onto hardware queues in turn (the kernel keeps neighbours together);
-//! a process stays on its CPU.
+//! Departures: CPUs are mapped to hardware queues in turn (the kernel groups neighbours); processes
+//! stay on their CPU.
 
-/// How processes reach the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Topology {
     cpus: u32,
@@ -16,36 +14,33 @@ pub struct Topology {
 }
 
 impl Default for Topology {
-    /// Each process has a CPU of its own; they share one hardware queue.
+    /// A CPU per process and one hardware queue.
     fn default() -> Topology {
         Topology { cpus: 0, hw_queues: 1 }
     }
 }
 
 impl Topology {
-    /// So many CPUs in front of a device that offers so many queues. Without a number of CPUs (0)
-    /// each process has one of its own, and all share one hardware queue.
+    /// With 0 CPUs, each process has its own, and all share one hardware queue.
     pub fn new(cpus: u32, offered: u32) -> Topology {
         Topology { cpus, hw_queues: offered.min(cpus).max(1) }
     }
 
-    /// The CPUs; 0: one for each process.
+    /// 0: one per process.
     pub fn cpus(&self) -> u32 {
         self.cpus
     }
 
-    /// The hardware queues in use.
     pub fn hw_queues(&self) -> u32 {
         self.hw_queues
     }
 
-    /// The CPU of a process, and so its software queue.
+    /// Also selects the software queue.
     #[inline]
     pub fn cpu(&self, process: u32) -> u32 {
         if self.cpus == 0 { process } else { process % self.cpus }
     }
 
-    /// The hardware queue of a process.
     #[inline]
     pub fn hw_queue(&self, process: u32) -> u32 {
         if self.hw_queues == 1 { 0 } else { self.cpu(process) % self.hw_queues }

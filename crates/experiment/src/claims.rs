@@ -1,8 +1,5 @@
-//! Verdicts over repeats or machines: a family of variants, each with an interval that several
-//! independent measurements give together.
-//!
-//! What pools repeats and what pools machines differ in what a measurement is, not in how a claim
-//! is decided.
+//! Verdicts over repeats or machines: variants with an interval pooled from several independent
+//! measurements. The decision is the same for both.
 
 use crate::compare;
 use crate::comparison::Verdict;
@@ -12,18 +9,17 @@ use crate::stats::Interval;
 use crate::stats::holm::step_down;
 use crate::stats::repeats::Pooled;
 
-/// What is claimed of one variant.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Claim {
     pub(crate) verdict: Verdict,
-    /// The level at which it was decided, or would be next.
+    /// Of the decision, or of the next test.
     pub(crate) level: f64,
     /// Of the log ratio, at that level.
     pub(crate) interval: Interval,
 }
 
-/// Compares variants together, each with whether it is invalid, by steps down; also the levels at
-/// which a difference and an equivalence would be tested next.
+/// Decides by step-down; each variant comes with whether it is invalid. Also returns the next
+/// levels for difference and equivalence.
 pub(crate) fn claims(
     variants: &[(&Pooled, bool)],
     direction: Direction,

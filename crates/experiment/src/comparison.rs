@@ -1,4 +1,4 @@
-//! What is concluded about one variant on one metric.
+//! The comparison of one variant with the baseline on one metric.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,11 +8,11 @@ use crate::reason::Reason;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// The interval lies wholly beyond the margin, on the good side.
+    /// The interval is beyond the margin on the good side.
     Better,
-    /// The interval lies wholly beyond the margin, on the bad side.
+    /// The interval is beyond the margin on the bad side.
     Worse,
-    /// The interval lies wholly inside the margin.
+    /// The interval is inside the margin.
     Equivalent,
     /// None of these.
     Inconclusive,
@@ -21,7 +21,6 @@ pub enum Verdict {
 }
 
 impl Comparison {
-    /// Takes "equivalent" back where the model leaves out the CPU time that tells schedulers apart.
     pub(crate) fn withhold_equivalence(&mut self) {
         if self.verdict == Verdict::Equivalent {
             self.verdict = Verdict::Inconclusive;
@@ -29,8 +28,7 @@ impl Comparison {
         }
     }
 
-    /// The chance of a verdict for which the variant was given up; none for one that was not, or
-    /// that was read back from analysis.json.
+    /// The chance of a verdict, if given up; `None` when read from analysis.json.
     pub fn given_up(&self) -> Option<f64> {
         self.reasons.iter().find_map(|reason| match reason {
             Reason::Futile { chance, .. } => Some(*chance),
@@ -46,42 +44,39 @@ pub struct Comparison {
     pub workload: String,
     /// The metric.
     pub metric: String,
-    /// Whether this metric decides for the workload.
+    /// Whether this is the primary metric.
     pub primary: bool,
     /// The variant.
     pub variant: String,
-    /// What it is compared with.
+    /// The variant compared with.
     pub baseline: String,
-    /// What the variant measured: the geometric mean over the rounds that count. None without
-    /// evidence, and in analyses written before this was noted.
+    /// Over the rounds that count; missing without evidence and in old analyses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant_mean: Option<f64>,
-    /// What the baseline measured in the same rounds: `variant_mean` over this is `ratio`.
+    /// In the same rounds: `variant_mean` / `baseline_mean` is `ratio`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_mean: Option<f64>,
-    /// Estimate of variant / baseline: exp of the mean log ratio. None without evidence.
+    /// exp of the mean log ratio; `None` without evidence.
     pub ratio: Option<f64>,
-    /// Lower end of the interval; none: unbounded (0).
+    /// Lower end of the interval; `None`: unbounded (0).
     pub low: Option<f64>,
-    /// Upper end of the interval; none: unbounded.
+    /// Upper end of the interval; `None`: unbounded.
     pub high: Option<f64>,
     /// The conclusion.
     pub verdict: Verdict,
-    /// Rounds that count (pairs), or observations of the variant where there are no rounds.
+    /// Pairs, or observations of the variant without rounds.
     pub rounds: u32,
-    /// Rounds that were invalid for this comparison.
+    /// Rounds invalid for this comparison.
     pub invalid_rounds: u32,
-    /// Confidence of the interval after the correction for many variants, e.g. 0.983.
+    /// Corrected for the number of variants, e.g. 0.983.
     pub confidence: f64,
-    /// For an inconclusive one: how many more rounds would probably settle it; none: unknown or
-    /// never.
+    /// Estimate, if inconclusive; `None`: unknown or never.
     pub more_rounds: Option<u32>,
-    /// For an inconclusive one whose budget does not suffice: how many rounds a new experiment
-    /// would probably need.
+    /// Estimate for a new experiment, if the budget is too small.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_plan_rounds: Option<u32>,
-    /// Why invalid; otherwise what else must be known (invalid rounds left out, outliers kept, …).
+    /// Or other qualifications: omitted rounds, outliers, ….
     pub reasons: Vec<Reason>,
-    /// log(variant/baseline) of each counted round, in order of rounds: what the plots show.
+    /// log(variant/baseline) by counted round, for plots.
     pub log_ratios: Vec<f64>,
 }

@@ -1,8 +1,6 @@
-//! Which variants still need measuring: what a runner asks after each block.
-//!
-//! The same comparison as the analysis's, on the same evidence, so that a variant that stops as
-//! decided is decided in the report: its evidence no longer changes, and the levels of Holm's
-//! step-down only rise.
+//! Which variants still need measuring, evaluated after each round. It uses the analysis's
+//! comparison and evidence, so a variant that stops as decided is decided in the report: its
+//! evidence is final, and Holm's levels only rise.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,22 +10,20 @@ use crate::plan::{Method, Plan};
 use crate::results::Trial;
 use crate::samples::{Sample, sample};
 
-/// A variant without one valid round among its first this many is given up: its setting is refused,
-/// or the like. So is one that starves in all of them, as the baseline does.
+/// A variant without a valid round among its first this many is given up (a rejected setting); also
+/// one that starves in each while the baseline does not.
 pub const HOPELESS_AFTER: usize = 3;
 
-/// Follows an experiment and knows which variants of each workload are undecided on its primary
-/// metric.
+/// Tracks the undecided variants of each workload on its primary metric.
 #[derive(Debug, Clone)]
 pub struct Decider {
     plan: Plan,
     samples: BTreeMap<String, Vec<Sample>>,
-    /// Of each workload the variants, how often each was tried, and the best of its trials.
+    /// Number of trials, and the best of them.
     tried: BTreeMap<String, BTreeMap<String, (usize, Best)>>,
     looks: Looks,
 }
 
-/// What the best trial of a variant was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 enum Best {
     #[default]
@@ -37,26 +33,23 @@ enum Best {
 }
 
 impl Decider {
-    /// For a checked plan whose workloads all name their primary metric; a workload without one is
-    /// never decided.
+    /// A workload without a primary metric is never decided.
     pub fn new(plan: &Plan) -> Decider {
         let looks = Looks::planned(plan, &plan.criteria, None);
         Decider { plan: plan.clone(), samples: BTreeMap::new(), tried: BTreeMap::new(), looks }
     }
 
-    /// Where the experiment is, if the plan alone does not say it: the number of rounds that fit,
-    /// or that its budget was changed.
+    /// Sets the number of rounds that fit, or a changed budget.
     pub fn set_looks(&mut self, looks: Looks) {
         self.looks = looks;
     }
 
-    /// The number of rounds that the bounds are for; none: not known yet, or there is none.
+    /// Returns the planned rounds of the bounds, if known.
     pub fn planned(&self) -> Option<u32> {
         self.looks.planned
     }
 
-    /// Takes notice of a trial, invalid or not. For a resumed experiment, of every trial of its
-    /// results file, in order.
+    /// Adds a trial, valid or not. On resume, push all trials in order.
     pub fn push(&mut self, trial: &Trial) {
         if let Some(primary) = self.primary(&trial.workload) {
             let sample = sample(trial, primary);
@@ -76,11 +69,9 @@ impl Decider {
         }
     }
 
-    /// The variants to measure in the next round of `workload`, in the order of the plan. The
-    /// baseline is among them while any other is; empty when everything is decided. A variant is
-    /// not active once it is better, worse or equivalent, given up because its budget does not
-    /// suffice, or hopeless ([`HOPELESS_AFTER`]). With a fixed number of rounds, or early stopping
-    /// off, all variants but the hopeless ones stay.
+    /// The variants of the next round, in plan order, with the baseline while any other remains. A
+    /// variant leaves when decided, given up as futile, or hopeless ([`HOPELESS_AFTER`]); with
+    /// fixed rounds or without early stopping only if hopeless.
     pub fn active_variants(&self, workload: &str) -> Vec<String> {
         let looks_each_round =
             matches!(self.plan.criteria.method, Method::Anytime | Method::Spending);
@@ -98,7 +89,7 @@ impl Decider {
                 .map(|comparison| comparison.variant);
             undecided.filter(|variant| !hopeless.contains(variant.as_str())).collect()
         } else {
-            // No verdict stops a variant, so that none has to be computed.
+            // No verdict stops a variant, so none is computed.
             let names = self.plan.variants.iter().map(|variant| &variant.name);
             names
                 .filter(|name| *name != self.plan.baseline() && !hopeless.contains(name.as_str()))
@@ -112,8 +103,7 @@ impl Decider {
         self.plan.variants.iter().map(|variant| variant.name.clone()).filter(active).collect()
     }
 
-    /// The comparisons of `workload` on its primary metric so far, one per variant other than the
-    /// baseline.
+    /// The comparisons so far on the primary metric, one per variant other than the baseline.
     pub fn comparisons(&self, workload: &str) -> Vec<Comparison> {
         let variants: Vec<String> = self
             .plan
@@ -137,7 +127,7 @@ impl Decider {
         compare(&question, &samples)
     }
 
-    /// The chance of a verdict for which a variant is given up; none for one that is not.
+    /// The probability of a verdict for which the variant is given up.
     pub fn given_up(&self, workload: &str, variant: &str) -> Option<f64> {
         self.comparisons(workload)
             .iter()
@@ -145,8 +135,7 @@ impl Decider {
             .given_up()
     }
 
-    /// The variants that have been tried [`HOPELESS_AFTER`] times or more without one trial that
-    /// can be compared: a starved one needs a baseline that is not.
+    /// A starved variant is comparable only with a baseline that is not.
     fn hopeless(&self, workload: &str) -> BTreeSet<&str> {
         let Some(tried) = self.tried.get(workload) else { return BTreeSet::new() };
         let baseline = self.plan.baseline();
@@ -188,7 +177,7 @@ mod tests {
         plan
     }
 
-    /// A trial whose value is `factor` times that of the round; no value: the setting was refused.
+    /// A trial at `factor` times the round's value; `None`: the setting was rejected.
     fn trial(variant: &str, round: u32, factor: Option<f64>) -> Trial {
         let base = [100.0, 101.0, 99.0, 100.4, 99.7][round as usize % 5] + 0.01 * f64::from(round);
         let wobble = 1.0 + 0.002 * f64::from((round * 7 + variant.len() as u32 * 3) % 5);

@@ -1,24 +1,22 @@
-//! Which way a metric of another program improves, from the words and units of its name.
+//! The direction of a foreign metric, from the words and units of its name.
 //!
-//! Problem: a table of somebody else has column names and no directions, and a wrong direction
-//! recommends the slowest. Approach: a name is split into words. Words of failures (`errors`,
-//! `misses`) cost whatever else is said. `A per TIME`, `A/s` and words of rates (`iops`,
-//! `bandwidth`) are gains; units of time and words of waiting (`ms`, `latency`) are costs. A name
-//! that says both, or neither, or is a spread (`stddev`), has no direction: the caller asks.
-//! Nothing is guessed.
+//! A wrong direction would recommend the slowest variant. Words of failure (`errors`, `misses`) are
+//! costs regardless of other words. `A per TIME`, `A/s` and rates (`iops`, `bandwidth`) are gains;
+//! time units and words of waiting (`ms`, `latency`) are costs. Names with both, with neither, or
+//! of a spread (`stddev`) have no direction, and the caller asks.
 
-/// Which way a metric improves.
+/// The direction in which a metric improves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// Throughput, rates: more is better.
+    /// Throughput, rates.
     HigherIsBetter,
-    /// Latency, cost: less is better.
+    /// Latency, cost.
     LowerIsBetter,
-    /// Describes what happened, as a count of anticipations does; summarised, never compared.
+    /// Such as a count of anticipations: summarised, never compared.
     Descriptive,
 }
 
-/// More of these is worse in every unit.
+/// Costs in any unit.
 const FAILURES: &[&str] = &[
     "error",
     "errors",
@@ -94,9 +92,9 @@ const COSTS: &[&str] = &[
     "slowdown",
     "tardiness",
 ];
-/// Units of time that are words of other meanings, too.
+/// Time units with other meanings.
 const TIMES_AMONG_OTHERS: &[&str] = &["minute", "hour", "s", "min", "h"];
-/// Units of time that no other word of a metric's name is mistaken for.
+/// Unambiguous time units.
 const TIMES_ALONE: &[&str] = &[
     "ns",
     "us",
@@ -119,7 +117,7 @@ const TIMES_ALONE: &[&str] = &[
     "minutes",
     "hours",
 ];
-/// What is counted: with a unit of time behind it, a rate (`mb_s`, `ops_ms`).
+/// Rates when followed by a time unit (`mb_s`, `ops_ms`).
 const COUNTED: &[&str] = &[
     "b",
     "kb",
@@ -184,7 +182,7 @@ const COUNTED: &[&str] = &[
 const SPREADS: &[&str] =
     &["stddev", "stdev", "std", "sd", "dev", "variance", "var", "cv", "error%"];
 
-/// The direction that a name tells; none if it tells none, or two.
+/// The implied direction; `None` if there is none, or two.
 pub fn by_words(name: &str) -> Option<Direction> {
     let words = words(name);
     let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
@@ -200,7 +198,7 @@ pub fn by_words(name: &str) -> Option<Direction> {
     let of_time = |word: &String| is_time(word);
     let per_time = per.is_some_and(|at| words.get(at + 1).is_some_and(of_time));
     let counted_by_time = pairs().any(|[what, unit]| COUNTED.contains(&what) && is_time(unit));
-    // `ns per op`: the time of one.
+    // `ns per op`: a time per operation.
     let time_per = per.is_some_and(|at| at > 0 && of_time(&words[at - 1]))
         || pairs().any(|[a, b]| {
             TIMES_ALONE.contains(&a)
@@ -216,14 +214,14 @@ pub fn by_words(name: &str) -> Option<Direction> {
     match (rate, cost) {
         (true, false) => Some(Direction::HigherIsBetter),
         (false, true) => Some(Direction::LowerIsBetter),
-        // Percentiles by themselves are of latency.
+        // Bare percentiles are of latency.
         (false, false) if percentile => Some(Direction::LowerIsBetter),
         _ => None,
     }
 }
 
-/// The words of a name: split where there is no letter or digit, and before a capital behind a
-/// small letter; a slash is `per`. `%` is kept.
+/// Split at other characters than letters and digits, and before a capital after a lower-case
+/// letter; a slash is `per`. `%` is kept.
 fn words(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut word = String::new();
@@ -251,7 +249,7 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// Whether a capital goes on with a unit, as in MiB or KiBps.
+/// Whether a capital continues a unit, as in MiB or KiBps.
 fn is_of_a_unit(word: &str, next: char) -> bool {
     next == 'B' && ["Ki", "Mi", "Gi", "Ti", "k"].contains(&word)
 }

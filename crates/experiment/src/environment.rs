@@ -1,9 +1,6 @@
-//! The facts of an environment that can change what a device does: kernel, programs, firmware. Two
-//! results files differ in them.
-//!
-//! An environment also has what differs from one start to the next (load, uptime, free memory) and
-//! explains nothing; those are left out here, and so is what tells machines apart, which is not
-//! compared but required to be the same.
+//! Facts of an environment that can affect a device: kernel, programs, firmware. Facts that vary
+//! from run to run (load, uptime, free memory) are excluded, and so are machine identities, which
+//! must be equal anyway.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::results::Environment;
 
-/// Facts by `section.name`, as text.
+/// Facts by `section.name`.
 pub type Facts = BTreeMap<String, String>;
 
-/// Sections that count as a whole, with the names in them that do not.
+/// Whole sections, with their excluded names.
 const WHOLE: [(&str, &[&str]); 4] = [
     ("kernel", &["boot_id", "uptime_s", "load"]),
     ("programs", &[]),
@@ -22,7 +19,6 @@ const WHOLE: [(&str, &[&str]); 4] = [
     ("tools", &[]),
 ];
 
-/// Single facts that count.
 const SINGLE: [(&str, &str); 7] = [
     ("device", "firmware"),
     ("machine", "system"),
@@ -38,13 +34,13 @@ const SINGLE: [(&str, &str); 7] = [
 pub struct Difference {
     /// `kernel.release`.
     pub name: String,
-    /// What it was; none where it was not known.
+    /// The old value, if known.
     pub then: Option<String>,
-    /// What it is.
+    /// The new value, if known.
     pub now: Option<String>,
 }
 
-/// The facts of an environment that can change what a device does.
+/// The facts that can affect a device.
 pub fn telling(environment: &Environment) -> Facts {
     let mut facts = Facts::new();
     for (section, names) in environment {
@@ -62,7 +58,7 @@ pub fn telling(environment: &Environment) -> Facts {
     facts
 }
 
-/// What differs, the kernel's release first.
+/// All differences, the kernel's release first.
 pub fn differences(now: &Facts, then: &Facts) -> Vec<Difference> {
     let mut names: Vec<&String> = now.keys().chain(then.keys()).collect();
     names.sort_by_key(|name| (*name != "kernel.release", *name));

@@ -1,13 +1,8 @@
-//! What a design can find, before it is carried out.
+//! The detectable effects of a design, before it is run.
 //!
-//! **Problem.** Two rounds give no interval, and twelve find nothing below the round-to-round SD.
-//! Who plans them learns it from the report, when the time is spent.
-//!
-//! **Approach.** The number of rounds is known beforehand, the round-to-round SD is not: so the
-//! first statement is in units of that noise, for the variant that is compared first (the level is
-//! α over the number of comparisons), and a second one in percent follows when the first rounds
-//! have shown it. Both are those of a design with one look at its last round
-//! ([`crate::stats::power`]).
+//! The round-to-round SD is unknown beforehand, so the first statement is in units of it, for the
+//! variant compared first (level α over the number of comparisons); one in percent follows after
+//! the first rounds. Both assume a single look at the last round ([`crate::stats::power`]).
 
 use serde::Serialize;
 use text::percent;
@@ -17,37 +12,34 @@ use crate::stats::power::{detectable, power};
 use crate::stats::spending::{self, Design, Look, Sides};
 use crate::stats::{fixed, sequence};
 
-/// The probability that "detects" means.
+/// The power implied by "detects".
 pub const WANTED_POWER: f64 = 0.8;
 
-/// Beyond this number of rounds none is tried for a first interval.
+/// Maximum rounds tried for a first interval.
 const MOST_ROUNDS: u32 = 1000;
 
-/// The last bound of a design hardly changes beyond this number of rounds, and takes long to
-/// compute.
+/// Beyond this number of rounds the last bound is nearly constant and slow to compute.
 const MOST_BOUNDS: usize = 200;
 
-/// What a number of rounds can find.
+/// Detectable effects at a number of rounds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Feasibility {
-    /// Rounds of each workload.
+    /// Rounds per workload.
     pub rounds: u32,
-    /// The fewest with which an interval exists.
+    /// Minimum rounds for an interval.
     pub least_rounds: u32,
-    /// Variants beside the baseline, which share the chance of a false verdict.
+    /// Variants other than the baseline, which share the error.
     pub comparisons: u32,
-    /// The probability that an effect of one standard deviation of a round, beyond the margin, is
-    /// found; none for a rule that has no levels.
+    /// For an effect of one round-to-round SD beyond the margin; `None` for a rule without levels.
     pub power_at_1_sd: Option<f64>,
-    /// The smallest effect beyond the margin that is found with a probability of 80 %, in standard
-    /// deviations of a round.
+    /// The smallest effect beyond the margin with 80 % power, in round-to-round SDs.
     pub detectable_sd: Option<f64>,
     /// The margin, as a fraction.
     pub margin: f64,
 }
 
 impl Feasibility {
-    /// What `rounds` rounds of each workload can find by these rules.
+    /// Judges `rounds` rounds per workload by these criteria.
     pub fn of(criteria: &Criteria, comparisons: usize, rounds: u32) -> Feasibility {
         let comparisons = comparisons.max(1);
         let critical = critical(criteria, comparisons, rounds);
@@ -62,19 +54,18 @@ impl Feasibility {
         }
     }
 
-    /// Whether an interval can come of it.
+    /// Whether an interval is possible.
     pub fn is_possible(&self) -> bool {
         self.rounds >= self.least_rounds
     }
 
-    /// The smallest effect that is found with a probability of 80 % where the log ratios of rounds
-    /// have this standard deviation, as a fraction: 0.07 for 7 %.
+    /// The effect detectable with 80 % power at this SD of log ratios, as a fraction: 0.07 for 7 %.
     pub fn detectable_effect(&self, sd: f64) -> Option<f64> {
         let effect = (self.margin.ln_1p() + self.detectable_sd? * sd).exp_m1();
         Some(effect).filter(|effect| effect.is_finite())
     }
 
-    /// In words, for a reader who does not know the noise yet.
+    /// Describes the result as text, before the noise is known.
     pub fn words(&self) -> Option<String> {
         let (power, sd) = (self.power_at_1_sd?, self.detectable_sd?);
         let beyond = if self.margin > 0.0 {
@@ -90,7 +81,7 @@ impl Feasibility {
     }
 }
 
-/// The fewest rounds after which the variant that is compared first can have an interval.
+/// Returns the minimum rounds for an interval of the variant compared first.
 pub fn least_rounds(criteria: &Criteria, comparisons: usize) -> u32 {
     let level = criteria.alpha / comparisons.max(1) as f64;
     match criteria.method {
@@ -102,7 +93,7 @@ pub fn least_rounds(criteria: &Criteria, comparisons: usize) -> u32 {
     }
 }
 
-/// The |t| that decides at the last of this many rounds.
+/// The critical |t| at the last of this many rounds.
 fn critical(criteria: &Criteria, comparisons: usize, rounds: u32) -> Option<f64> {
     let level = criteria.alpha / comparisons as f64;
     if rounds < 2 {
@@ -166,7 +157,7 @@ mod tests {
         let words = "finds an effect as large as the round-to-round SD (1 sd) beyond the margin of 1 % with a probability of 88 %, \
                      one of 0.9 sd with 80 %";
         assert_eq!(twelve.words().as_deref(), Some(words));
-        // 0.9 sd of 5 %, beyond 1 %.
+        // 0.9 SD of 5 %, beyond 1 %.
         let effect = twelve.detectable_effect(0.05).expect("finite");
         assert!((effect - 0.055).abs() < 0.003, "{effect}");
         assert_eq!(of(Method::ThreeSigma, 1, 12).words(), None);

@@ -1,8 +1,7 @@
 //! Plans, results files, statistics and verdicts.
 //!
-//! Pure: a verdict is a function of (results file, criteria). No clock, file, thread or environment
-//! variable, so that what was concluded on one machine can be recomputed on any other, years later,
-//! from the results file alone.
+//! Pure: a verdict is a function of results file and criteria. No clock, file, thread or
+//! environment variable, so any conclusion can be recomputed elsewhere from the results file alone.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -1,27 +1,24 @@
-//! What the deciding verdicts of an experiment amount to, for a script that reads no report.
-//!
-//! A script needs one word. [`Outcome`] is how much evidence there is; a [`Condition`] is what a
-//! user wants to be a failure. Both look at deciding verdicts only: a metric that was reported
-//! beside the deciding one fails nothing.
+//! The summary of an experiment's primary verdicts for scripts: [`Outcome`] is the state of the
+//! evidence, a [`Condition`] what the user considers a failure. Other metrics fail nothing.
 
 use crate::analysis::Analysis;
 use crate::comparison::{Comparison, Verdict};
 
-/// How much of the evidence counts.
+/// The state of the evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
-    /// Every comparison has a verdict: better, worse or equivalent.
+    /// Every comparison is better, worse or equivalent.
     Conclusive,
-    /// Every comparison counts, and some are inconclusive.
+    /// Every comparison is valid, and some are inconclusive.
     Inconclusive,
-    /// Some comparisons are invalid, others count.
+    /// Some comparisons are invalid.
     PartlyInvalid,
-    /// No comparison counts.
+    /// No comparison is valid.
     Invalid,
 }
 
 impl Outcome {
-    /// The outcome of these verdicts; without any, nothing counts.
+    /// The outcome of these verdicts; invalid if empty.
     pub fn of(verdicts: &[Verdict]) -> Outcome {
         let invalid = verdicts.iter().filter(|verdict| **verdict == Verdict::Invalid).count();
         if invalid == verdicts.len() {
@@ -36,12 +33,12 @@ impl Outcome {
     }
 }
 
-/// A condition of `--fail-if`: it holds when it holds of any deciding comparison.
+/// For `--fail-if`; holds if it does for any primary comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Condition {
     /// A variant is worse.
     Worse,
-    /// A variant is anything but better; also one whose evidence is invalid.
+    /// A variant is anything but better, or its evidence is invalid.
     NotBetter,
     /// A variant's comparison has no verdict.
     Inconclusive,
@@ -60,7 +57,7 @@ impl Condition {
         }
     }
 
-    /// The gravest of these conditions that holds of any verdict.
+    /// The most severe that holds for any verdict.
     pub fn first_that_holds(conditions: &[Condition], verdicts: &[Verdict]) -> Option<Condition> {
         let holds =
             |condition: &&Condition| verdicts.iter().any(|verdict| condition.holds_of(*verdict));
@@ -68,12 +65,12 @@ impl Condition {
     }
 }
 
-/// The comparisons of the metrics that decide.
+/// The primary comparisons.
 pub fn deciding(analysis: &Analysis) -> impl Iterator<Item = &Comparison> {
     analysis.comparisons.iter().filter(|comparison| comparison.primary)
 }
 
-/// The verdicts of the metrics that decide.
+/// The primary verdicts.
 pub fn deciding_verdicts(analysis: &Analysis) -> Vec<Verdict> {
     deciding(analysis).map(|comparison| comparison.verdict).collect()
 }

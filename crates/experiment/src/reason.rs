@@ -1,7 +1,5 @@
-//! What else must be known about a comparison: what was left out, and why an interval is missing or
-//! doubtful.
-//!
-//! In analysis.json a reason is its text alone; read back it is [`Reason::Read`].
+//! Qualifications of a comparison: omitted data, and why an interval is missing or doubtful.
+//! analysis.json has only the text, which reads back as [`Reason::Read`].
 
 use std::fmt;
 
@@ -11,7 +9,7 @@ use ::text::counted;
 
 use crate::results::InvalidReason;
 
-/// Why a comparison is invalid; otherwise what else must be known about it.
+/// Why a comparison is invalid, or what qualifies it.
 #[derive(Debug, Clone)]
 pub enum Reason {
     /// A variant has no value of the metric.
@@ -19,44 +17,44 @@ pub enum Reason {
         /// The variant's name.
         variant: String,
     },
-    /// Rounds or observations are invalid for the same cause.
+    /// Invalid for the same cause.
     LeftOut {
         /// How many.
         count: usize,
         /// Of how many.
         total: u32,
-        /// Whether rounds are counted; otherwise observations.
+        /// Otherwise observations.
         rounds: bool,
         /// The first one.
         example: Example,
     },
-    /// Rounds without a whole pair of variant and baseline.
+    /// Without a complete pair of variant and baseline.
     Unfinished {
         /// How many.
         rounds: u32,
         /// The baseline's name.
         baseline: String,
     },
-    /// Invalid trials in rounds that have valid ones too.
+    /// In rounds that also have valid trials.
     InvalidBesideValid {
         /// How many.
         trials: usize,
     },
     /// Variant and baseline have one observation each.
     OneObservationPerVariant,
-    /// One of variant and baseline has one observation.
+    /// Variant or baseline.
     OneObservationOf {
-        /// The name of that variant.
+        /// Which of them.
         variant: String,
     },
-    /// No interval exists at this confidence for so few rounds.
+    /// At this confidence.
     TooFewRounds {
         /// How many there are.
         rounds: usize,
         /// The confidence, in percent.
         confidence_percent: f64,
     },
-    /// A variant was given up: it would hardly have been decided within the budget.
+    /// A verdict within the budget was unlikely.
     Futile {
         /// The predicted probability of a verdict.
         chance: f64,
@@ -70,25 +68,25 @@ pub enum Reason {
         /// The metric.
         metric: String,
     },
-    /// Rounds whose ratio is far from the others'; they are kept.
+    /// They are kept.
     Outliers {
         /// How many.
         outliers: usize,
         /// Of how many rounds.
         rounds: usize,
     },
-    /// There are no rounds, so the interval is Welch's and not a confidence sequence.
+    /// Without rounds.
     Welch,
-    /// A repeat of a pool that says nothing of this variant.
+    /// A repeat without evidence about this variant.
     RepeatLeftOut {
         /// Its name.
         repeat: String,
         /// Why.
         why: String,
     },
-    /// A pool of which only one repeat says something of this variant.
+    /// Only one repeat has evidence about this variant.
     OneRepeat,
-    /// Nothing completed in trials of a variant, so that a bound stands for each.
+    /// Bounds replace the values of trials without completions.
     Starved {
         /// The variant's name.
         variant: String,
@@ -99,33 +97,32 @@ pub enum Reason {
         /// Of how many that count.
         rounds: usize,
     },
-    /// The interval lies inside the margin, but the model leaves out what tells schedulers apart on
-    /// flash.
+    /// Inside the margin, but the model omits CPU time, which distinguishes schedulers on flash.
     CpuTimeOmitted,
-    /// A reason that was read from a file.
+    /// A reason from a file.
     Read {
-        /// As written there.
+        /// Its text.
         text: String,
     },
 }
 
-/// A sample that was left out.
+/// An omitted sample.
 #[derive(Debug, Clone)]
 pub struct Example {
-    /// Number of the round, from 0; none where there are no rounds.
+    /// Round number from 0; `None` without rounds.
     pub round: Option<u32>,
     /// The variant's name.
     pub variant: String,
-    /// Why it was left out.
+    /// Why it was omitted.
     pub cause: Cause,
 }
 
-/// Why a sample is left out.
+/// Why a sample is omitted.
 #[derive(Debug, Clone)]
 pub enum Cause {
     /// Its trial, or this metric of it, is invalid.
     Invalid(InvalidReason),
-    /// No request that the metric counts completed, and none in the trial that it is compared with.
+    /// No request completed, neither here nor in the trial compared with.
     NothingCompleted,
     /// Its value has no logarithm.
     NotPositive {
@@ -137,7 +134,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// A few words by which samples with the same fault are counted together.
+    /// Groups samples with the same fault.
     pub fn class(&self) -> &str {
         match self {
             Cause::Invalid(reason) => reason.class(),
@@ -160,13 +157,12 @@ impl Cause {
 }
 
 impl Reason {
-    /// Whether this counts rounds or observations that are invalid for the same class of reason as
-    /// `invalid`.
+    /// Whether this counts invalid rounds or observations of the same class as `invalid`.
     pub fn is_about(&self, invalid: &InvalidReason) -> bool {
         matches!(self, Reason::LeftOut { example: Example { cause: Cause::Invalid(own), .. }, .. } if own.class() == invalid.class())
     }
 
-    /// The text without its example: equal for reasons that differ in their example only.
+    /// The text without its example, for comparison.
     pub fn without_example(&self) -> String {
         match self {
             Reason::LeftOut { count, total, rounds, example } => {
@@ -245,8 +241,7 @@ impl fmt::Display for Example {
     }
 }
 
-/// Reasons are equal if their texts are, since a reason that was read from analysis.json has
-/// nothing else.
+/// By text, since a reason read from analysis.json has nothing else.
 impl PartialEq for Reason {
     fn eq(&self, other: &Reason) -> bool {
         self.to_string() == other.to_string()

@@ -1,28 +1,23 @@
-//! Whether a trial holds enough events for the metric that decides.
+//! Whether a trial has enough events for its primary metric.
 //!
-//! **Problem.** A trial of 192 ms that holds 30 reads knows `read_iops` to the nearest read: a step
-//! of 3 %, and 18 % of noise if the reads come at random. Its rounds still give an interval, and
-//! the interval a verdict about differences that a trial cannot show.
-//!
-//! **Approach.** The table of metrics says what each counts ([`Counts`](crate::metric::Counts)), a
-//! trial says how many there were, and [`Metric::floor`](crate::metric::Metric::floor) how many
-//! there must be: [`FLOOR`](crate::metric::FLOOR) for a rate or a mean, more for a percentile. A
-//! trial below the floor is evidence all the same. It is lengthened beforehand where that can be
-//! done, and is cautioned against where it cannot. A percentile of too few requests is invalid
-//! besides ([`InvalidReason::TooFewIos`]).
+//! A trial with 30 reads resolves `read_iops` only to 3 %, with 18 % of noise. Each metric's
+//! [`Counts`](crate::metric::Counts) are compared with
+//! [`Metric::floor`](crate::metric::Metric::floor). Trials below it still count; they are
+//! lengthened in advance or reported in a caution. A percentile of too few requests is also invalid
+//! ([`InvalidReason::TooFewIos`]).
 
 use crate::metric::{Metric, find};
 use crate::plan::Plan;
 use crate::results::{InvalidReason, Observation, Trial};
 
-/// How many events there were, and must be.
+/// Number of events, found and required.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolution {
-    /// What is counted, in words: `reads`.
+    /// The kind of event: `reads`.
     pub what: &'static str,
-    /// How many there were in a trial.
+    /// Events in a trial.
     pub events: u64,
-    /// How many there must be.
+    /// Events required.
     pub floor: u64,
 }
 
@@ -32,14 +27,13 @@ impl Resolution {
         self.events >= self.floor
     }
 
-    /// One event as a part of the value, in percent.
+    /// Returns one event in percent of the value.
     pub fn step_percent(&self) -> f64 {
         100.0 / (self.events.max(1)) as f64
     }
 }
 
-/// What a trial says of the resolution of a metric; none where the metric counts nothing, or
-/// nothing was measured.
+/// Returns `None` if the metric counts nothing or nothing was measured.
 pub fn of_trial(observation: &Observation, metric: &str) -> Option<Resolution> {
     let row = find(metric)?;
     let floor = row.floor();
@@ -60,21 +54,20 @@ fn counted(observation: &Observation, metric: &str, row: &Metric) -> Option<u64>
     if observation.duration_ns == 0 {
         return None;
     }
-    // A flow's or a job's metric is counted by its own rate.
+    // A flow's or job's metric is counted by its own rate.
     let of = metric.strip_suffix(row.name).unwrap_or_default();
     if let Some(rate) = observation.metrics.get(&format!("{of}{}", counts.rate())) {
         return Some((rate * observation.duration_ns as f64 / 1e9).round().max(0.0) as u64);
     }
-    // A metric without its rate is a program's. Neither is there where nothing was completed in the
-    // window.
+    // Without a rate the metric is a program's; a trial without completions in the window has none
+    // either.
     let is_whole = observation.invalid.iter().all(|reason| !reason.applies_to(metric));
     let is_absent = !observation.metrics.contains_key(metric)
         && row.starved_value(observation.duration_ns).is_some();
     (is_absent && is_whole).then_some(0)
 }
 
-/// One caution for each workload whose trials held too few events for the metric that decides, by
-/// the median of its trials.
+/// Cautions for workloads with too few events for the primary metric, by the median of trials.
 pub fn cautions(plan: &Plan, trials: &[Trial]) -> Vec<String> {
     let of_workload = |workload: &crate::plan::WorkloadSpec| {
         let primary = workload.primary.as_deref()?;

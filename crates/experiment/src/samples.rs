@@ -1,9 +1,8 @@
-//! The evidence as the statistics see it: one value of one metric of one variant, with its place
-//! and what invalidates it.
+//! Samples: one value of one metric of one variant, with its place and validity.
 //!
-//! Our own results files and tables that somebody else measured are brought into this one shape, so
-//! that both are compared by the same code. A trial that has no value (its setting was refused,
-//! say) still makes a sample: what is invalid is counted.
+//! Results files and foreign tables are converted to this form and compared by the same code. A
+//! trial without a value (for example with a rejected setting) is also a sample, because invalid
+//! ones are counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,28 +19,27 @@ pub struct Sample {
     pub metric: String,
     /// The variant.
     pub variant: String,
-    /// The round; none where the data have no rounds.
+    /// The round; `None` for data without rounds.
     pub round: Option<u32>,
-    /// Place in the order of measuring.
+    /// Place in the order of measurement.
     pub sequence: u64,
-    /// The value; not a number if the trial gave none. Of a starved sample its bound: 0 of a rate,
-    /// the length of the trial of a latency.
+    /// NaN if missing. For a starved sample its bound: 0 for a rate, the trial's length for a
+    /// latency.
     pub value: f64,
-    /// Requests that the value rests on, where the trial says it; 0: none completed, and the sample
-    /// is starved.
+    /// 0: the sample is starved.
     pub requests: Option<u64>,
-    /// What invalidates it; empty if it counts.
+    /// Why it is invalid; empty if it counts.
     pub invalid: Vec<InvalidReason>,
 }
 
 impl Sample {
-    /// Whether nothing that the metric counts completed in a trial that counts: the worst result,
-    /// of which a bound is known.
+    /// Whether nothing counted by the metric completed in a valid trial: the worst result, with a
+    /// known bound.
     pub fn is_starved(&self) -> bool {
         self.requests == Some(0) && self.invalid.is_empty()
     }
 
-    /// The logarithm of a value that counts and is no bound.
+    /// The logarithm of a valid value that is not a bound.
     pub fn log(&self) -> Option<f64> {
         let counts = self.invalid.is_empty()
             && !self.is_starved()
@@ -51,9 +49,8 @@ impl Sample {
     }
 }
 
-/// The samples of a results file's trials. Every trial of a workload makes a sample of every metric
-/// that any trial of the workload has, and of those in `expected` (workload → metric), so that a
-/// trial without values is seen to be missing.
+/// Every metric that any trial of the workload has, and those of `expected` (workload → metric),
+/// for every trial, so that missing values are visible.
 pub fn of_trials<'a, I>(trials: I, expected: &BTreeMap<String, String>) -> Vec<Sample>
 where
     I: IntoIterator<Item = &'a Trial>,
@@ -73,7 +70,7 @@ where
         .collect()
 }
 
-/// The values of one variant on the metric that decides for a workload.
+/// A variant's values of a workload's primary metric.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DecidingValues {
     /// The workload's label.
@@ -82,11 +79,11 @@ pub struct DecidingValues {
     pub metric: String,
     /// The variant.
     pub variant: String,
-    /// The logarithms of the values that count.
+    /// Logarithms of the valid values.
     pub logs: Vec<f64>,
 }
 
-/// The values of every variant on every workload, in the order of the plan.
+/// The values in plan order.
 pub fn deciding_values(results: &Results) -> Vec<DecidingValues> {
     let plan = &results.header.plan;
     let mut all = Vec::new();
@@ -116,7 +113,7 @@ pub fn sample(trial: &Trial, metric: &str) -> Sample {
         observation.invalid.iter().filter(|invalid| invalid.applies_to(metric)).cloned().collect();
     let reported = observation.metrics.get(metric).copied();
     let requests = resolution::of_trial(observation, metric).map(|resolution| resolution.events);
-    // A value rests on something, whatever its rate is rounded to.
+    // A reported value implies at least one request, even if its rate rounds to 0.
     let requests = requests.map(|requests| requests.max(u64::from(reported.is_some())));
     let bound = || {
         metric::find(metric)?.starved_value(observation.duration_ns).filter(|_| requests == Some(0))

@@ -1,17 +1,13 @@
 //! The order of the variants inside each round.
 //!
-//! Randomised, because whatever drifts (heat, caches, a neighbour's backup) would otherwise always
-//! hit the same variant first; a pure function of (seed, workload, round), because a resumed
-//! experiment must go on in the order that it would have had. The shuffle is written out rather
-//! than taken from `rand`, whose shuffles may change between versions: the order of an old results
-//! file must be recomputable.
+//! Random, because drift (heat, caches, a neighbour's backup) would otherwise always affect the
+//! same variant; a pure function of (seed, workload, round), so that a resumed experiment continues
+//! in the same order. The shuffle is spelled out because `rand`'s may change between versions.
 
 use chacha20::ChaCha12Rng;
 use chacha20::rand_core::{Rng as _, SeedableRng};
 
-/// The order of the variants in round `round` (from 0) of `workload`: a Fisher-Yates shuffle of
-/// `variants`, every order equally likely over seeds, workloads and rounds. Only the variants given
-/// take part: those that are decided already are left out.
+/// A uniform Fisher-Yates shuffle of the undecided `variants` in round `round` (from 0).
 pub fn order<'a>(seed: u64, workload: &str, round: u32, variants: &[&'a str]) -> Vec<&'a str> {
     let mut rng = generator(seed, workload, round, b"order of arm");
     let mut shuffled = variants.to_vec();
@@ -22,9 +18,8 @@ pub fn order<'a>(seed: u64, workload: &str, round: u32, variants: &[&'a str]) ->
     shuffled
 }
 
-/// The seed of the clients in the trial at `position` of round `round`. It depends on the place and
-/// not on the variant, so that no variant is given easier offsets; and on the position too, since a
-/// second variant with the first one's offsets would read from whatever cache the first one filled.
+/// Depends on the position rather than the variant, so that no variant gets easier offsets, and
+/// none repeats the offsets that filled a cache.
 pub fn trial_seed(seed: u64, workload: &str, round: u32, position: u32) -> u64 {
     let mut rng = generator(seed, workload, round, b"seeds of tri");
     (0..=position).map(|_| rng.next_u64()).last().expect("there is at least one position")
@@ -39,14 +34,14 @@ fn generator(seed: u64, workload: &str, round: u32, purpose: &[u8; 12]) -> ChaCh
     ChaCha12Rng::from_seed(key)
 }
 
-/// FNV-1a, 64 bits: std's hasher may change between versions of Rust, this one must not change.
+/// Hashes with 64-bit FNV-1a; std's hasher may change between Rust versions.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }
 
-/// A uniform number below `n`, by rejection: the remainder alone would favour small numbers.
+/// Draws uniformly by rejection.
 fn below(rng: &mut ChaCha12Rng, n: u64) -> u64 {
     let whole = u64::MAX - u64::MAX % n;
     loop {
@@ -80,7 +75,7 @@ mod tests {
 
     const VARIANTS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 
-    /// Probability of a chi-square at least this large if all counts are equally likely.
+    /// Returns the p-value of the chi-square test for equal frequencies.
     fn p_uniform(counts: &[usize], cells: usize) -> f64 {
         let expected = counts.iter().sum::<usize>() as f64 / cells as f64;
         let missing = (cells - counts.len()) as f64 * expected;

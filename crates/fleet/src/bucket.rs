@@ -1,11 +1,9 @@
-//! A fleet in a bucket of S3, or of what speaks its protocol (MinIO, Ceph, Garage), by the crate
-//! object_store.
+//! A fleet in an S3 bucket or a compatible store (MinIO, Ceph, Garage), by crate object_store.
 //!
-//! Credentials, region and endpoint are those of the usual variables (AWS_ACCESS_KEY_ID,
-//! AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL) or of the machine's role. Without TLS only
-//! an endpoint on this machine is used, unless AWS_ALLOW_HTTP says otherwise. A request that the
-//! bucket could not serve is repeated a few times; one that it refuses is an error that names the
-//! bucket.
+//! Credentials, region and endpoint are taken from the usual variables (AWS_ACCESS_KEY_ID,
+//! AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL) or the machine's role. Without TLS only
+//! local endpoints are used unless AWS_ALLOW_HTTP permits others. Failed requests are retried; a
+//! rejected one is an error that names the bucket.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,19 +19,15 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::entry::{Entry, Listing, Pushed, RESULTS, file_of, is_whole};
 
-/// Requests at a time.
 const AT_ONCE: usize = 16;
 
-/// Repetitions of a request that the bucket could not serve.
 const RETRIES: usize = 5;
 
-/// After which time it is given up.
+/// Total retry time.
 const GIVE_UP: Duration = Duration::from_secs(60);
 
-/// Hosts of this machine, to which no TLS is needed.
 const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
-/// An open bucket.
 pub struct Bucket {
     name: String,
     results: Path,
@@ -49,7 +43,7 @@ impl std::fmt::Debug for Bucket {
 
 impl Bucket {
     pub(crate) fn open(bucket: &str, prefix: &str) -> Result<Bucket> {
-        // The only one of the process; a second call finds it installed.
+        // Once per process; a second call finds it installed.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let retry =
             RetryConfig { max_retries: RETRIES, retry_timeout: GIVE_UP, ..RetryConfig::default() };
@@ -147,8 +141,8 @@ impl Bucket {
             };
             let pushed = match there {
                 None => Pushed::New,
-                // The same version writes the same bytes; of another size they may be another
-                // version's, or damaged.
+                // Equal versions write equal bytes; another size may be another version's, or
+                // damage.
                 Some(size) if size == bytes.len() as u64 => return Ok(Pushed::There),
                 Some(_) if self.get(name).await.is_ok_and(|found| is_whole(name, found)) => {
                     return Ok(Pushed::There);
@@ -162,7 +156,7 @@ impl Bucket {
     }
 }
 
-/// Whether requests may go without TLS: to this machine, or since the user says so.
+/// Whether TLS may be omitted: to this machine, or by the user's permission.
 fn is_http_allowed() -> bool {
     let variable = |name: &str| std::env::var(name).ok();
     if variable("AWS_ALLOW_HTTP").is_some_and(|word| word == "true" || word == "1") {

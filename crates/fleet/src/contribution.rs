@@ -1,10 +1,8 @@
-//! An anonymised line of a result, for a list that everybody may read, in the manner of systemd's
-//! data base of drives.
+//! An anonymised line of a result for a public list, like systemd's hardware database.
 //!
-//! It has what the drive, the kernel and the comparison are, and nothing of whose they are: no
-//! machine, host, serial number, time, path or label, and of the kernel's release its numbers only.
-//! Names of variants and workloads are made of schedulers and parameters; a result whose parameters
-//! are the user's own words (programs, files, scripts) is refused.
+//! It describes drive, kernel and comparison, but not their owner: no machine, host, serial number,
+//! time, path or label, and only the numbers of the kernel's release. Names consist of schedulers
+//! and parameters; results whose parameters are free text (programs, files, scripts) are rejected.
 
 use anyhow::{Result, bail, ensure};
 use experiment::plan::Criteria;
@@ -14,59 +12,44 @@ use crate::result::{MachineResult, Value};
 use crate::select::Selection;
 use crate::summary::variants_of;
 
-/// Kinds of devices that say nothing of a drive.
+/// Device kinds that are not drives.
 const NO_DRIVES: [&str; 3] = ["loop", "zram", "ram"];
 
-/// What begins a value that may be a path, a command or an address.
+/// Prefixes of values that may be a path, command or address.
 const OWN_WORDS: [&str; 6] = ["file=", "run=", "script=", "dir=", "/", "\\"];
 
-/// The line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Contribution {
-    /// Version of this format.
     pub contribution: u32,
-    /// The build of schedlab that measured.
+    /// The build that measured.
     pub schedlab: String,
-    /// The drive as it names itself.
     pub model: String,
-    /// Its firmware.
     pub firmware: String,
     /// The numbers of the kernel's release.
     pub kernel: String,
-    /// disk or cpu.
     pub arena: String,
-    /// One a question and variant.
     pub effects: Vec<ContributedEffect>,
 }
 
-/// What one variant did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ContributedEffect {
-    /// Hash of the workload with all that is done beside it.
+    /// Hash of the workload with its background.
     pub plan: String,
-    /// The workload in one word.
     pub workload: String,
-    /// The metric that decides.
     pub metric: String,
-    /// The variant that the other is compared with.
     pub baseline: String,
-    /// The variant.
     pub variant: String,
-    /// The conclusion.
     pub verdict: String,
-    /// Mean ratio.
     pub ratio: f64,
-    /// Standard error of its logarithm; none for a single round.
+    /// Standard error of its logarithm; `None` for a single round.
     pub error: Option<f64>,
-    /// Rounds.
     pub rounds: usize,
 }
 
-/// The line of a result; `verdict_of` says what was concluded of (workload's word, metric,
-/// variant's word).
+/// A result's line; `verdict_of` gives the verdict on (workload, metric, variant) in compact form.
 ///
 /// # Errors
-/// It says nothing of a drive, or would say something of its owner.
+/// It does not describe a drive, or would identify its owner.
 pub fn line_of(
     result: &MachineResult,
     criteria: &Criteria,
@@ -120,7 +103,7 @@ pub fn line_of(
     })
 }
 
-/// The numbers that a release begins with: what comes after them may name who built it.
+/// The leading numbers of a release: the rest may identify who built it.
 fn numbers(release: &str) -> String {
     release
         .chars()

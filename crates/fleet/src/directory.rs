@@ -1,9 +1,9 @@
-//! A fleet in a directory, which may be shared over a network.
+//! A fleet in a directory, possibly shared over a network.
 //!
-//! Writing goes through a name of this process on this machine, a flush and a renaming; two writers
-//! of one result write the same bytes. As root a directory that another user decides over is
-//! refused, as everywhere. A writer may put a link or a pipe in the place of a result at any time:
-//! none is followed or waited for.
+//! A file is written under a name unique to the process and machine, flushed and renamed;
+//! concurrent writers of one result write the same bytes. As root, a directory that another user
+//! controls is rejected. A writer may replace a result by a link or pipe at any time, so links are
+//! not followed and pipes do not block.
 
 use std::fs::File;
 use std::io;
@@ -21,15 +21,12 @@ use text::limits::FLEET_BYTES;
 
 use crate::entry::{Entry, Listing, Pushed, RESULTS, file_of, is_whole};
 
-/// A directory of results.
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,
-    /// Open for writing.
     dir: Option<Dir>,
 }
 
-/// Opens a regular file for reading.
 fn open(path: &Path) -> io::Result<File> {
     let flags =
         OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -63,7 +60,7 @@ impl Directory {
         for entry in std::fs::read_dir(&self.path).with_context(unreadable)? {
             let entry = entry.with_context(unreadable)?;
             let name = entry.file_name();
-            // What another process is writing begins with a dot.
+            // Files being written begin with a dot.
             let Some(name) = name.to_str().filter(|name| !name.starts_with('.')) else { continue };
             let size =
                 entry.metadata().ok().filter(std::fs::Metadata::is_file).map(|found| found.len());
@@ -126,8 +123,7 @@ impl Directory {
             }
             Some(_) => Pushed::Repaired,
         };
-        // Processes of several machines write into one directory: their numbers alone may be the
-        // same.
+        // Process IDs of several machines may be equal.
         let host = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let unfinished = format!(

@@ -1,14 +1,10 @@
-//! A result as a file of Apache Parquet.
+//! A result as an Apache Parquet file.
 //!
-//! Four columns are what is read here: series, round, value, invalid. Facts and series are JSON
-//! under the key `schedlab.fleet` of the file's metadata; the file's name is the SHA-256 of that
-//! text, which has the SHA-256 of each group of rows, so that a file that was cut off or changed on
-//! its way is known as such. The other columns repeat facts and series for SQL. Values of metrics
-//! that decide are the first group, so that a verdict reads a part of the file.
-//!
-//! Files come from many machines and may be hostile. Nothing is compressed, and a compressed column
-//! is refused: what a file can make of itself in memory is bounded by its size and its rows, and
-//! the time of its hash by the length of a reason.
+//! Four columns are read here: series, round, value, invalid; the others are for SQL. Facts and
+//! series are JSON under the metadata key `schedlab.fleet`, with the SHA-256 of each row group; the
+//! file is named after that text's SHA-256. Primary metrics are the first group, so verdicts read
+//! only a part. Files may be hostile: compression is rejected, so memory is bounded by file size
+//! and rows.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -31,7 +27,6 @@ use text::limits::{FLEET_BYTES, FLEET_HEADER, FLEET_ROWS};
 use crate::result::{Header, MachineResult, REASON, SCHEMA, Series, Value, hash_of};
 use text::hex;
 
-/// The key of facts and series.
 const KEY: &str = "schedlab.fleet";
 
 const COLUMNS: &str = "message result {
@@ -64,7 +59,7 @@ const COLUMNS: &str = "message result {
     REQUIRED INT64 started (TIMESTAMP(MILLIS,true));
 }";
 
-/// Facts as columns, in the order of [`COLUMNS`].
+/// Fact columns, in the order of [`COLUMNS`].
 const FACTS: [fn(&Header) -> &str; 12] = [
     |of| &of.machine,
     |of| &of.host,
@@ -80,7 +75,7 @@ const FACTS: [fn(&Header) -> &str; 12] = [
     |of| &of.plan,
 ];
 
-/// Texts of a series as columns, in the order of [`COLUMNS`].
+/// Text columns of a series, in the order of [`COLUMNS`].
 const TEXTS: [fn(&Series) -> &str; 7] = [
     |of| &of.question,
     |of| &of.workload,
@@ -92,10 +87,6 @@ const TEXTS: [fn(&Series) -> &str; 7] = [
 ];
 
 impl MachineResult {
-    /// Name and bytes of the file.
-    ///
-    /// # Errors
-    /// It has more than a reader accepts.
     pub fn to_file(&self) -> Result<(String, Vec<u8>)> {
         let MachineResult { header, groups } = self;
         let text = serde_json::to_string(header)?;
@@ -122,10 +113,7 @@ impl MachineResult {
         Ok((name, bytes))
     }
 
-    /// Reads a file with both groups, and checks both.
-    ///
-    /// # Errors
-    /// It is damaged, or no result.
+    /// Verifies both groups.
     pub fn from_file(name: &str, bytes: Bytes) -> Result<MachineResult> {
         let mut file = ResultFile::open(name, bytes)?;
         let groups = [file.rows(0)?, file.rows(1)?];
@@ -153,7 +141,7 @@ fn write_group(
     let values: Vec<f64> = rows.iter().filter_map(|row| row.value).collect();
     let levels: Vec<i16> = rows.iter().map(|row| i16::from(row.value.is_some())).collect();
     put::<DoubleType>(group, &values, Some(&levels))?;
-    // Rows share a reason, and its bytes.
+    // Rows share reasons.
     let mut reasons: BTreeMap<&str, ByteArray> = BTreeMap::new();
     let mut shared = |text| {
         reasons
@@ -194,17 +182,16 @@ fn put<T: DataType>(
     Ok(())
 }
 
-/// A file of which the header was read and checked.
 pub(crate) struct ResultFile {
     pub(crate) header: Header,
     reader: SerializedFileReader<Bytes>,
 }
 
 impl ResultFile {
-    /// Opens a file that the store has under this name (a hash in hexadecimal).
+    /// Opens a file stored under this name (a hexadecimal hash).
     ///
     /// # Errors
-    /// It is no result, of another version, damaged, or too large.
+    /// Not a result, of another version, damaged, or too large.
     pub(crate) fn open(name: &str, bytes: Bytes) -> Result<ResultFile> {
         FLEET_BYTES.check(bytes.len())?;
         guarded(|| ResultFile::opened(name, bytes))
@@ -264,10 +251,7 @@ impl ResultFile {
         Ok(ResultFile { header, reader })
     }
 
-    /// The rows of a group, checked against its hash.
-    ///
-    /// # Errors
-    /// They are damaged.
+    /// Reads the rows, verified against the group's hash.
     pub(crate) fn rows(&mut self, group: usize) -> Result<Vec<Value>> {
         guarded(|| self.rows_of(group))
     }
@@ -278,7 +262,7 @@ impl ResultFile {
         if rows == 0 {
             return Ok(Vec::new());
         }
-        // A group without rows is not written.
+        // Empty groups are not written.
         let place = self.header.groups[..group].iter().filter(|group| group.rows > 0).count();
         let reader = self.reader.get_row_group(place)?;
         let (series, _) = column::<Int32Type>(reader.as_ref(), 0, rows, false)?;
@@ -286,7 +270,7 @@ impl ResultFile {
         let (values, known) = column::<DoubleType>(reader.as_ref(), 2, rows, true)?;
         let (invalid, is_invalid) = column::<ByteArrayType>(reader.as_ref(), 3, rows, true)?;
         let mut values = values.into_iter();
-        // Rows share a reason in the file, and in memory, too.
+        // Rows share reasons in memory, too.
         let mut reasons: BTreeMap<(usize, usize), Arc<str>> = BTreeMap::new();
         ensure!(
             invalid.iter().all(|text| text.len() <= 4 * REASON),
@@ -324,13 +308,12 @@ impl ResultFile {
     }
 }
 
-/// Makes an error of a panic: the library asserts some things of a file that a hostile one need not
-/// have.
+/// The library asserts properties that a hostile file may violate.
 fn guarded<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| bail!("result: its pages are damaged"))
 }
 
-/// The values of a column, and for an optional one which rows have any.
+/// For an optional column, also returns which rows have a value.
 fn column<T: DataType>(
     group: &dyn RowGroupReader,
     column: usize,

@@ -1,4 +1,4 @@
-//! Files come back as they were, and damaged or hostile ones are errors.
+//! Files are read back unchanged; damaged or hostile ones are errors.
 
 use super::*;
 use crate::testing::{result, results, with_invalid};
@@ -42,7 +42,7 @@ fn no_changed_byte_of_the_columns_that_are_read_goes_unnoticed_and_none_is_a_pan
         for mask in [0x01, 0x80, 0xff] {
             let mut changed = bytes.clone();
             changed[at] ^= mask;
-            // What a verdict is made of is as it was, or there is an error.
+            // The evidence of a verdict is unchanged, or there is an error.
             if let Ok(found) = read(&name, &changed) {
                 assert_eq!(found, before, "byte {at}");
                 unnoticed += 1;

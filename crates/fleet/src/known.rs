@@ -1,7 +1,5 @@
-//! What a fleet knows, in one small file: the verdicts by drive model that `devices` and `advise`
-//! show.
-//!
-//! It is written by `fleet learn` into the state directory, and read without a store or a network.
+//! A fleet's verdicts by drive model in one small file, for `devices` and `advise`. `fleet learn`
+//! writes it to the state directory; reading needs no store or network.
 
 use anyhow::{Context, Result};
 use experiment::analysis::Verdict;
@@ -12,49 +10,35 @@ use text::limits::FLEET_KNOWN;
 
 use crate::question::FleetAnalysis;
 
-/// The name of the file in the state directory.
 pub const KNOWN: &str = "fleet.json";
 
-/// The file.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Known {
-    /// Version of this format.
     pub schema: u32,
-    /// The place of the fleet.
     pub source: String,
-    /// When, in milliseconds since 1970.
     pub learnt_unix_ms: u64,
-    /// One a variant, question and model.
+    /// One per variant, question and model.
     pub answers: Vec<KnownAnswer>,
 }
 
-/// One verdict.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KnownAnswer {
-    /// The drive as it names itself.
     pub model: String,
-    /// The workload in one word.
     pub workload: String,
-    /// The metric.
     pub metric: String,
-    /// The variant that the other is compared with.
     pub baseline: String,
-    /// The variant.
     pub variant: String,
-    /// The conclusion.
     pub verdict: Verdict,
-    /// Mean ratio over the machines.
     pub ratio: f64,
-    /// The prediction for a new machine: the lower end; none: unbounded.
+    /// Lower end of the prediction for a new machine; `None`: unbounded.
     pub low: Option<f64>,
-    /// The upper end.
+    /// Its upper end.
     pub high: Option<f64>,
-    /// Machines.
     pub machines: usize,
 }
 
 impl Known {
-    /// What an analysis by model says.
+    /// Summarizes an analysis by model.
     pub fn of(analysis: &FleetAnalysis, source: &str, now_unix_ms: u64) -> Known {
         let mut answers = Vec::new();
         for group in &analysis.groups {
@@ -86,10 +70,6 @@ impl Known {
         Known { schema: 1, source: source.to_owned(), learnt_unix_ms: now_unix_ms, answers }
     }
 
-    /// Writes it into the state directory.
-    ///
-    /// # Errors
-    /// It cannot be written, or is too large.
     pub fn write(&self, state: &Dir) -> Result<()> {
         let text = serde_json::to_string_pretty(self)?;
         let text = text::escaped(&text);
@@ -99,17 +79,13 @@ impl Known {
         Ok(state.replace(KNOWN, text.as_bytes())?)
     }
 
-    /// Reads it from a file; none if there is none.
-    ///
-    /// # Errors
-    /// It cannot be read.
     pub fn read(path: &std::path::Path) -> Result<Option<Known>> {
         let damaged = || {
             format!("{}: cannot be read; make it again: sudo schedlab fleet learn", path.display())
         };
         let file = match std::fs::File::open(path) {
             Ok(file) => file,
-            // For root alone, as all of the state: another user is shown everything else.
+            // The state is readable by root only; other users see everything else.
             Err(error)
                 if matches!(
                     error.kind(),
@@ -124,7 +100,7 @@ impl Known {
         serde_json::from_str(&text).map(Some).with_context(damaged)
     }
 
-    /// What is known of a drive, as sentences; verdicts that say something first.
+    /// Statements about a drive, conclusive verdicts first.
     pub fn sentences(&self, model: &str) -> Vec<String> {
         let rank = |verdict: Verdict| match verdict {
             Verdict::Better => 0,

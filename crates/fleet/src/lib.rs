@@ -1,9 +1,9 @@
-//! Results of many machines in one place: what is stored, where, and what follows from it.
+//! A fleet: results of many machines in one place, and their analysis.
 //!
-//! A result is one results file: the facts of its machine and drive, and the value of every metric
-//! of every trial. It is one file of Parquet in a directory or bucket, named after the hash of its
-//! content, so that many writers need no lock and the same result twice is one file. Nothing else
-//! is kept beside the files. docs/decisions/0028-fleet.md has the reasons.
+//! A result is one results file: facts of machine and drive, and every metric of every trial. It is
+//! stored as a Parquet file named after its content's hash, in a directory or bucket, so writers
+//! need no lock and duplicates are one file. Nothing else is stored. Reasons:
+//! docs/decisions/0028-fleet.md.
 #![forbid(unsafe_code)]
 
 mod bucket;

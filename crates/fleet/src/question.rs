@@ -1,8 +1,7 @@
-//! What a fleet says of each question, by kind of drive, and what changed between two kinds.
+//! A fleet's verdicts by question and kind of drive, and comparisons of two kinds.
 //!
-//! A question is a workload with all that goes on beside it, a metric, its unit and a baseline;
-//! results of other questions are never pooled. Results that were measured in two units are two
-//! questions.
+//! A question is a workload with its background, a metric, its unit and a baseline; different
+//! questions are never pooled, nor are different units.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,26 +15,19 @@ use serde::Serialize;
 use crate::result::{Header, Series};
 use crate::summary::{Damaged, Loaded, Summary, VariantSummary};
 
-/// By what results are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Key {
-    /// The drive as it names itself.
     Model,
-    /// The drive's firmware.
     Firmware,
-    /// The kernel's series, e.g. 6.12.
+    /// The kernel series, e.g. 6.12.
     Kernel,
-    /// The kind of drive.
     Kind,
-    /// Model and number of CPUs.
     Cpu,
-    /// The make of the machine.
     System,
 }
 
 impl Key {
-    /// Every key, with its word.
     pub const ALL: [(Key, &'static str); 6] = [
         (Key::Model, "model"),
         (Key::Firmware, "firmware"),
@@ -45,12 +37,10 @@ impl Key {
         (Key::System, "system"),
     ];
 
-    /// Its word.
     pub fn word(self) -> &'static str {
         Key::ALL.iter().find(|(key, _)| *key == self).map_or("", |(_, word)| word)
     }
 
-    /// The value that a result has.
     pub fn of(self, header: &Header) -> String {
         match self {
             Key::Model => header.model.clone(),
@@ -69,61 +59,45 @@ pub(crate) fn series_of_kernel(release: &str) -> String {
     numbers.collect::<Vec<_>>().join(".")
 }
 
-/// A question and its answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct QuestionAnalysis<J> {
-    /// Hash of the workload with all that is done beside it.
+    /// Hash of the workload with its background.
     pub question: String,
-    /// The workload in one word.
     pub workload: String,
-    /// The metric.
     pub metric: String,
-    /// Its unit.
     pub unit: String,
-    /// The variant that the others are compared with; empty in a comparison of two groups.
+    /// Empty in a comparison of two groups.
     pub baseline: String,
-    /// One a variant.
     pub comparisons: Vec<J>,
 }
 
-/// Results that have the same keys.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GroupAnalysis {
-    /// The keys and their values.
     pub keys: Vec<(&'static str, String)>,
-    /// Machines.
     pub machines: usize,
-    /// Drives that are known by an identity of their own.
+    /// Drives with a unique identity.
     pub drives: usize,
-    /// Results.
     pub results: usize,
-    /// Trials.
     pub trials: u64,
-    /// Its questions.
     pub questions: Vec<QuestionAnalysis<FleetComparison>>,
 }
 
-/// What a fleet says.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FleetAnalysis {
     /// Results that count.
     pub results: usize,
-    /// Machines.
     pub machines: usize,
-    /// By keys.
     pub groups: Vec<GroupAnalysis>,
-    /// What is odd about results.
+    /// Anomalies in the results.
     pub findings: Vec<Finding>,
-    /// Files that could not be used.
+    /// Unusable files.
     pub damaged: Vec<Damaged>,
-    /// Files that are no results, by their names.
     pub others: usize,
-    /// What a reader must know besides.
     pub cautions: Vec<String>,
 }
 
 impl FleetAnalysis {
-    /// Whether no comparison has evidence that can be used.
+    /// Whether no comparison has valid evidence.
     pub fn is_invalid(&self) -> bool {
         let mut comparisons = self
             .groups
@@ -134,7 +108,6 @@ impl FleetAnalysis {
     }
 }
 
-/// Compares every question of every group.
 pub fn analyze(loaded: &Loaded, by: &[Key], criteria: &Criteria) -> FleetAnalysis {
     let counting: Vec<(&Summary, &String)> =
         loaded.results.iter().filter_map(|(of, machine)| Some((of, machine.as_ref()?))).collect();
@@ -179,7 +152,7 @@ fn group(
 
 type QuestionKey<'a> = (&'a str, &'a str, &'a str, &'a str);
 
-/// The variants of a question against one baseline, and a series that says what it is of.
+/// With a representative series.
 type Family<'a> = (&'a Series, BTreeMap<&'a str, VariantEffects>);
 
 fn key_of(series: &Series) -> QuestionKey<'_> {
@@ -231,18 +204,13 @@ fn question_of<J>(
     }
 }
 
-/// The two sides of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sides {
-    /// What differs between them.
     pub key: Key,
-    /// Its value in the first group.
     pub first: String,
-    /// Its value in the second group.
     pub second: String,
 }
 
-/// Compares the values of the second group against those of the first, variant by variant.
 pub fn compare(
     loaded: &Loaded,
     sides: &Sides,

@@ -1,8 +1,8 @@
-//! A result: what of a results file goes into a fleet.
+//! A result: the part of a results file that goes into a fleet.
 //!
-//! Texts that name a question are made here and nowhere else: two machines answer the same question
-//! if workload, parameters, file system and metric are the same texts, whatever labels their plans
-//! use. A variant is its scheduler with its tunables, not its name.
+//! Texts that identify a question are made only here: two machines answer the same question if
+//! workload, parameters, file system and metric have equal texts, regardless of their labels. A
+//! variant is identified by scheduler and tunables, not by name.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -18,103 +18,78 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use text::hex;
 
-/// The version of results that this build writes.
 pub(crate) const SCHEMA: u32 = 1;
 
-/// What the environment of a results file says where the machine does not tell.
 const NOT_EXPOSED: &str = "not exposed";
 
-/// Characters of a reason for which a value is invalid.
 pub(crate) const REASON: usize = 300;
 
-/// Characters of a fact about a machine.
 const FACT: usize = 300;
 
-/// The facts of a result and the table of its series. Its text is what a result's name is the hash
-/// of.
+/// The facts and series of a result. Its text is hashed for the result's name.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Header {
-    /// Version of this format.
     pub schema: u32,
-    /// The build of schedlab that measured.
+    /// The build that measured.
     pub schedlab: String,
-    /// SHA-256 of the first line of the results file: plan, machine, start.
+    /// SHA-256 of the results file's first line: plan, machine, start.
     pub experiment: String,
-    /// The machine's name in the fleet.
+    /// Name in the fleet.
     pub machine: String,
-    /// Its host name when it measured.
     pub host: String,
-    /// Model and number of its CPUs.
     pub cpu: String,
-    /// Its make.
     pub system: String,
-    /// Hash of the drive's identity; empty where it has none that is its own.
+    /// Hash of the drive's identity; empty without a unique one.
     pub drive: String,
-    /// The drive as it names itself, its kind in brackets where it does not; in the cpu arena the
-    /// CPU.
+    /// The drive's model, or its kind in brackets; in the cpu arena the CPU.
     pub model: String,
-    /// The drive's firmware.
     pub firmware: String,
-    /// The kind of drive.
     pub kind: String,
-    /// The drive's size.
     pub size_bytes: u64,
-    /// The kernel's release.
     pub kernel: String,
-    /// disk or cpu.
     pub arena: String,
-    /// The boot in which it was measured.
     pub boot: String,
     /// SHA-256 of plan.toml.
     pub plan: String,
-    /// Start by the machine's clock, in milliseconds since 1970.
+    /// By the machine's clock, in ms since 1970.
     pub started_unix_ms: u64,
-    /// End by the same clock.
+    /// By the same clock.
     pub ended_unix_ms: u64,
-    /// Trials.
     pub trials: u64,
-    /// Whether a variant stopped at its verdict, so that its effect is somewhat too large.
+    /// Whether a variant stopped at its verdict, which biases its effect upwards.
     pub stops_early: bool,
-    /// What values are of.
     pub series: Vec<Series>,
-    /// The two groups of rows: values of metrics that decide, and all others.
+    /// Two row groups: primary metrics, and all others.
     pub groups: Vec<Group>,
 }
 
-/// A group of rows.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Group {
-    /// How many.
     pub rows: u64,
-    /// SHA-256 over them.
+    /// SHA-256 of the rows.
     pub sha256: String,
 }
 
 /// One metric of one variant on one workload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Series {
-    /// Hash of the workload with all that is done beside it.
+    /// Hash of the workload with its background.
     pub question: String,
-    /// The workload in one word.
+    /// The workload in compact form.
     pub workload: String,
-    /// The metric.
     pub metric: String,
-    /// Its unit.
     pub unit: String,
     /// `higher`, `lower` or `descriptive`.
     pub better: String,
-    /// The variant in one word.
+    /// The variant in compact form.
     pub variant: String,
-    /// Its scheduler.
     pub scheduler: String,
-    /// Whether the others are compared with it.
     pub is_baseline: bool,
-    /// Whether this metric decides for the workload.
     pub is_deciding: bool,
 }
 
 impl Series {
-    /// Which way the metric improves; none where it only describes or the word is unknown.
+    /// The metric's direction; `None` if descriptive or unknown.
     pub fn direction(&self) -> Option<Direction> {
         match self.better.as_str() {
             "higher" => Some(Direction::HigherIsBetter),
@@ -124,46 +99,39 @@ impl Series {
     }
 }
 
-/// One value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Value {
     /// Index of its series.
     pub series: u32,
-    /// Its round.
     pub round: u32,
-    /// The value; none where the trial gave none.
+    /// `None` if the trial had none.
     pub value: Option<f64>,
-    /// What invalidates it; one text for all values of one reason.
+    /// Why it is invalid; equal reasons share one text.
     pub invalid: Option<Arc<str>>,
 }
 
-/// A result as a whole.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MachineResult {
-    /// Facts and series.
     pub header: Header,
-    /// The rows of the two groups.
     pub groups: [Vec<Value>; 2],
 }
 
-/// Who pushes a results file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
     /// Its name in the fleet.
     pub name: String,
 }
 
-/// The name of a machine that was given none: a hash of /etc/machine-id, which is not to leave the
-/// machine itself (machine-id(5)).
+/// A hash of /etc/machine-id, which must not leave the machine itself (machine-id(5)).
 pub fn machine_name(machine_id: &str) -> String {
     format!("m-{}", &hex(&Sha256::digest(format!("schedlab fleet {}", machine_id.trim())))[..12])
 }
 
 impl MachineResult {
-    /// The result of a results file.
+    /// Extracts a result from a results file.
     ///
     /// # Errors
-    /// It was measured in virtual time, or has no trials.
+    /// Measured in virtual time, or without trials.
     pub fn of(results: &Results, machine: &Machine) -> Result<MachineResult> {
         let plan = &results.header.plan;
         if plan.arena.is_virtual() {
@@ -180,7 +148,6 @@ impl MachineResult {
         Ok(MachineResult { header, groups }.with_hashes())
     }
 
-    /// The same with facts that say what its groups are.
     #[must_use]
     pub fn with_hashes(mut self) -> MachineResult {
         let group = |rows: &Vec<Value>| Group { rows: rows.len() as u64, sha256: hash_of(rows) };
@@ -208,8 +175,7 @@ fn facts(results: &Results, machine: &Machine) -> Header {
         system: format!("{} {}", fact("machine", "vendor"), fact("machine", "product"))
             .trim()
             .to_owned(),
-        // A device without world-wide name or serial number is known by its name, which other
-        // machines have too.
+        // Without a WWID or serial number a device is known only by its name, which is not unique.
         drive: if identity.starts_with("wwid ") || identity.starts_with("serial ") {
             hex(&Sha256::digest(format!("schedlab drive {identity}")))[..16].to_owned()
         } else {
@@ -237,7 +203,7 @@ fn facts(results: &Results, machine: &Machine) -> Header {
     }
 }
 
-/// A fact; empty where the machine does not tell it. Blanks are single: drives pad what they say.
+/// A fact; empty if not exposed. Whitespace is collapsed, because drives pad their strings.
 fn fact_of(environment: &Environment, section: &str, name: &str) -> String {
     let text =
         environment.get(section).and_then(|section| section.get(name)).map_or("", String::as_str);
@@ -249,7 +215,7 @@ fn shortened(text: &str, most: usize) -> String {
     text.chars().take(most).collect()
 }
 
-/// Every sample of the results file, in the two groups; the series get a row each.
+/// Every sample in its group; adds the series.
 fn rows(results: &Results, series: &mut Vec<Series>) -> [Vec<Value>; 2] {
     let plan = &results.header.plan;
     let primary = |spec: &WorkloadSpec| Some((spec.name.clone(), spec.primary.clone()?));
@@ -260,7 +226,7 @@ fn rows(results: &Results, series: &mut Vec<Series>) -> [Vec<Value>; 2] {
     let mut groups = [Vec::new(), Vec::new()];
     for sample in of_trials(&results.trials, &primary) {
         let is_deciding = primary.get(&sample.workload) == Some(&sample.metric);
-        // A bound is no value that machines can be compared by.
+        // Bounds cannot be compared between machines.
         let starved = sample.is_starved().then(|| "no request that counts completed".to_owned());
         let key = (sample.workload, sample.metric, sample.variant);
         let number = match known.get(&key) {
@@ -311,7 +277,6 @@ fn series_of(
     })
 }
 
-/// `kind:key=value…`, keys in order.
 fn word_of(kind: &str, params: &BTreeMap<String, String>) -> String {
     params.iter().fold(kind.to_owned(), |mut word, (key, value)| {
         let _ = write!(word, ":{key}={value}");
@@ -319,25 +284,22 @@ fn word_of(kind: &str, params: &BTreeMap<String, String>) -> String {
     })
 }
 
-/// A variant in one word: its scheduler with its tunables.
 pub fn variant_word(variant: &Variant) -> String {
     word_of(&variant.scheduler, &variant.tunables)
 }
 
-/// A workload in one word: its kind with its parameters.
 pub fn workload_word(spec: &WorkloadSpec) -> String {
     word_of(&spec.kind, &spec.params)
 }
 
-/// Hash of what is measured: the workload without its label, what goes on beside it, and the file
-/// system.
+/// Hashes the workload without label, its background, and the file system.
 fn question_of(plan: &Plan, spec: &WorkloadSpec) -> String {
     let unnamed = WorkloadSpec { name: String::new(), primary: None, ..spec.clone() };
     let text = serde_json::to_string(&(plan.arena.name, &unnamed, &plan.files)).unwrap_or_default();
     hex(&Sha256::digest(text))[..12].to_owned()
 }
 
-/// Each reason is hashed once: a few bytes of a file can repeat a long one in each of its rows.
+/// Each reason is hashed once: otherwise a small file could repeat a long one in every row.
 pub(crate) fn hash_of(rows: &[Value]) -> String {
     let mut hash = Sha256::new();
     let mut reasons: BTreeMap<&str, u32> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What of a results file goes into a fleet, and what names a question.
+//! The parts of a results file that go into a fleet, and the identity of a question.
 
 use super::*;
 use crate::testing::{result, results, with_invalid};

@@ -1,4 +1,4 @@
-//! Which results a question is about.
+//! Filters for the results of a question.
 
 use experiment::fleet::identity::Provenance;
 
@@ -7,26 +7,23 @@ use crate::result::Header;
 /// Filters; an empty one selects everything.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Selection {
-    /// The drive's model contains this, in any case.
+    /// Substring of the drive's model, ignoring case.
     pub model: Option<String>,
-    /// The drive's firmware is this.
     pub firmware: Option<String>,
-    /// The kernel's release is this or goes on after it with `.` or `-`: 6.12 selects 6.12.9-amd64.
+    /// The kernel's release, or a prefix of it before `.` or `-`: 6.12 selects 6.12.9-amd64.
     pub kernel: Option<String>,
-    /// The build of schedlab that measured begins with this.
+    /// Prefix of the measuring build.
     pub build: Option<String>,
-    /// The arena is this.
     pub arena: Option<String>,
-    /// The workload in one word begins with this.
+    /// Prefix of the workload in compact form.
     pub workload: Option<String>,
-    /// The metric is this [default: those that decide].
+    /// Default: primary metrics.
     pub metric: Option<String>,
-    /// The variant in one word or its scheduler is this.
+    /// The variant in compact form, or its scheduler.
     pub variant: Option<String>,
 }
 
 impl Selection {
-    /// Whether a result's facts are selected.
     pub(crate) fn takes(&self, header: &Header) -> bool {
         let contains =
             |text: &str, wanted: &String| text.to_lowercase().contains(&wanted.to_lowercase());
@@ -37,7 +34,7 @@ impl Selection {
             && self.arena.as_ref().is_none_or(|wanted| header.arena == *wanted)
     }
 
-    /// Whether a series is selected; the baseline of a variant always is.
+    /// Whether a series is selected; a variant's baseline always is.
     pub(crate) fn takes_series(&self, of: &crate::result::Series) -> bool {
         let is_metric = match &self.metric {
             Some(metric) => of.metric == *metric,
@@ -51,14 +48,13 @@ impl Selection {
     }
 }
 
-/// Whether a kernel is of this release.
 pub(crate) fn is_release(kernel: &str, wanted: &str) -> bool {
     kernel
         .strip_prefix(wanted)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-', '+']))
 }
 
-/// Where a result comes from, as the rules of identity see it.
+/// A result's origin, for the identity rules.
 pub(crate) fn provenance(object: &str, header: &Header) -> Provenance {
     Provenance {
         object: object[..12.min(object.len())].to_owned(),

@@ -1,13 +1,13 @@
-//! The view by which DuckDB reads a fleet.
+//! The DuckDB view of a fleet.
 
 use std::path::Path;
 
 use crate::entry::RESULTS;
 
-/// SQL that makes the view `results` of the files in a directory.
+/// Returns SQL that creates the view `results` over a directory's files.
 pub fn view(directory: &Path) -> String {
     let files = directory.join(RESULTS).join("*.parquet").display().to_string();
-    // A quote in a text of SQL is written twice.
+    // Quotes are doubled in SQL strings.
     format!(
         "CREATE VIEW results AS SELECT *, parse_filename(filename, true) AS result FROM read_parquet('{}', filename = true);",
         files.replace('\'', "''")

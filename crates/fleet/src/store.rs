@@ -1,8 +1,7 @@
-//! Where results are: a directory, or a bucket that speaks S3's protocol.
+//! The store of results: a directory, or an S3-compatible bucket.
 //!
-//! Both have the same names: `results/HASH.parquet` below the place. A file appears whole or not at
-//! all: in a directory by renaming, in a bucket since it is one request. A name that is no result
-//! is counted and not read.
+//! Both contain `results/HASH.parquet`. A file appears complete or not at all: by renaming, or by a
+//! single request. Other names are counted and not read.
 
 use std::path::PathBuf;
 
@@ -15,14 +14,10 @@ use crate::directory::Directory;
 use crate::entry::{Entry, Listing, Pushed};
 use crate::result::MachineResult;
 
-/// The place of a fleet, as the user names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
-    /// A directory.
     Directory(PathBuf),
-    /// A bucket and a prefix in it, which may be empty.
     Bucket {
-        /// Its name.
         bucket: String,
         /// Without `/` at either end.
         prefix: String,
@@ -30,10 +25,7 @@ pub enum Location {
 }
 
 impl Location {
-    /// Reads `DIR` or `s3://BUCKET[/PREFIX]`.
-    ///
-    /// # Errors
-    /// What is wrong with it.
+    /// Parses `DIR` or `s3://BUCKET[/PREFIX]`; the error states the problem.
     pub fn parse(word: &str) -> Result<Location, String> {
         let Some((scheme, rest)) = word.split_once("://") else {
             return if word.is_empty() {
@@ -64,21 +56,14 @@ impl Location {
     }
 }
 
-/// An open store.
 #[derive(Debug)]
 pub enum Store {
-    /// A directory.
     Directory(Directory),
-    /// A bucket.
     Bucket(Bucket),
 }
 
 impl Store {
-    /// Opens a place for reading; `credentials` of a bucket are those of the environment
-    /// (AWS_ACCESS_KEY_ID and so on).
-    ///
-    /// # Errors
-    /// It is not there.
+    /// A bucket's credentials are in the environment (AWS_ACCESS_KEY_ID and so on).
     pub fn open(location: &Location) -> Result<Store> {
         match location {
             Location::Directory(path) => Directory::open(path).map(Store::Directory),
@@ -86,10 +71,7 @@ impl Store {
         }
     }
 
-    /// Opens a place for writing; a directory is made where it is missing.
-    ///
-    /// # Errors
-    /// As [`Store::open`].
+    /// Creates a missing directory.
     pub fn open_to_write(location: &Location) -> Result<Store> {
         match location {
             Location::Directory(path) => Directory::make(path).map(Store::Directory),
@@ -97,10 +79,7 @@ impl Store {
         }
     }
 
-    /// The results in it.
-    ///
-    /// # Errors
-    /// They cannot be listed, or are too many.
+    /// Lists the results.
     pub fn list(&self) -> Result<Listing> {
         let mut listing = match self {
             Store::Directory(directory) => directory.list()?,
@@ -111,8 +90,7 @@ impl Store {
         Ok(listing)
     }
 
-    /// Reads files, several at a time, and gives each to `each`; what that makes of them comes in
-    /// the order of `entries`.
+    /// Reads concurrently; the output is in the order of `entries`.
     pub fn read<T: Send>(
         &self,
         entries: &[Entry],
@@ -124,20 +102,14 @@ impl Store {
         }
     }
 
-    /// Writes a result, unless it is there.
-    ///
-    /// # Errors
-    /// It cannot be written. Nothing is lost: what was to be pushed is where it was.
+    /// Writes a result unless it exists.
     pub fn push(&self, result: &MachineResult) -> Result<Pushed> {
         let (name, bytes) = result.to_file()?;
         self.put(&name, Bytes::from(bytes))
             .with_context(|| format!("{}: cannot be pushed", &name[..12]))
     }
 
-    /// Writes the file of a result, unless it is there.
-    ///
-    /// # Errors
-    /// As [`Store::push`].
+    /// Writes a result's file unless it exists.
     pub fn put(&self, name: &str, bytes: Bytes) -> Result<Pushed> {
         FLEET_BYTES.check(bytes.len())?;
         match self {

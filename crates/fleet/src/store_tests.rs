@@ -1,4 +1,4 @@
-//! A directory as a store: many writers, torn files, other files, identities, clocks, units.
+//! A directory as a store: concurrent writers, torn and foreign files, identities, clocks, units.
 
 use std::fs;
 use std::path::Path;
@@ -28,7 +28,6 @@ fn studied(dir: &Path, by: &[Key]) -> FleetAnalysis {
     analyze(&load(&store, &Selection::default(), &criteria, NOW).expect("readable"), by, &criteria)
 }
 
-/// The ratios of ten machines of one kind.
 fn fleet(dir: &Path) -> Store {
     let store = store(dir);
     for number in 0..10 {
@@ -142,7 +141,7 @@ fn a_link_or_a_pipe_in_the_place_of_a_result_is_neither_followed_nor_waited_for_
                     .success()
             );
         }
-        // Put there after the listing.
+        // Added after the listing.
         let read = store.read(&listed, |_, bytes| bytes.is_ok());
         assert_eq!(read.iter().filter(|is_read| **is_read).count(), 9, "{kind}");
         let found = studied(dir.path(), &[Key::Model]);
@@ -169,7 +168,7 @@ fn files_that_are_no_results_are_counted_and_what_is_being_written_is_not() {
 fn results_that_was_resumed_and_one_that_was_copied_count_once() {
     let dir = tempfile::tempdir().expect("a directory");
     let store = fleet(dir.path());
-    // Pushed when it had five rounds, and again when it had twelve.
+    // Pushed with five rounds, and again with twelve.
     store.push(&result(4, 0.8 + 0.002 * 4.0, 5)).expect("pushed");
     let thief = Machine { name: "thief".to_owned() };
     store
@@ -267,7 +266,7 @@ fn groups_filters_and_comparisons_are_by_what_the_facts_say() {
     let dir = tempfile::tempdir().expect("a directory");
     let store = fleet(dir.path());
     for number in 0..10 {
-        // The same machines on another kernel, a tenth slower under both variants.
+        // The same machines on another kernel, 10 % slower under both variants.
         let mut of = results(number, 0.8 + 0.002 * (number % 5) as f64, 12);
         of.header
             .environment

@@ -1,10 +1,8 @@
-//! A store read for a question: of each result its facts, and of each variant what its rounds say
-//! together.
+//! A store's contents for a question: facts of each result, and a summary of each variant's rounds.
 //!
-//! Results are read one by one and summed up at once, so that memory grows with machines and
-//! variants, not with trials. The rules of what counts are those of a verdict: a round counts where
-//! variant and baseline have a valid value in it, several values of a variant in a round are one by
-//! their mean logarithm, and evidence of which too large a share of rounds is invalid is invalid.
+//! Results are summarised on reading, so memory grows with machines and variants, not with trials.
+//! The rules are those of verdicts: a round counts if variant and baseline have a valid value in
+//! it, and too large a share of invalid rounds makes the evidence invalid.
 
 use std::collections::BTreeMap;
 
@@ -23,62 +21,51 @@ use crate::result::{Header, Series, Value};
 use crate::select::{Selection, provenance};
 use crate::store::Store;
 
-/// One variant of one result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VariantSummary {
-    /// What it is of.
     pub series: Series,
-    /// The variant that it is compared with; none where the result has no baseline.
+    /// `None` if the result has no baseline.
     pub baseline: Option<String>,
-    /// Mean log ratio to the baseline; none for the baseline, and where the evidence is invalid.
+    /// Mean log ratio to the baseline; `None` for the baseline and for invalid evidence.
     pub effect: Option<Repeat>,
     /// Mean logarithm of the valid values.
     pub level: Option<f64>,
     /// Rounds that count.
     pub rounds: usize,
-    /// Rounds that are invalid.
     pub invalid_rounds: usize,
 }
 
-/// One result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
-    /// Its name in the store.
     pub object: String,
-    /// Its facts; the table of series is empty.
+    /// Without the table of series.
     pub header: Header,
-    /// The variants that are selected.
+    /// The selected variants.
     pub variants: Vec<VariantSummary>,
 }
 
-/// A file that could not be used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Damaged {
-    /// Its name in the store.
     pub object: String,
-    /// What is wrong with it.
     pub problem: String,
 }
 
-/// What a store has for a question.
 #[derive(Debug, Default)]
 pub struct Loaded {
-    /// The results, and for which machine each counts.
+    /// Results with the machine for which each counts, if any.
     pub results: Vec<(Summary, Option<String>)>,
-    /// What the rules of identity have found.
+    /// Findings about identities.
     pub checked: Checked,
-    /// Files that could not be used.
     pub damaged: Vec<Damaged>,
-    /// Files of other names.
     pub others: usize,
-    /// Results that the filters left out.
+    /// Results excluded by the filters.
     pub filtered: usize,
 }
 
 /// Reads a store.
 ///
 /// # Errors
-/// It cannot be listed, or has results of several builds. A single file that cannot be read is in
+/// It cannot be listed, or has results of several builds. An unreadable file is in
 /// [`Loaded::damaged`].
 pub fn load(
     store: &Store,
@@ -105,7 +92,8 @@ pub fn load(
     Ok(loaded.with(found, now_unix_ms))
 }
 
-/// Another build may measure otherwise, which would be taken for a difference between machines.
+/// Rejects several builds: another one may measure differently, which would look like a difference
+/// between machines.
 fn check_build(found: &[Summary]) -> Result<()> {
     let mut builds: BTreeMap<&str, usize> = BTreeMap::new();
     found.iter().for_each(|of| *builds.entry(&of.header.schedlab).or_default() += 1);
@@ -117,7 +105,7 @@ fn check_build(found: &[Summary]) -> Result<()> {
 }
 
 impl Loaded {
-    /// Puts in these results, and checks who they are.
+    /// Adds results and checks their identities.
     pub(crate) fn with(mut self, found: Vec<Summary>, now_unix_ms: u64) -> Loaded {
         let known: Vec<_> = found.iter().map(|of| provenance(&of.object, &of.header)).collect();
         self.checked = check(&known, now_unix_ms);
@@ -146,10 +134,9 @@ fn sum_up(
     Ok(Some(Summary { object: entry.name.clone(), header, variants }))
 }
 
-/// The values of one series.
 #[derive(Default)]
 struct Rounds {
-    /// Logarithms by round; empty where all values of the round are invalid.
+    /// Logarithms by round; empty if all values of the round are invalid.
     logs: BTreeMap<u32, Vec<f64>>,
 }
 

@@ -1,4 +1,4 @@
-//! Made-up results files whose effects are known, for tests.
+//! Synthetic results files with known effects, for tests.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,6 @@ primary = 'iops'
 params = { clients = '4' }
 ";
 
-/// Facts as the environment has them.
 pub(crate) fn environment(number: u64) -> Environment {
     let mut environment = Environment::new();
     let mut put = |section: &str, facts: &[(&str, String)]| {
@@ -55,8 +54,7 @@ pub(crate) fn environment(number: u64) -> Environment {
     environment
 }
 
-/// A results file of a machine: `fair` has `ratio` times the requests of `none` in each of so many
-/// rounds.
+/// `fair` has `ratio` times the requests of `none` in each round.
 pub(crate) fn results(number: u64, ratio: f64, rounds: u32) -> Results {
     let plan = Plan::from_toml(PLAN).expect("a plan");
     let header = Header {
@@ -70,7 +68,7 @@ pub(crate) fn results(number: u64, ratio: f64, rounds: u32) -> Results {
     let mut results = Results::new(header);
     for round in 0..rounds {
         for (position, variant) in ["none", "fair"].into_iter().enumerate() {
-            // Different in each round and machine, and without any generator.
+            // Varies by round and machine without a generator.
             let wobble = 1.0
                 + 0.004
                     * (f64::from(round * 7 + number as u32 % 11).sin()
@@ -96,7 +94,6 @@ pub(crate) fn results(number: u64, ratio: f64, rounds: u32) -> Results {
     results
 }
 
-/// The same with the trial of this round of `fair` invalid.
 pub(crate) fn with_invalid(mut results: Results, round: u32) -> Results {
     let trial = results
         .trials
@@ -110,7 +107,6 @@ pub(crate) fn with_invalid(mut results: Results, round: u32) -> Results {
     results
 }
 
-/// A result of a machine that is named after its number.
 pub(crate) fn result(number: u64, ratio: f64, rounds: u32) -> MachineResult {
     let machine = Machine { name: format!("m{number:03}") };
     MachineResult::of(&results(number, ratio, rounds), &machine).expect("a real arena")

@@ -1,14 +1,12 @@
 //! Boots a guest and waits for its result.
 //!
-//! The guest's root is the machine's file tree, so that the program that boots it is also its init.
-//! Its kernel's process is confined by the supervisor: whatever runs in the guest can write to its
-//! working directory only, where a file describes its task before it starts and another holds the
-//! result after it has ended. Its console is a pipe, whose last lines become part of an error.
+//! The guest's root is the machine's file tree, and its init the program that boots it. The
+//! supervisor confines its kernel's process to writing in a working directory with a task and a
+//! result file. Its console is a pipe, whose last lines become part of an error.
 //!
-//! The guest writes its clock to a file now and then, so that a guest that hangs can be
-//! distinguished from one that computes. This is a file and not a pipe because reading a pipe wakes
-//! its writer: the guest's kernel would be interrupted, and read its clock, at times that depend on
-//! the machine.
+//! The guest periodically writes its clock to a file, so that a hang can be told from computing.
+//! Reading a pipe would wake the writer, so the guest's kernel would read its clock at times that
+//! depend on the machine.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
@@ -25,30 +23,29 @@ use crate::Image;
 use crate::result::read_result;
 use crate::supervisor::{self, GuestSpec, Supervisor};
 
-/// Real time for which a guest may be silent, unless the caller sets another.
+/// Default of [`Boot::patience`].
 pub const PATIENCE: Duration = Duration::from_secs(60);
-/// Lines of the console that are stored.
+/// Maximum number of console lines stored.
 const KEPT_LINES: usize = 30;
-/// Bytes of a line of the console; a longer one counts as several.
+/// Longer console lines are split.
 const LONGEST_LINE: u64 = 4096;
-/// The file in the working directory that holds the guest's clock at its last beat.
+/// With the guest's clock at its last beat.
 const BEAT: &str = "clock";
 const BEAT_BYTES: u64 = 32;
-/// The variable of init's environment that names the working directory.
+/// Names the working directory in init's environment.
 pub const WORKDIR_VARIABLE: &str = "SCHEDLAB_GUEST";
-/// The guest's wall clock at its start, in nanoseconds since 1970: 2030-01-01, later than any file
-/// on the machine. Constant, because programs print it and file systems store it.
+/// Wall clock at the start, in nanoseconds since 1970: 2030-01-01, later than any file on the
+/// machine. Constant, because programs print it and file systems store it.
 const WALL_CLOCK_NS: u64 = 1_893_456_000_000_000_000;
-/// Interval at which the caller's stop flag is read.
 const LOOK: Duration = Duration::from_millis(20);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TimeTravel {
-    /// Computing takes no time: the clock stands still while a process can run, and advances to the
-    /// next timer when none can. A program that polls the clock in a loop hangs.
+    /// Computing takes no time: the clock stops while a process can run, and then advances to the
+    /// next timer. A program that polls the clock in a loop hangs.
     #[default]
     InfiniteCpu,
-    /// Computing takes as long as on this machine, waiting takes no time. For programs that wait in
+    /// Computing takes as long as on this machine, waiting no time. For programs that wait in
     /// loops; not repeatable.
     Plain,
 }
@@ -61,7 +58,6 @@ impl TimeTravel {
         }
     }
 
-    /// The reason for which a guest that does not hang may be silent.
     fn perhaps(self) -> &'static str {
         match self {
             TimeTravel::InfiniteCpu => {
@@ -75,25 +71,24 @@ impl TimeTravel {
 #[derive(Debug, Clone)]
 pub struct Boot<'a> {
     pub kernel: &'a Image,
-    /// The program that becomes its init, an absolute path on this machine.
+    /// An absolute path on this machine.
     pub init: &'a Path,
-    /// The init's argument. [`WORKDIR_VARIABLE`] in its environment names the working directory.
+    /// Init's argument, in addition to [`WORKDIR_VARIABLE`].
     pub role: &'static str,
-    /// Files, and directories of files, that it reads besides what every user of the machine may
-    /// read.
+    /// Files or directories that are not world-readable.
     pub readable: &'a [PathBuf],
-    /// Directories that it must find, even below one that only root may enter.
+    /// Even below a directory that only root may enter.
     pub reachable: &'a [PathBuf],
     pub memory_mib: u32,
     pub time_travel: TimeTravel,
-    /// Real time for which it may be silent.
+    /// Real time for which the guest may be silent.
     pub patience: Duration,
 }
 
 #[derive(Debug, Clone, Default)]
 pub struct Ended {
     pub console: Vec<String>,
-    /// The guest's clock at its last beat, in nanoseconds.
+    /// The clock at the last beat.
     pub clock_ns: u64,
     /// Real time from start to end.
     pub real: Duration,
@@ -101,14 +96,13 @@ pub struct Ended {
 
 #[derive(Debug, thiserror::Error)]
 pub enum BootError {
-    /// The working directory or the program could not be used.
     #[error("{}: cannot {action}: {cause}", path.display())]
     Io { action: &'static str, path: PathBuf, cause: std::io::Error },
     /// The kernel's command line cannot represent the path.
     #[error("{}: a blank or a quote in the name, which a kernel's command line cannot hold; set {variable} to another directory", path.display())]
     Blank {
         path: PathBuf,
-        /// The environment variable that sets another directory.
+        /// The variable that sets another directory.
         variable: &'static str,
     },
     #[error("guest: the kernel panicked: {message}{}", last_words(.ended))]
@@ -129,13 +123,13 @@ fn last_words(ended: &Ended) -> String {
 }
 
 impl Boot<'_> {
-    /// Boots the guest and waits until it has powered off. It can write to `workdir`.
+    /// Returns when the guest has powered off. It can write to `workdir`.
     pub fn run(&self, workdir: &Path, stop: &AtomicBool) -> Result<Ended, BootError> {
         self.run_watched(workdir, stop, &mut || false)
     }
 
-    /// Like [`Boot::run`], and calls `look` several times a second while the guest runs, and once
-    /// after its end. `look` returns whether it has found a sign of life in the working directory.
+    /// Like [`Boot::run`], and calls `look` several times a second and after the end. `look`
+    /// returns whether there is a sign of life in the working directory.
     pub fn run_watched(
         &self,
         workdir: &Path,
@@ -147,7 +141,7 @@ impl Boot<'_> {
             move |cause| BootError::Io { action, path, cause }
         };
         let workdir = workdir.canonicalize().map_err(io("find", workdir))?;
-        // The program's path may contain blanks, a link to it in the working directory does not.
+        // The program's path may contain blanks, unlike a link.
         let init = workdir.join("init");
         std::os::unix::fs::symlink(self.init, &init).map_err(io("make the link", &init))?;
         let line = self.line(&workdir, &init)?;
@@ -245,8 +239,7 @@ impl Boot<'_> {
         if has_seccomp(&self.kernel.release) {
             line.push("seccomp=auto".to_owned());
         }
-        // The kernel passes unknown words to init as arguments, and unknown pairs as its
-        // environment.
+        // The kernel passes unknown words to init as arguments, and pairs as its environment.
         line.extend([self.role.to_owned(), format!("{WORKDIR_VARIABLE}={directory}")]);
         Ok(line)
     }
@@ -261,7 +254,7 @@ impl Boot<'_> {
     ) -> Result<(), WaitError> {
         let mut last_sign = Instant::now();
         loop {
-            // Both are called: a sign of life is reported once.
+            // Both must be called.
             if state.beat(workdir) | look() {
                 last_sign = Instant::now();
             }
@@ -283,12 +276,11 @@ impl Boot<'_> {
     }
 }
 
-/// The status of a program that SIGABRT ended, as a shell and the supervisor count.
+/// The status of SIGABRT in a shell's notation.
 const ABORTED: i32 = 128 + 6;
 
-/// Whether the kernel's last message is that it has halted: its devices are shut down and what it
-/// had to write is written. User-mode Linux then kills what is left of its processes, and on a busy
-/// machine now and then aborts over one of them, which changes nothing.
+/// Whether the kernel has halted, with devices shut down and data written. User-mode Linux then
+/// kills its remaining processes, and on a busy machine occasionally aborts, which is harmless.
 fn has_halted(console: &[String]) -> bool {
     console.last().is_some_and(|line| line.ends_with("reboot: System halted"))
 }
@@ -307,7 +299,7 @@ struct GuestState {
 
 impl GuestState {
     fn add_line(&mut self, line: String) {
-        // The lines after the kernel's last message are a stack trace, not a reason.
+        // A stack trace follows the kernel's last message.
         if line.is_empty() || self.panic.is_some() {
             return;
         }
@@ -319,9 +311,9 @@ impl GuestState {
         self.lines.push_back(line);
     }
 
-    /// Reads the guest's clock. Returns whether it has changed since the last call.
+    /// Returns whether the clock has changed since the last call.
     fn beat(&mut self, workdir: &Path) -> bool {
-        // The file is empty between the guest's open and write, which is not a beat.
+        // The file is empty between the guest's open and write.
         let clock = read_result(workdir, BEAT, BEAT_BYTES)
             .ok()
             .and_then(|bytes| String::from_utf8(bytes).ok());
@@ -336,14 +328,13 @@ impl GuestState {
     }
 }
 
-/// Writes the guest's clock to the file that the machine reads. Called in the guest now and then.
+/// The guest calls this periodically.
 pub(crate) fn beat(workdir: &Path, clock_ns: u64) {
-    // Closing the file makes its contents visible on the machine. An error has no receiver; the
-    // guest is then ended as silent.
+    // A guest whose writes fail is ended as silent.
     drop(std::fs::write(workdir.join(BEAT), clock_ns.to_string()));
 }
 
-/// Whether this User-mode Linux can run processes without ptrace, which is faster: since 6.16.
+/// Whether processes need no ptrace, which is faster: since 6.16.
 fn has_seccomp(release: &str) -> bool {
     let mut numbers =
         release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse::<u32>().ok());

@@ -17,11 +17,11 @@ use crate::patch::Text;
 use crate::recipe::Recipe;
 use crate::{Error, Kernel, Progress, Source, host_side, tree, verify};
 
-/// Number of objects of a kernel, until an earlier build has counted them.
+/// Until an earlier build has counted them.
 const OBJECTS: u64 = 620;
-/// Bytes of a built tree, plain and with debugging checks: one third more than measured.
+/// Bytes, plain and with debugging checks: one third more than measured.
 const TREE: [u64; 2] = [400 << 20, 700 << 20];
-/// Bytes of an archive while it is fetched and unpacked from its package.
+/// Bytes, while it is fetched and unpacked.
 const ARCHIVE: u64 = 350 << 20;
 
 pub(crate) struct Build<'a> {
@@ -30,7 +30,6 @@ pub(crate) struct Build<'a> {
     pub(crate) stop: &'a AtomicBool,
 }
 
-/// Source that is available locally.
 enum Found {
     Archive(Archive),
     Directory { dir: PathBuf, state: String },
@@ -59,7 +58,7 @@ impl Found {
     }
 }
 
-/// What this process and its children create is closed to others, until this is dropped.
+/// While it lives, files created by this process and its children are closed to others.
 pub(crate) struct ClosedToOthers(rustix::fs::Mode);
 
 impl ClosedToOthers {
@@ -74,7 +73,7 @@ impl Drop for ClosedToOthers {
     }
 }
 
-/// A directory that is removed on drop unless it is completed.
+/// A directory that is removed on drop unless completed.
 struct Unfinished(Option<PathBuf>);
 
 impl Drop for Unfinished {
@@ -86,12 +85,8 @@ impl Drop for Unfinished {
 }
 
 impl Cache {
-    /// Finds or builds a kernel; a build takes minutes. Setting `stop` ends it within a second with
+    /// Finds or builds a kernel; a build takes minutes. `stop` ends it within a second with
     /// [`Error::Interrupted`].
-    ///
-    /// # Errors
-    /// If source, tools, space or network are missing, a patch does not apply, something does not
-    /// compile, or the kernel does not boot.
     pub fn build(
         &self,
         request: &Request,
@@ -111,7 +106,6 @@ impl Cache {
 }
 
 impl Build<'_> {
-    /// Builds a kernel that is not in the cache.
     pub(crate) fn kernel(&mut self, asked: &Source, recipe: &Recipe) -> Result<Kernel, Error> {
         let asked = word(asked)?;
         let found = self.find_source(&asked)?;
@@ -191,13 +185,12 @@ impl Build<'_> {
         };
         kernel.write(&work)?;
         let place = self.cache.kernels().join(key);
-        remove(&place)?; // a directory without a whole kernel, or nothing
+        remove(&place)?; // an incomplete kernel, if anything
         fs::rename(&work, &place).map_err(|cause| Error::io("write", &place, cause))?;
         unfinished.0 = None;
         Ok(())
     }
 
-    /// Builds unpatched source from scratch.
     fn plain(&mut self, found: &Found, recipe: &Recipe, makes: &Tree) -> Result<u64, Error> {
         match found {
             Found::Archive(archive) => {
@@ -224,8 +217,8 @@ impl Build<'_> {
         makes.compile(&["all"], like.map_or(OBJECTS, |(_, _, objects)| objects), self.progress)
     }
 
-    /// Applies patches to a copy of the built unpatched kernel. Modification times are preserved,
-    /// so that only files that a patch changes are compiled.
+    /// Patches a copy of the unpatched kernel. Modification times are preserved, so only patched
+    /// files are compiled.
     fn patched(
         &mut self,
         found: &Found,
@@ -257,7 +250,7 @@ impl Build<'_> {
         makes.compile(&["all"], 0, self.progress)
     }
 
-    /// Adds files that [`tree::wanted`] leaves out and a patch changes.
+    /// Adds patched files that [`tree::wanted`] omits.
     fn fetch_left_out(
         &mut self,
         found: &Found,

@@ -1,12 +1,11 @@
 //! The cache of built kernels.
 //!
-//! `kernels/KEY` is a built kernel, `kernels/.tmp-KEY` a build in progress, which is renamed when
-//! it is complete. `sources` has fetched archives, `logs` the output of the last build of each key,
-//! and `locks` a lock file per key.
+//! `kernels/KEY` is a built kernel, `kernels/.tmp-KEY` a build in progress, renamed at its end.
+//! `sources` contains fetched archives, `logs` the output of the last build per key, `locks` a lock
+//! file per key.
 //!
-//! What is in the cache is executed. It therefore belongs to this user alone: a cache of another
-//! user, or one that others can write to, is refused, and whatever is created in it is closed to
-//! others whatever the umask.
+//! Its contents are executed, so a cache that another user owns or can write to is refused, and new
+//! files are closed to others, regardless of the umask.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -17,32 +16,30 @@ use crate::recipe::Recipe;
 use crate::tree;
 use crate::{Error, Kernel, Source};
 
-/// Prefix of directories that are being built or removed.
+/// Of directories being built or removed.
 pub(crate) const UNFINISHED: &str = ".tmp-";
 
-/// The directories of the cache.
 const PARTS: [&str; 5] = ["kernels", "sources", "logs", "locks", "run"];
 
 #[derive(Debug, Clone, Default)]
 pub struct Request {
     pub source: Source,
-    /// Patches in order of application (`patch -p1` without fuzz).
+    /// In order of application (`patch -p1` without fuzz).
     pub patches: Vec<PathBuf>,
-    /// Adds the checks for kernel tests: KASAN, lockdep, sleep-in-atomic and more. Several times
-    /// slower.
+    /// Adds KASAN, lockdep, sleep-in-atomic and more. Several times slower.
     pub debug: bool,
 }
 
-/// The directory of built kernels. Several processes can use it at the same time.
+/// Several processes can use it concurrently.
 #[derive(Debug, Clone)]
 pub struct Cache {
     dir: PathBuf,
 }
 
 impl Cache {
-    /// The default directory: the first of `$SCHEDLAB_CACHE_DIR`, `$XDG_CACHE_HOME/schedlab` and
-    /// `~/.cache/schedlab` whose variable is set. As root, a home of another user does not count
-    /// (sudo may leave it in the environment): then it is `/root/.cache/schedlab`.
+    /// The first of `$SCHEDLAB_CACHE_DIR`, `$XDG_CACHE_HOME/schedlab` and `~/.cache/schedlab` whose
+    /// variable is set. Root ignores another user's home, left by sudo, and uses
+    /// `/root/.cache/schedlab`.
     #[must_use]
     pub fn default_dir() -> Option<PathBuf> {
         let set = |name: &str| {
@@ -59,11 +56,10 @@ impl Cache {
             })
     }
 
-    /// Opens the cache in `dir`. The directory is created by the first build. One that others can
-    /// only read is closed to them.
+    /// The first build creates `dir`. A directory that others can read is closed to them.
     ///
     /// # Errors
-    /// If it, or a directory above it, belongs to another user or can be written by others.
+    /// If it, or a parent, belongs to another user or can be written by others.
     pub fn open(dir: &Path) -> Result<Cache, Error> {
         let dir = std::path::absolute(dir).map_err(|cause| Error::io("find", dir, cause))?;
         if let Some(top) = machine::files::Dir::private_if_there(&dir)? {
@@ -74,7 +70,6 @@ impl Cache {
         Ok(Cache { dir })
     }
 
-    /// Creates the directory if it is missing.
     pub(crate) fn create(&self) -> Result<machine::files::Dir, Error> {
         Ok(machine::files::Dir::private(&self.dir)?)
     }
@@ -84,18 +79,17 @@ impl Cache {
         &self.dir
     }
 
-    /// Returns the requested kernel if it is built already. Takes milliseconds; for a directory as
-    /// source, as long as it takes to stat its files. `debian:6.1` is the version that was built
-    /// first; remove it to get a newer one.
+    /// Takes milliseconds; for a directory as source, the time to stat its files. `debian:6.1` is
+    /// the version built first; remove it to get a newer one.
     ///
     /// # Errors
-    /// If a patch cannot be read or the compiler is missing: the compiler is part of the key.
+    /// If a patch cannot be read or the compiler, which is part of the key, is missing.
     pub fn find(&self, request: &Request) -> Result<Option<Kernel>, Error> {
         let recipe = Recipe::of(request.debug, &request.patches)?;
         self.find_made(&request.source, &recipe)
     }
 
-    /// Returns all built kernels, newest first.
+    /// All kernels, newest first.
     pub fn list(&self) -> Result<Vec<Kernel>, Error> {
         let names = self.names()?;
         let whole = names.iter().filter(|name| !name.starts_with(UNFINISHED));
@@ -105,7 +99,7 @@ impl Cache {
         Ok(kernels)
     }
 
-    /// Removes the kernel `key`. Returns the number of bytes freed.
+    /// Returns the number of bytes freed.
     ///
     /// # Errors
     /// If the kernel does not exist, is being built, or is the base of a build.
@@ -118,7 +112,7 @@ impl Cache {
             return Err(Error::Busy { key: key.to_owned() });
         };
         let bytes = size(&path);
-        // Renamed first, so that other processes find all of it or nothing.
+        // Renamed first, so that other processes find it complete or not at all.
         let going = self.unfinished(key);
         remove(&going)?;
         fs::rename(&path, &going).map_err(|cause| Error::io("remove", &path, cause))?;
@@ -126,10 +120,8 @@ impl Cache {
         Ok(bytes)
     }
 
-    /// Removes all kernels and fetched sources. Returns the number of bytes freed.
-    ///
-    /// # Errors
-    /// If a kernel is being built; all others are removed.
+    /// Removes all kernels and fetched sources. Kernels being built remain and are an error.
+    /// Returns the number of bytes freed.
     pub fn remove_all(&self) -> Result<u64, Error> {
         let mut busy = None;
         let mut bytes = self.sweep()?;
@@ -150,8 +142,7 @@ impl Cache {
         busy.map_or(Ok(bytes), Err)
     }
 
-    /// Removes what killed builds have left. Returns its size in bytes. Every build begins with
-    /// this.
+    /// Removes remains of killed builds, as every build does first. Returns their size.
     pub fn sweep(&self) -> Result<u64, Error> {
         let mut bytes = 0;
         for name in self.names()? {
@@ -217,7 +208,7 @@ impl Cache {
     }
 }
 
-/// The name under which a kernel of this source is found again.
+/// Finds a kernel of this source again.
 pub(crate) fn word(source: &Source) -> Result<String, Error> {
     match source {
         Source::Directory(dir) => {
@@ -237,7 +228,7 @@ pub(crate) fn remove(dir: &Path) -> Result<(), Error> {
     }
 }
 
-/// Disk space of a directory in bytes.
+/// Disk space in bytes.
 pub(crate) fn size(dir: &Path) -> u64 {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let of = |entry: fs::DirEntry| match entry.metadata() {

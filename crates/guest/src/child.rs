@@ -1,8 +1,8 @@
-//! Child processes: captures their output, and kills them when schedlab ends.
+//! Child processes: captures their output, and kills them when schedlab exits.
 //!
-//! `make` has children that a death signal to `make` alone would not reach. Each command therefore
-//! runs in the process group of a watcher, a process that reads from a pipe which only schedlab
-//! holds open. However schedlab ends, the pipe closes, and the watcher kills its group.
+//! A death signal to `make` would not reach its children. Each command therefore runs in the
+//! process group of a watcher, which kills the group when a pipe closes that only schedlab holds
+//! open.
 
 use std::fs::File;
 use std::io::{PipeReader, Read, Write};
@@ -18,18 +18,16 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::Error;
 
-/// Interval at which the stop flag is read.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) status: ExitStatus,
-    /// Standard output and standard error, interleaved as received.
+    /// Standard output and error, interleaved.
     pub(crate) text: String,
 }
 
 impl Output {
-    /// The last line that is not empty.
     pub(crate) fn last_line(&self) -> &str {
         self.text
             .lines()
@@ -43,9 +41,9 @@ impl Output {
 pub(crate) struct Run<'a> {
     /// Ends the command when set.
     pub(crate) stop: &'a AtomicBool,
-    /// A file that also receives the output.
+    /// Receives the output too.
     pub(crate) log: Option<&'a File>,
-    /// Real time after which the command is ended.
+    /// Timeout in real time.
     pub(crate) limit: Option<Duration>,
 }
 
@@ -64,15 +62,12 @@ impl<'a> Run<'a> {
         self
     }
 
-    /// Runs `command` to its end.
-    ///
-    /// # Errors
-    /// If it cannot be started, `stop` is set, or its time is over.
+    /// Fails if `command` cannot be started, `stop` is set, or it times out.
     pub(crate) fn quiet(&self, command: Command) -> Result<Output, Error> {
         self.run_with(command, &mut |_| ())
     }
 
-    /// Like [`Run::quiet`], and calls `line` for each line of the output.
+    /// Like [`Run::quiet`], with `line` called for each line.
     pub(crate) fn run_with(
         &self,
         mut command: Command,
@@ -112,7 +107,7 @@ impl<'a> Run<'a> {
             }
             let mut ready = [PollFd::new(&from, PollFlags::IN)];
             match poll(&mut ready, Some(&LOOK)) {
-                Ok(0) if group.leader_has_ended() => return Ok(()), // what it left in the background may hold the pipe
+                Ok(0) if group.leader_has_ended() => return Ok(()), // a background process may hold the pipe
                 Ok(0) | Err(rustix::io::Errno::INTR) => continue,
                 Ok(_) => {}
                 Err(errno) => return Err(cannot(errno.into())),
@@ -125,7 +120,6 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The output so far.
 struct Lines<'a> {
     text: Vec<u8>,
     reported: usize,
@@ -147,8 +141,8 @@ impl Lines<'_> {
     }
 }
 
-/// A process group that is killed on drop, and when this process ends for any reason. The watcher
-/// is its first member, so that there is no moment at which a command runs unwatched.
+/// Killed on drop, and when this process exits. The watcher is its first member, so no command runs
+/// unwatched.
 struct Group {
     watcher: Child,
     leader: Child,
@@ -164,8 +158,7 @@ impl Group {
             .stderr(Stdio::null())
             .process_group(0)
             .spawn()?;
-        // Until it is in the group and runs its program, the command holds a copy of the watcher's
-        // pipe.
+        // The command holds a copy of the watcher's pipe until exec.
         let joined = command.process_group(Pid::from_child(&watcher).as_raw_nonzero().get());
         match joined.spawn() {
             Ok(leader) => Ok(Group { watcher, leader, waited: false }),

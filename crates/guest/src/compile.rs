@@ -18,7 +18,6 @@ pub(crate) struct Tree<'a> {
 }
 
 impl Tree<'_> {
-    /// Writes `.config` and checks it.
     pub(crate) fn configure(&self) -> Result<(), Error> {
         self.make(&["tinyconfig"], &mut |_| ())?;
         self.set(&config::fragment(self.debug))?;
@@ -35,8 +34,7 @@ impl Tree<'_> {
         self.make(&["olddefconfig"], &mut |_| ())
     }
 
-    /// Runs `make` with the targets. Returns the number of compiled objects; `about` is the
-    /// expected number, or 0.
+    /// Returns the number of compiled objects; `about` is the expected number, or 0.
     pub(crate) fn compile(
         &self,
         targets: &[&str],
@@ -60,14 +58,14 @@ impl Tree<'_> {
         let log = log.map_err(|cause| Error::io("write", self.log, cause))?;
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let mut make = programs::helper("make");
-        // Name, host and time of the build are part of the kernel; constants make it reproducible.
+        // The kernel contains these; constants make it reproducible.
         make.env("KBUILD_BUILD_USER", "schedlab")
             .env("KBUILD_BUILD_HOST", "schedlab")
             .env("KBUILD_BUILD_VERSION", "1")
             .env("KBUILD_BUILD_TIMESTAMP", "2000-01-01")
             .arg("-C")
             .arg(self.dir)
-            // Compilers run in parallel; --output-sync keeps the messages of each together.
+            // Keeps messages of parallel compilers together.
             .args([&format!("-j{cpus}"), "--output-sync=target", "--no-print-directory", "ARCH=um"])
             .args(config::flags(self.debug))
             .args(targets);
@@ -84,12 +82,11 @@ fn left(done: u64, about: u64, so_far: Duration) -> Option<Duration> {
     (about > done && done >= 20).then(|| so_far.mul_f64((about - done) as f64 / done as f64))
 }
 
-/// The first error in the output of `make`, with the source line and marker that the compiler
-/// prints.
+/// The error with the compiler's source line and marker.
 pub(crate) fn first_error(said: &str) -> Option<String> {
     let lines: Vec<&str> = said.lines().collect();
     let first = |matches: &dyn Fn(&str) -> bool| lines.iter().position(|line| matches(line));
-    // collect2 only reports that the linker failed; the linker's message is the error.
+    // collect2 only reports that the linker failed.
     let compiler = |line: &str| line.contains(": error: ") || line.contains(": fatal error: ");
     let at = first(&|line| compiler(line) && !line.starts_with("collect2:"))
         .or_else(|| {

@@ -1,8 +1,7 @@
-//! Debian's package `linux-source-X.Y`: the installed one, or one fetched by apt without root.
+//! Debian's package `linux-source-X.Y`: installed, or fetched by apt without root.
 //!
-//! apt verifies signatures and hashes as usual. Packages that the configured suites do not have are
-//! looked up in newer suites of the same mirror, with an apt configuration in the cache; the
-//! system's is not changed.
+//! apt verifies signatures and hashes as usual. Packages missing in the configured suites are
+//! fetched from newer suites of the same mirror, by an apt configuration in the cache.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -16,12 +15,12 @@ use crate::child::Run;
 use crate::image::sha256_of;
 use crate::{Error, Progress};
 
-/// Suites to look in for packages that the system's suites do not have.
+/// If the system's suites do not have a package.
 const NEWER: &str = "stable sid";
-/// Time for which a package list of newer suites is valid.
+/// Validity of newer suites' package lists.
 const FRESH: Duration = Duration::from_secs(24 * 3600);
 
-/// The end of the version of an archive in /usr/src that no package has installed.
+/// An archive in /usr/src that no package has installed.
 const LOCAL: &str = ".local";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,8 +32,7 @@ pub(crate) struct Archive {
     pub(crate) path: PathBuf,
 }
 
-/// Finds and fetches source packages. `dir` is a directory of the cache, used by one process at a
-/// time.
+/// `dir` is a directory of the cache, used by one process at a time.
 pub(crate) struct Debian<'a> {
     pub(crate) dir: &'a Path,
     pub(crate) progress: &'a mut dyn Progress,
@@ -42,10 +40,9 @@ pub(crate) struct Debian<'a> {
 }
 
 impl Debian<'_> {
-    /// Returns the source of kernel `series`: installed, fetched before, or fetched now. An archive
-    /// that was there is checked first: the installed one by dpkg against the sums of its package
-    /// (MD5, since dpkg has no others), a fetched one against the sum written when apt had verified
-    /// it.
+    /// Returns the installed archive, one fetched before, or fetches it. An existing one is
+    /// verified: by dpkg against MD5 sums (dpkg has no others), or against the sum recorded after
+    /// apt's verification.
     ///
     /// # Errors
     /// [`Error::ForeignArchive`], and those of fetching.
@@ -164,7 +161,7 @@ impl Debian<'_> {
         Ok(Archive { series: series.to_owned(), version: version.to_owned(), path })
     }
 
-    /// apt with newer suites. Fetches their package lists if missing or old.
+    /// Fetches package lists if missing or old.
     fn newer_suites(&mut self) -> Result<Apt, Error> {
         let apt = Apt::prepare(&self.dir.join("apt"))?;
         let Apt::Private { dir } = &apt else { unreachable!("prepare makes a private one") };
@@ -190,7 +187,6 @@ impl Debian<'_> {
     }
 }
 
-/// By which apt reaches a mirror.
 const PROXIES: [&str; 6] =
     ["http_proxy", "https_proxy", "ftp_proxy", "no_proxy", "all_proxy", "ALL_PROXY"];
 
@@ -228,8 +224,8 @@ impl Apt {
         let mut command = programs::helper(name);
         programs::pass(&mut command, &PROXIES);
         if rustix::process::geteuid().is_root() {
-            // apt fetches as its own user, who cannot write to this directory; it prints a warning
-            // and continues as this user.
+            // Otherwise apt would fetch as its own user, who cannot write here, and print a
+            // warning.
             command.args(["-o", "APT::Sandbox::User=root"]);
         }
         if let Apt::Private { dir } = self {
@@ -256,8 +252,7 @@ fn ends(path: &Path, with: &str) -> bool {
     path.to_str().is_some_and(|path| path.ends_with(with))
 }
 
-/// The entry of `text` for the suite `codename`, with `suites` in its place. Both of apt's formats
-/// are supported.
+/// Replaces the suites of the entry for `codename`. Supports both of apt's formats.
 fn with_suites(text: &str, codename: &str, suites: &str) -> Option<String> {
     let stanza = text.split("\n\n").find(|stanza| {
         let field = |name: &str| stanza.lines().find_map(|line| line.strip_prefix(name));
@@ -279,7 +274,7 @@ fn with_suites(text: &str, codename: &str, suites: &str) -> Option<String> {
     text.lines().find_map(|line| one_line(line.strip_prefix("deb ")?.trim(), codename, suites))
 }
 
-/// Like [`rewritten`], for the format `deb [options] address suite components`, without `deb`.
+/// Like [`with_suites`], for `[options] address suite components`.
 fn one_line(entry: &str, codename: &str, suites: &str) -> Option<String> {
     let (options, rest) = match entry.strip_prefix('[') {
         Some(entry) => entry.split_once(']')?,
@@ -298,8 +293,7 @@ fn archive_name(series: &str, version: &str) -> String {
     format!("linux-source-{series}_{}.tar.xz", version.replace([':', '/'], "%"))
 }
 
-/// The archive of `series` that an earlier call fetched. A debug or patched kernel is built from
-/// the same archive.
+/// An archive fetched before, also for debug and patched kernels.
 pub(crate) fn fetched(dir: &Path, series: &str) -> Option<Archive> {
     let prefix = format!("linux-source-{series}_");
     let names =
@@ -315,7 +309,7 @@ fn sum_file(archive: &Path) -> PathBuf {
     archive.with_added_extension("sha256")
 }
 
-/// Compares an archive of the cache with the sum that was written when it was fetched.
+/// Compares with the sum recorded when it was fetched.
 fn verify_fetched(archive: &Archive) -> Result<(), Error> {
     let beside = sum_file(&archive.path);
     let sum = sha256_of(&archive.path)?;
@@ -332,7 +326,7 @@ fn file_ending(dir: &Path, with: &str) -> Option<PathBuf> {
     fs::read_dir(dir).ok()?.flatten().map(|entry| entry.path()).find(|path| ends(path, with))
 }
 
-/// The largest X.Y among the lines `linux-source-X.Y - description`.
+/// Parses lines `linux-source-X.Y - description`.
 fn newest_of(found: &str) -> Option<String> {
     let series = found
         .lines()
@@ -344,7 +338,7 @@ fn newest_of(found: &str) -> Option<String> {
     series.filter_map(number).max().map(|(major, minor)| format!("{major}.{minor}"))
 }
 
-/// apt's error messages, in one line.
+/// Joins apt's messages in one line.
 fn errors_of_apt(text: &str) -> String {
     let complaints: Vec<&str> = text
         .lines()

@@ -1,4 +1,4 @@
-//! What can go wrong with a kernel, in words that name the file and the next step.
+//! Errors of building and finding kernels, with file and remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,25 +8,24 @@ use std::path::{Path, PathBuf};
 pub enum Error {
     #[error("{}: cannot {action}: {cause}{}", path.display(), hint(cause))]
     Io {
-        /// What was attempted: `read`, `write`, `create` …
+        /// `read`, `write`, `create` …
         action: &'static str,
         path: PathBuf,
-        /// The system's answer; part of the message, hence no `source`, which would print it twice.
+        /// Part of the message; as a `source` it would be printed twice.
         cause: io::Error,
     },
-    /// Others than this user decide over the cache, or may have written to it.
+    /// Another user controls the cache.
     #[error("kernel cache: {cause}; --cache-dir or SCHEDLAB_CACHE_DIR names it")]
     Untrusted { cause: machine::files::Error },
     #[error("{name}: cannot run: {cause}")]
     Command { name: String, cause: io::Error },
-    /// A command went on for too long and was ended.
+    /// A command was ended at its timeout.
     #[error("{name}: ended by schedlab after {seconds} s")]
     Slow {
         name: String,
         /// Real time.
         seconds: u64,
     },
-    /// What the user wrote as a source is none.
     #[error(
         "{word:?}: not a kernel source; expected debian:6.1, debian:6.12, debian:newest, or the directory of a kernel tree"
     )]
@@ -50,7 +49,7 @@ pub enum Error {
         "package {package}: cannot be fetched without apt; unpack a kernel's source yourself and name its directory with --source"
     )]
     NoApt { package: String },
-    /// apt's configuration names no mirror to look for newer suites.
+    /// apt's configuration has no mirror for newer suites.
     #[error(
         "newer suites: no entry in /etc/apt is for this system's release; name a directory with --source instead"
     )]
@@ -59,10 +58,10 @@ pub enum Error {
         "package {package}: cannot be fetched: {said}; without a network, install the package or name a directory with --source"
     )]
     Fetch { package: String, said: String },
-    /// A file of the cache is not the one that was built.
+    /// Not the file that was built.
     #[error("{}: changed since it was built; remove the kernel (schedlab kernel clean KEY) and build it again", path.display())]
     Changed { path: PathBuf },
-    /// The archive of a package is not the package's.
+    /// The archive is not its package's.
     #[error("{}: {why}; apt-get install --reinstall {package}, or name a directory of sources", path.display())]
     ForeignArchive { path: PathBuf, why: String, package: String },
     #[error("{}: damaged; remove it and repeat", path.display())]
@@ -73,9 +72,9 @@ pub enum Error {
     )]
     Space {
         dir: PathBuf,
-        /// Bytes.
+        /// In bytes.
         free: u64,
-        /// Bytes.
+        /// In bytes.
         needed: u64,
     },
     #[error("{}: does not apply: {why}", patch.display())]
@@ -84,12 +83,12 @@ pub enum Error {
         /// File, hunk and line.
         why: String,
     },
-    /// The kernel's configuration did not take what was asked for.
+    /// Not accepted by the kernel's configuration.
     #[error("kernel configuration: {} cannot be set, and the arena needs it; take another kernel", refused.join(", "))]
     Config { refused: Vec<String> },
     #[error("kernel build: failed; the whole log is {}:\n{message}", log.display())]
     Compile {
-        /// The first error, with the lines that the compiler shows.
+        /// The first error with the compiler's excerpt.
         message: String,
         log: PathBuf,
     },
@@ -97,15 +96,14 @@ pub enum Error {
     Boot { linux: PathBuf, why: String },
     #[error("kernel {key:?}: not in the cache; schedlab kernel list shows what is")]
     NoKernel { key: String },
-    /// Another schedlab builds this kernel now.
     #[error("kernel {key}: being built by another schedlab; wait for it or stop it")]
     Busy { key: String },
-    /// A signal asked to end; nothing half built is left.
+    /// Nothing is left of the build.
     #[error("kernel build: interrupted; nothing half built is left in the cache")]
     Interrupted,
 }
 
-/// Where nothing is refused, the system's answer is shown as in all errors of the cache.
+/// System errors are shown like all errors of the cache.
 impl From<machine::files::Error> for Error {
     fn from(error: machine::files::Error) -> Error {
         match error {

@@ -1,17 +1,13 @@
-//! Two changes to the host side of User-mode Linux (arch/um) that the kernel above it cannot
-//! notice.
+//! Two changes to the host side of User-mode Linux (arch/um), without effect on the guest's results
+//! or timing.
 //!
-//! 6.1 asks the host for its process number whenever the CPU becomes idle. That is the only system
-//! call of a request of the kernel's own clients, and a sixth of its time. The number is read by
-//! nothing, and 6.12 does not ask for it. The statement is removed.
+//! Linux 6.1 calls getpid on the host whenever the CPU becomes idle: the only system call of a
+//! request from the kernel's own clients, and a sixth of its time. Nothing uses the result, and
+//! 6.12 has no such call. It is removed.
 //!
-//! Before 6.13 a process's floating-point state has 2,696 bytes, all that AVX-512 and protection
-//! keys take. A host with AMX has more, refuses to set a part of it (EFAULT), and the first process
-//! of the guest dies. The state is set in its whole length, with zeros beyond: a guest's process is
-//! never allowed to use AMX, so nothing is lost.
-//!
-//! Each is done where a source has the code; nothing else of a tree is changed, and what a guest
-//! computes and when is the same.
+//! Before 6.13, floating-point state has 2,696 bytes, enough for AVX-512 and protection keys. A
+//! host with AMX refuses to set a part of its state (EFAULT), so the guest's first process dies.
+//! The state is padded with zeros, which loses nothing, because a guest can never use AMX.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -22,7 +18,7 @@ use crate::Error;
 const IDLE: &str = "arch/um/kernel/process.c";
 const REGISTERS: &str = "arch/x86/um/os-Linux/registers.c";
 
-/// The state as the host takes it: as long as the host says on the first call.
+/// In the length reported by the host on the first call.
 const WHOLE_STATE: &str = "\
 #include <string.h>
 
@@ -48,10 +44,7 @@ static struct iovec whole_state(int pid, unsigned long *fp_regs)
 
 ";
 
-/// Makes the changes in an unpacked tree.
-///
-/// # Errors
-/// If a file cannot be read or written.
+/// If the unpacked source has the code.
 pub(crate) fn adjust(tree: &Path) -> Result<(), Error> {
     rewrite(&tree.join(IDLE), without_question)?;
     rewrite(&tree.join(REGISTERS), with_whole_state)
@@ -68,7 +61,7 @@ fn rewrite(path: &Path, change: fn(&str) -> Option<String>) -> Result<(), Error>
     }
 }
 
-/// The text without the question for the process number; None if it has none, or more than one.
+/// Removes getpid; `None` if there is not exactly one call.
 fn without_question(text: &str) -> Option<String> {
     let asks = |line: &str| {
         let line = line.trim();
@@ -79,8 +72,7 @@ fn without_question(text: &str) -> Option<String> {
         .then(|| lines.filter(|line| !asks(line)).collect())
 }
 
-/// The text in which floating-point state is set in its whole length; None if it is not set in one
-/// place with a length of its own.
+/// Sets the state in full length; `None` if it is not set in exactly one place with its own length.
 fn with_whole_state(text: &str) -> Option<String> {
     const FUNCTION: &str = "int restore_fp_registers(int pid, unsigned long *fp_regs)\n";
     let sets = |line: &str| line.contains("ptrace(PTRACE_SETREGSET, pid, NT_X86_XSTATE, &iov)");

@@ -1,8 +1,7 @@
-//! A kernel as it is executed: its bytes, checked against its manifest, in memory that nobody can
-//! change.
+//! A kernel to be executed: its verified bytes in immutable memory.
 //!
-//! What is checked is what is executed: the file may be replaced afterwards. A guest of root's runs
-//! as another user, who may not read root's cache; memory has no such bounds.
+//! The verified bytes are executed even if the file is replaced, and root's guests run as a user
+//! who may not read root's cache.
 
 use std::fs::File;
 use std::io::Write;
@@ -17,7 +16,7 @@ use sha2::{Digest, Sha256};
 use crate::{Error, Kernel};
 use text::hex;
 
-/// A kernel that can be booted. Copies share the memory.
+/// A verified kernel. Copies share the memory.
 #[derive(Debug, Clone)]
 pub struct Image {
     file: Arc<File>,
@@ -25,11 +24,7 @@ pub struct Image {
 }
 
 impl Kernel {
-    /// Reads the kernel and checks it against the sum that was written when it was built. Takes
-    /// milliseconds.
-    ///
-    /// # Errors
-    /// If the file is not the one that was built.
+    /// Verifies the sum recorded when the kernel was built.
     pub fn load(&self) -> Result<Image, Error> {
         let missing = || Error::io("read", &self.linux, std::io::ErrorKind::NotFound.into());
         let bytes = machine::files::Dir::open(&self.tree)?.read("linux")?.ok_or_else(missing)?;
@@ -40,13 +35,13 @@ impl Kernel {
 }
 
 impl Image {
-    /// The image as standard input of the supervisor.
+    /// The supervisor's standard input.
     pub(crate) fn as_input(&self) -> std::io::Result<Stdio> {
         Ok(Stdio::from(self.file.try_clone()?))
     }
 }
 
-/// Whether the bytes of a file of the cache are those of `sum`.
+/// Verifies a file's SHA-256.
 pub(crate) fn check(path: &Path, bytes: &[u8], sum: &str) -> Result<(), Error> {
     if sha256(bytes) == sum { Ok(()) } else { Err(Error::Changed { path: path.to_owned() }) }
 }
@@ -55,7 +50,7 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// The sum of a file, which is not held in memory.
+/// Streams the file.
 pub(crate) fn sha256_of(path: &Path) -> Result<String, Error> {
     let failed = |cause| Error::io("read", path, cause);
     let mut hash = Sha256::new();
@@ -65,7 +60,7 @@ pub(crate) fn sha256_of(path: &Path) -> Result<String, Error> {
 
 fn sealed(bytes: &[u8]) -> std::io::Result<File> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    // Kernels before 6.3 do not have the flag, and need none.
+    // Kernels before 6.3 do not need the flag.
     let memory = memfd_create("linux", flags | MemfdFlags::EXEC)
         .or_else(|_| memfd_create("linux", flags))?;
     let mut memory = File::from(memory);
@@ -74,7 +69,7 @@ fn sealed(bytes: &[u8]) -> std::io::Result<File> {
         &memory,
         SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL,
     )?;
-    // A file that is open for writing cannot be executed.
+    // Files open for writing cannot be executed.
     File::open(PathBuf::from(format!("/proc/self/fd/{}", memory.as_raw_fd())))
 }
 

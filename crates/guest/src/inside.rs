@@ -1,9 +1,8 @@
 //! The part of an init that prepares a guest for its task and ends it.
 //!
-//! The guest's root is the machine's file tree, read-only. Programs that write to the usual
-//! directories get directories in memory instead, which also show the machine's files
-//! ([`Inside::begin_for_programs`]). [`Inside::begin`] fails unless it is called by the first
-//! process of a User-mode Linux.
+//! The guest's root is the machine's file tree, read-only. Directories in memory that also show the
+//! machine's files cover those to which programs write ([`Inside::begin_for_programs`]).
+//! [`Inside::begin`] fails outside of a User-mode Linux's first process.
 
 use std::collections::BTreeSet;
 use std::ffi::CString;
@@ -19,13 +18,13 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::sys;
 
-/// Virtual time between two beats of the clock.
+/// Virtual time between beats.
 const BEAT_EVERY: Duration = Duration::from_secs(1);
-/// Directories that programs write to without being asked.
+/// Programs commonly write to these.
 const WRITABLE: [&str; 3] = ["/tmp", "/var/tmp", "/run"];
-/// The control groups v2 of a guest; its root passes I/O and memory on to the groups below.
+/// v2; the root delegates I/O and memory.
 pub const CONTROL_GROUPS: &str = "/sys/fs/cgroup";
-/// Where the machine's directory is mounted under one that covers it.
+/// The machine's directory, under one that covers it.
 const MACHINE: &str = ".machine";
 
 /// A guest with its file systems mounted.
@@ -35,8 +34,7 @@ pub struct Inside {
 }
 
 impl Inside {
-    /// Mounts the usual file systems and the writable directory, and starts a thread that writes
-    /// the clock's beats.
+    /// Mounts the file systems, and starts a thread that writes the clock's beats.
     ///
     /// # Errors
     /// If this is not a guest of schedlab, or a mount fails.
@@ -45,15 +43,14 @@ impl Inside {
         Inside::with(workdir)
     }
 
-    /// Like [`Inside::begin`], without a thread for the beats, for an init that forks; it must call
+    /// Like [`Inside::begin`], without the thread, for an init that forks and calls
     /// [`Inside::beat`] itself.
     pub fn begin_alone(workdir: &Path) -> io::Result<Inside> {
         base()?;
         Inside::without_beats(workdir)
     }
 
-    /// Like [`Inside::begin`], for programs that write to `/tmp` and the like: their files stay in
-    /// memory.
+    /// Like [`Inside::begin`], for programs whose files in `/tmp` and the like stay in memory.
     pub fn begin_for_programs(workdir: &Path) -> io::Result<Inside> {
         base()?;
         let mut covered = BTreeSet::new();
@@ -94,7 +91,6 @@ impl Inside {
         &self.workdir
     }
 
-    /// Mounts a file system from a block device.
     pub fn mount(&self, device: &Path, at: &Path, kind: &str, options: &str) -> io::Result<()> {
         let failed = |e| {
             io::Error::other(format!("cannot mount {} on {}: {e}", device.display(), at.display()))
@@ -103,22 +99,15 @@ impl Inside {
         mount(device, at, kind, MountFlags::empty(), options.as_c_str()).map_err(failed)
     }
 
-    /// Kills all other processes.
-    ///
-    /// # Errors
-    /// If the kernel rejects the signal.
     pub fn end_all(&self) -> io::Result<()> {
-        // That this is a guest's first process is what the existence of `self` says.
+        // `self` exists only in a guest's first process.
         match sys::kill_all_others() {
             Err(errno) if errno.raw_os_error() == Some(libc::ESRCH) => Ok(()),
             other => other,
         }
     }
 
-    /// Loads a module with parameters (`name=value`, separated by blanks).
-    ///
-    /// # Errors
-    /// If the kernel rejects it; the message names the file.
+    /// `parameters`: `name=value`, separated by blanks.
     pub fn load(&self, module: &Path, parameters: &str) -> io::Result<()> {
         let named = |e: io::Error| {
             io::Error::other(format!("cannot load the module {}: {e}", module.display()))
@@ -129,7 +118,6 @@ impl Inside {
     }
 }
 
-/// Mounts the file systems that every Linux has.
 fn base() -> io::Result<()> {
     let machine = rustix::system::uname();
     if std::process::id() != 1 || !machine.release().to_string_lossy().contains("schedlab") {
@@ -147,16 +135,13 @@ fn base() -> io::Result<()> {
     ] {
         mount_on(kind, Path::new(target), MountFlags::empty(), "")?;
     }
-    // Memory comes with I/O: a group's buffered writes are its own only if its pages are.
+    // Buffered writes are attributed by a group's pages.
     let switch = Path::new(CONTROL_GROUPS).join("cgroup.subtree_control");
     fs::write(&switch, "+io +memory")
         .map_err(|e| io::Error::other(format!("{}: cannot write: {e}", switch.display())))
 }
 
-/// An I/O priority of a process, as the kernel has it: class and level in one number.
-///
-/// # Errors
-/// If the kernel rejects it, or does not show it afterwards.
+/// Sets and verifies `priority`, the kernel's encoding of class and level.
 pub fn set_ioprio(process: u32, priority: u16) -> io::Result<()> {
     sys::set_ioprio(process, priority)?;
     match sys::ioprio(process)? {
@@ -165,7 +150,7 @@ pub fn set_ioprio(process: u32, priority: u16) -> io::Result<()> {
     }
 }
 
-/// Covers a directory with one in memory that has links to the machine's files.
+/// Covers `dir` with one in memory that links to the machine's files.
 fn cover(dir: &Path) -> io::Result<()> {
     mount_on("tmpfs", dir, MountFlags::empty(), "mode=1777")?;
     let below = dir.join(MACHINE);
@@ -198,7 +183,7 @@ pub fn now_ns() -> u64 {
     now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
 }
 
-/// Powers the guest off. Returns only if this is not a guest.
+/// Returns only if this is not a guest.
 pub fn power_off() -> io::Error {
     match reboot(RebootCommand::PowerOff) {
         Ok(()) => io::Error::other("the kernel did not switch itself off"),

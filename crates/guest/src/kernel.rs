@@ -1,4 +1,4 @@
-//! A built kernel, and the record of it in its directory of the cache.
+//! A built kernel, and its record in the cache.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -9,53 +9,51 @@ use text::limits::MANIFEST_BYTES;
 
 use crate::Error;
 
-/// The record's file name. Written last: a directory without it is not a kernel.
+/// Written last: without it, a directory is not a kernel.
 const RECORD: &str = "kernel.json";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Patch {
     pub name: String,
-    /// SHA-256 in hexadecimal digits.
+    /// In hexadecimal.
     pub sha256: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kernel {
-    /// Its name in the cache.
+    /// The name in the cache.
     pub key: String,
     pub linux: PathBuf,
     /// The built tree, for modules.
     pub tree: PathBuf,
-    /// The output of `uname -r`.
+    /// `uname -r`.
     pub release: String,
-    /// The source it was built from, e.g. `debian:6.1`.
+    /// E.g. `debian:6.1`.
     pub source: String,
-    /// Version of the source package, or a hash of the directory's state.
+    /// Of the source package, or a hash of the directory's state.
     pub version: String,
     /// In order of application.
     pub patches: Vec<Patch>,
-    /// Whether it has the checks for kernel tests.
+    /// Whether it has checks for kernel tests.
     pub debug: bool,
     /// Seconds since 1970.
     pub built: u64,
-    /// Disk space.
+    /// Used disk space.
     pub bytes: u64,
     pub objects: u64,
-    /// The names under which its source was requested: `debian:newest` besides `debian:7.3`.
+    /// Sources under which it was requested, e.g. also `debian:newest`.
     pub(crate) asked: Vec<String>,
-    /// Hash of configuration, patches and compiler.
+    /// A hash of configuration, patches and compiler.
     pub(crate) recipe: String,
-    /// The unpatched kernel whose modules fit this one: no patch changes what modules are compiled
-    /// from.
+    /// The unpatched kernel whose modules fit this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) modules_of: Option<String>,
-    /// SHA-256 of `linux`.
+    /// Of `linux`.
     pub(crate) sha256: String,
 }
 
 impl Kernel {
-    /// Reads the kernel in `dir`, if there is one. Its paths are below `dir`, even if the cache was
-    /// moved.
+    /// Paths are below `dir`, even if the cache was moved.
     pub(crate) fn read(dir: &Path) -> Option<Kernel> {
         let mut kernel =
             Kernel::from_json(&MANIFEST_BYTES.read(File::open(dir.join(RECORD)).ok()?).ok()?)?;
@@ -64,14 +62,13 @@ impl Kernel {
         kernel.linux.is_file().then_some(kernel)
     }
 
-    /// A record as it stands on the disk.
     #[must_use]
     pub fn from_json(bytes: &[u8]) -> Option<Kernel> {
         MANIFEST_BYTES.check(bytes.len()).ok()?;
         serde_json::from_slice(bytes).ok()
     }
 
-    /// Writes the record atomically.
+    /// Replaces the record atomically.
     pub(crate) fn write(&self, dir: &Path) -> Result<(), Error> {
         let path = dir.join(RECORD);
         let text = serde_json::to_string_pretty(self)

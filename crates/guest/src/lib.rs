@@ -1,8 +1,8 @@
-//! User-mode Linux kernels and guests: from a source package to the result of a guest.
+//! User-mode Linux kernels and guests.
 //!
 //! A [`Request`] names a kernel, the [`Cache`] finds or builds it, and [`Kernel::modules`] builds
-//! schedlab's modules against it; [`Boot`] runs a guest. Building needs no root and writes to the
-//! cache directory only.
+//! schedlab's modules against it; [`Boot`] runs a guest. Building needs no root and writes only to
+//! the cache.
 #![deny(unsafe_code)]
 
 mod boot;
@@ -46,12 +46,11 @@ pub use workdir::workdir;
 use std::time::Duration;
 
 pub trait Progress {
-    /// A phase begins, e.g. `unpacking linux-source-6.1`.
+    /// E.g. `unpacking linux-source-6.1`.
     fn phase(&mut self, what: &str);
-    /// `done` of about `total` steps of the phase are done (0: unknown). `left` is the estimated
-    /// time left.
+    /// `total` is approximate, or 0 if unknown. `left` is estimated.
     fn step(&mut self, done: u64, total: u64, left: Option<Duration>);
-    /// A message of its own line.
+    /// Prints a message on its own line.
     fn say(&mut self, text: &str);
 }
 

@@ -1,4 +1,4 @@
-//! File locks, so that one process at a time builds a kernel. The lock ends with the process.
+//! File locks, so that one process at a time builds a kernel.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,6 @@ pub(crate) struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock `name` in `dir` if it is free.
     pub(crate) fn try_take(dir: &Path, name: &str) -> Result<Option<Lock>, Error> {
         fs::create_dir_all(dir).map_err(|cause| Error::io("create", dir, cause))?;
         let path = dir.join(format!("{name}.lock"));
@@ -25,7 +24,7 @@ impl Lock {
         }
     }
 
-    /// Waits for the lock. `waiting` is called once if it is not free.
+    /// Calls `waiting` once if it must wait.
     pub(crate) fn take(
         dir: &Path,
         name: &str,

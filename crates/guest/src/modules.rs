@@ -1,8 +1,8 @@
 //! schedlab's kernel modules, built against a kernel of the cache.
 //!
-//! Their sources are compiled into this program, so that an installed schedlab needs no checkout.
-//! The hash of the sources is part of the name of their directory: each version of schedlab builds
-//! its own modules, and never rebuilds a kernel for them.
+//! Their sources are embedded, so that an installed schedlab needs no checkout. A hash of the
+//! sources names their directory: each version of schedlab builds its own modules, and never
+//! rebuilds a kernel for them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,10 +24,10 @@ use text::hex;
 // `FILES`: path below kernel/ and text of each source.
 include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 
-/// Modules from the kernel's own tree that guests load.
+/// Modules of the kernel's own tree.
 const OF_THE_KERNEL: [&str; 1] = ["drivers/block/null_blk/null_blk.ko"];
 
-/// The file beside the modules with the SHA-256 of each.
+/// The file with each module's SHA-256.
 const SUMS: &str = "sums.json";
 
 fn is_module(path: &Path) -> bool {
@@ -41,7 +41,7 @@ pub struct ModuleSet {
 }
 
 impl ModuleSet {
-    /// The modules in `dir`, if they were built, each of which is compared with its sum.
+    /// Reads the modules in `dir` and verifies each.
     fn read(dir: &Path) -> Result<Option<ModuleSet>, Error> {
         let Ok(entries) = fs::read_dir(dir) else { return Ok(None) };
         let modules = entries.flatten().map(|entry| entry.path()).filter(|path| is_module(path));
@@ -63,24 +63,21 @@ impl ModuleSet {
         &self.dir
     }
 
-    /// The file of a module such as `modeldisk`, if it exists.
+    /// E.g. `modeldisk`.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<PathBuf> {
         self.files.get(name).cloned()
     }
 
-    /// Names of all modules in alphabetical order.
+    /// Names in alphabetical order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.files.keys().map(String::as_str)
     }
 }
 
 impl Kernel {
-    /// schedlab's modules and `null_blk` for this kernel. Building them takes seconds, finding them
-    /// milliseconds.
-    ///
-    /// # Errors
-    /// If they do not compile; the message has the compiler's first error.
+    /// Builds schedlab's modules and `null_blk` within seconds, or finds them in milliseconds. The
+    /// error contains the compiler's first error.
     pub fn modules(
         &self,
         progress: &mut dyn Progress,
@@ -89,7 +86,7 @@ impl Kernel {
         self.modules_of(FILES, progress, stop)
     }
 
-    /// Like [`Kernel::modules`], for other sources: pairs of name and text, `Kbuild` among them.
+    /// Like [`Kernel::modules`], for pairs of name and text, including `Kbuild`.
     pub(crate) fn modules_of(
         &self,
         sources: &[(&str, &str)],
@@ -134,8 +131,8 @@ impl Kernel {
             .ok_or_else(|| Error::io("read", &dir, std::io::ErrorKind::NotFound.into()))
     }
 
-    /// Takes the modules of the unpatched kernel, which are compiled from the same text; the
-    /// kernel's own ones are of this tree.
+    /// Uses the unpatched kernel's modules, with the same sources; the kernel's own modules are
+    /// from this tree.
     fn take_modules(&self, base: &ModuleSet, work: &Path) -> Result<(), Error> {
         let out = work.join("out");
         fs::create_dir_all(&out).map_err(|cause| Error::io("create", &out, cause))?;
@@ -175,7 +172,7 @@ impl Kernel {
     }
 }
 
-/// Copies modules into a directory, and writes the sum of each.
+/// Copies modules and writes their sums.
 fn put(modules: impl Iterator<Item = PathBuf>, out: &Path) -> Result<(), Error> {
     let mut sums = BTreeMap::new();
     for path in modules.filter(|path| is_module(path) && path.is_file()) {

@@ -1,4 +1,4 @@
-//! The user's patches: the files they change, and the hunk that does not apply.
+//! The user's patches: changed files, and the hunk that does not apply.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,10 +17,7 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    /// Reads a patch.
-    ///
-    /// # Errors
-    /// If it names a file outside of the tree that it is applied to.
+    /// Fails if the patch names a file outside of the tree.
     pub(crate) fn read(path: &Path) -> Result<Text, Error> {
         let bytes = PATCH_BYTES.read_file(path).map_err(|cause| Error::io("read", path, cause))?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -40,21 +37,20 @@ impl Text {
         Ok(Text { path: path.to_owned(), text })
     }
 
-    /// Existing files that the patch changes.
+    /// Existing files only.
     pub(crate) fn changes(&self) -> Vec<PathBuf> {
         let old = self.text.lines().filter_map(|line| line.strip_prefix("--- "));
         let names = old.filter_map(file_of).collect::<Vec<_>>();
         names.into_iter().map(PathBuf::from).collect()
     }
 
-    /// Options that the patch adds to a `Kconfig`; they are enabled.
+    /// Added to a `Kconfig`, to be enabled.
     pub(crate) fn options(&self) -> Vec<String> {
         let added = self.text.lines().filter_map(|line| line.strip_prefix("+config "));
         added.map(|name| name.trim().to_owned()).collect()
     }
 
-    /// Whether the patch changes C files alone, and no symbol that they export: then modules are
-    /// compiled from the same text as without it.
+    /// If only C files and no exported symbol change, modules are the same as without the patch.
     pub(crate) fn is_code_alone(&self) -> bool {
         let is_code = |name: &str| {
             let name = name.split('\t').next().unwrap_or_default().trim();
@@ -68,7 +64,7 @@ impl Text {
                     names += 1;
                     plain &= is_code(name);
                 }
-                // Git's line repeats the names; of all else it is not known.
+                // Git's line repeats the names; anything else is unknown.
                 Some(("diff --git ", _)) => {}
                 Some(_) => plain = false,
                 None => plain &= !(line.starts_with(['+', '-']) && line.contains("EXPORT_")),
@@ -77,17 +73,13 @@ impl Text {
         plain && names > 0
     }
 
-    /// Whether the patch changes the kernel's configuration.
     pub(crate) fn configures(&self) -> bool {
         self.changes().iter().any(|path| {
             path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("Kconfig"))
         })
     }
 
-    /// Applies the patch to `tree`.
-    ///
-    /// # Errors
-    /// If it does not apply; names file, hunk and line.
+    /// The error names file, hunk and line.
     pub(crate) fn apply(&self, tree: &Path, stop: &AtomicBool) -> Result<(), Error> {
         let path =
             fs::canonicalize(&self.path).map_err(|cause| Error::io("read", &self.path, cause))?;
@@ -114,7 +106,7 @@ impl Text {
     }
 }
 
-/// Lines that name files: of unified and of context diffs, and git's.
+/// Prefixes of file names, in unified and context diffs and git's.
 const HEADERS: [&str; 9] = [
     "--- ",
     "+++ ",
@@ -127,20 +119,18 @@ const HEADERS: [&str; 9] = [
     "diff --git ",
 ];
 
-/// Whether a name in a patch leads out of the tree.
 fn leaves_tree(name: &str) -> bool {
     let words = name.split([' ', '\t', '"']).filter(|word| *word != "/dev/null");
     words.into_iter().any(|word| word.starts_with('/') || word.split('/').any(|part| part == ".."))
 }
 
-/// The file of a `---` or `+++` line without its first directory; none for a new file.
+/// The file without its first directory; `None` for a new file.
 fn file_of(name: &str) -> Option<&str> {
     let name = name.split('\t').next()?.trim();
     if name == "/dev/null" { None } else { name.split_once('/').map(|(_, name)| name) }
 }
 
-/// The reason in the output of `patch`: the first hunk that failed, with its line in the file and
-/// in the patch.
+/// The first failed hunk in the output of `patch`, with its line in file and patch.
 fn explain(patch: &str, said: &str) -> String {
     let mut file = "";
     for line in said.lines() {
@@ -178,7 +168,7 @@ fn explain(patch: &str, said: &str) -> String {
     said.lines().last().unwrap_or("patch said nothing").to_owned()
 }
 
-/// The line of the patch at which hunk `number` of `file` begins.
+/// Where hunk `number` of `file` starts.
 fn hunk(patch: &str, file: &str, number: usize) -> Option<usize> {
     let mut within = false;
     let mut seen = 0;

@@ -1,9 +1,7 @@
-//! The clients of a workload as processes with system calls, to compare the kernel's clients
-//! ([`crate::load`]) with.
+//! A workload's clients as processes, for comparison with the kernel's ([`crate::load`]).
 //!
-//! This is the usual way: `fork`, then `pread` and `nanosleep` in each child. In User-mode Linux
-//! each of these calls costs several context switches of the host. Supports direct reads with one
-//! open request per client only.
+//! `fork`, then `pread` and `nanosleep` in each child, which cost several context switches of the
+//! host each. Supports only direct reads with one request in flight per client.
 
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read};
@@ -18,21 +16,17 @@ use sim::workload::{Client, Member, Params, Step, WorkloadKind};
 use crate::inside::now_ns;
 use crate::sys::fork;
 
-/// Bytes of the largest read.
 const PAGE: usize = 4096;
 
 /// A buffer aligned for direct I/O.
 #[repr(align(4096))]
 struct Page([u8; PAGE]);
 
-/// Runs the clients of a workload as processes on `disk`, which must be open for direct I/O.
-/// Returns the nanoseconds from their start to their end.
-///
-/// The children continue with a copy of this process, which must have one thread.
+/// `disk` must be open for direct I/O. Returns nanoseconds.
 ///
 /// # Errors
-/// If parameters and disk do not match, this process has several threads, a process cannot be
-/// created, or a client fails: a read error, or a step that is not a read of at most 4 KiB.
+/// Fails also if this process has several threads, and for steps that are not reads of at most 4
+/// KiB.
 pub fn run(
     kind: &WorkloadKind,
     params: &Params,
@@ -58,14 +52,14 @@ pub fn run(
     Ok(now_ns() - start)
 }
 
-/// A child: waits until all children exist, then runs its client.
+/// Waits until all children exist, then runs a client.
 fn child(
     member: &mut Member,
     disk: &File,
     gate: &mut PipeReader,
     opener: &mut Option<PipeWriter>,
 ) -> io::Result<()> {
-    // The pipe must be closed here: an open end would keep all children waiting.
+    // An open end would keep all children waiting.
     drop(opener.take());
     gate.read_exact(&mut [0])
         .or_else(|e| if e.kind() == io::ErrorKind::UnexpectedEof { Ok(()) } else { Err(e) })?;

@@ -1,5 +1,4 @@
-//! The inputs of a build besides the source: patches, configuration, compiler. They determine the
-//! key of a kernel in the cache.
+//! Patches, configuration and compiler, which with the source determine a kernel's key.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -12,7 +11,7 @@ use crate::patch::Text;
 use crate::{Error, Patch, config};
 use text::hex;
 
-/// Part of every key; changed when kernels built by an earlier version must not be used.
+/// Changed when kernels of an earlier version must not be used.
 const FORMAT: &str = "3";
 
 #[derive(Debug, Clone)]
@@ -25,7 +24,7 @@ pub(crate) struct Recipe {
 }
 
 impl Recipe {
-    /// Reads the patches, and asks the compiler for its version.
+    /// Reads the patches and the compiler's version.
     pub(crate) fn of(debug: bool, patches: &[PathBuf]) -> Result<Recipe, Error> {
         let texts = patches.iter().map(|path| Text::read(path)).collect::<Result<_, _>>()?;
         Ok(Recipe::new(debug, texts, compiler()?))
@@ -51,8 +50,7 @@ impl Recipe {
         Recipe::new(self.debug, Vec::new(), self.compiler.clone())
     }
 
-    /// The name in the cache of a kernel built from source `version`: a readable part, and a hash
-    /// that makes it unique.
+    /// A readable part and a unique hash.
     pub(crate) fn key(&self, series: &str, version: &str) -> String {
         let hash = hex(&Sha256::digest(format!("{version}\n{}", self.hash)));
         let debug = if self.debug { "-debug" } else { "" };
@@ -61,7 +59,7 @@ impl Recipe {
     }
 }
 
-/// The version line of the compiler that the kernel's makefiles use.
+/// The version line of the makefiles' compiler.
 fn compiler() -> Result<String, Error> {
     let mut gcc = programs::helper("gcc");
     gcc.arg("--version");

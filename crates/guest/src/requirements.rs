@@ -1,4 +1,4 @@
-//! The tools that a build needs, and the packages that have them.
+//! Tools that a build needs, and their packages.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use machine::files::programs;
 
 use crate::Error;
 
-/// Commands of every kernel build with their Debian packages.
+/// With their Debian packages.
 const ALWAYS: [(&str, &str); 7] = [
     ("gcc", "gcc"),
     ("ld", "binutils"),
@@ -17,10 +17,9 @@ const ALWAYS: [(&str, &str); 7] = [
     ("xz", "xz-utils"),
 ];
 
-/// Possible paths of a header of the C library, which User-mode Linux is linked with.
+/// User-mode Linux is linked with the C library.
 const HEADERS: [&str; 2] = ["/usr/include/stdio.h", "/usr/include/x86_64-linux-musl/stdio.h"];
 
-/// Checks that all tools are installed.
 pub(crate) fn check(patched: bool) -> Result<(), Error> {
     if !cfg!(target_arch = "x86_64") {
         return Err(Error::Machine { arch: std::env::consts::ARCH });

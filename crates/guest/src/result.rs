@@ -1,7 +1,7 @@
-//! Files that a guest has written into its working directory.
+//! Reads files from a guest's working directory.
 //!
-//! The guest may be hostile: under the name that is expected there may be a symbolic link to a file
-//! that only root may read, a FIFO that nobody writes to, or a file without end.
+//! A hostile guest may have created a link to a file that only root may read, a FIFO without a
+//! writer, or an endless file.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,10 +9,7 @@ use std::path::Path;
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
-/// Reads a regular file of at most `most` bytes, without following a link.
-///
-/// # Errors
-/// If it is anything else.
+/// Accepts a regular file of at most `most` bytes, and no link.
 pub fn read_result(dir: &Path, name: &str, most: u64) -> io::Result<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(openat(CWD, dir.join(name), flags, Mode::empty())?);

@@ -1,4 +1,4 @@
-//! The sources of kernels: a distribution's source package, or a directory.
+//! Sources of kernels: a distribution's source package, or a directory.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,11 +8,11 @@ use crate::Error;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// Debian's package `linux-source-X.Y`, by its `X.Y`.
+    /// `X.Y` of `linux-source-X.Y`.
     Debian(String),
-    /// The newest `linux-source-X.Y` in Debian's suites.
+    /// The newest in Debian's suites.
     Newest,
-    /// A kernel tree of the user, which is not written to.
+    /// The user's tree, which is not written to.
     Directory(PathBuf),
 }
 

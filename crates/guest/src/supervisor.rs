@@ -1,14 +1,12 @@
-//! The process between schedlab and a guest, which cleans up after the guest even if schedlab is
-//! killed.
+//! The process between schedlab and a guest, which cleans up even if schedlab is killed.
 //!
-//! A User-mode Linux is several processes: its kernel, and one per address space, which the kernel
-//! traces. If the kernel is killed, the others would continue as ordinary processes of the machine.
-//! The supervisor puts all of them into one process group. It kills the group and removes the
-//! guest's working directory when the kernel has ended, on request, and when schedlab has died.
+//! User-mode Linux has a process for its kernel and one per address space, which would survive it.
+//! The supervisor puts all into one process group. When the kernel exits, on request, or when
+//! schedlab dies, it kills the group and removes the working directory.
 //!
-//! The guest's root is the machine's file tree, and its kernel may be patched, foreign or taken
-//! over by a program in it. The supervisor therefore confines the kernel's process before its first
-//! instruction (see `machine::confine`); nothing rests on how the kernel itself treats the tree.
+//! The guest's root is the machine's file tree, and its kernel may be patched, foreign or
+//! compromised. The supervisor therefore confines the kernel's process before its first instruction
+//! (see `machine::confine`).
 
 use std::ffi::OsStr;
 use std::io;
@@ -32,41 +30,33 @@ use signal_hook::iterator::Signals;
 
 use crate::sys;
 
-/// Exit status of a supervisor that ended its guest on request.
+/// Exit status after a request to stop.
 pub const STOPPED: u8 = 130;
-/// Exit status of a supervisor that could not start its guest.
 pub const NOT_STARTED: u8 = 127;
 
-/// Time for which the supervisor waits for the group to end.
+/// Timeout for the group to exit.
 const GONE_WITHIN: Duration = Duration::from_secs(5);
 
-/// Users of guests that root boots: the systemd project lists these numbers as unused, and
-/// distributions give accounts others. Two guests are two users, unless very many run at the same
-/// time.
+/// For root's guests: ids that systemd lists as unused and distributions do not assign. Concurrent
+/// guests have different ones, unless there are very many.
 const USERS: std::ops::Range<u32> = 60_578..61_184;
-/// Bytes of a file that a guest writes to its working directory, besides its memory.
+/// In the working directory, besides memory.
 const FILE_BYTES: u64 = 1 << 30;
-/// Files that a guest's kernel holds open.
 const DESCRIPTORS: u64 = 4096;
 
-/// What a supervisor is started for.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct GuestSpec {
-    /// The process of schedlab.
     pub(crate) parent: u32,
     pub(crate) workdir: PathBuf,
     pub(crate) readable: Vec<PathBuf>,
     pub(crate) reachable: Vec<PathBuf>,
     pub(crate) memory_mib: u32,
-    /// The kernel's command line.
     pub(crate) line: Vec<String>,
 }
 
-/// Runs the kernel on standard input as a guest until it ends. `spec` is the argument that
-/// [`Supervisor`] was started with. Returns the exit status for the supervisor's process: the
-/// guest's, [`STOPPED`] or [`NOT_STARTED`].
-///
-/// Called in a process of its own, with one thread, whose parent is schedlab.
+/// Runs the kernel on standard input. `spec` is [`Supervisor`]'s argument. Returns the guest's exit
+/// status, [`STOPPED`] or [`NOT_STARTED`]. Requires a single-threaded process whose parent is
+/// schedlab.
 #[must_use]
 pub fn watch_over(spec: &OsStr) -> u8 {
     let spec = serde_json::from_slice(spec.as_encoded_bytes()).map_err(io::Error::other);
@@ -88,13 +78,13 @@ fn watched(spec: &GuestSpec) -> io::Result<u8> {
         drop(std::fs::remove_dir_all(&spec.workdir));
         return Ok(STOPPED);
     }
-    // Become the parent of processes that the guest's kernel leaves behind, to reap them.
+    // Reap the guest's orphans.
     set_child_subreaper(Some(getpid()))?;
     let group = start(spec)?;
     let (tell, received) = mpsc::channel();
     let of_signals = tell.clone();
     thread::spawn(move || {
-        // Ctrl-C at the terminal also reaches schedlab, which decides about its guests.
+        // Ctrl-C also reaches schedlab, which decides about its guests.
         for signal in signals.forever().filter(|signal| *signal != SIGINT) {
             let _ = of_signals.send(Some(signal));
         }
@@ -110,7 +100,7 @@ fn watched(spec: &GuestSpec) -> io::Result<u8> {
         .join()
         .map_err(|_| io::Error::other("the thread that waits for the guest broke off"))??;
     end(group);
-    // schedlab is dead and cannot remove the directory.
+    // A dead schedlab cannot remove the directory.
     if orphaned() {
         drop(std::fs::remove_dir_all(&spec.workdir));
     }
@@ -121,11 +111,10 @@ fn watched(spec: &GuestSpec) -> io::Result<u8> {
     })
 }
 
-/// Starts the kernel, confined; returns its process group.
+/// Returns the process group of the confined kernel.
 ///
-/// User-mode Linux counts a gap between itself and its heap as memory, and describes it in tables.
-/// At random addresses the gap has up to 1 GiB: every boot would have other free memory, and one
-/// in some thousands a memory beyond the limit on files.
+/// User-mode Linux counts the gap between itself and its heap as memory. With address randomisation
+/// it is up to 1 GiB: free memory would vary between boots, and rarely exceed the file size limit.
 fn start(spec: &GuestSpec) -> io::Result<Pid> {
     sys::fix_addresses()?;
     let kernel = io::stdin().as_fd().try_clone_to_owned()?;
@@ -143,8 +132,8 @@ fn start(spec: &GuestSpec) -> io::Result<Pid> {
     machine::confine::spawn(&confinement, &mut command).map_err(io::Error::other)
 }
 
-/// Kills a group, whose leader has been waited for, until it is empty: a process that is being
-/// created while the signal is sent can miss it.
+/// Repeats until the group is empty, because a process created during the signal can miss it. The
+/// leader has been waited for.
 fn end(group: Pid) {
     let pause = Duration::from_millis(1);
     for _ in 0..GONE_WITHIN.as_millis() {
@@ -156,12 +145,11 @@ fn end(group: Pid) {
     }
 }
 
-/// A running supervisor. Dropping it ends the guest.
+/// A supervisor whose drop ends the guest.
 #[derive(Debug)]
 pub(crate) struct Supervisor(pub(crate) Child);
 
 impl Supervisor {
-    /// Requests the end of the guest and waits for it.
     pub(crate) fn end(&mut self) {
         let pid = Pid::from_child(&self.0);
         if matches!(self.0.try_wait(), Ok(None)) {
@@ -177,8 +165,7 @@ impl Drop for Supervisor {
     }
 }
 
-/// Words with which schedlab's binary runs as a supervisor: a hidden subcommand that calls
-/// [`watch_over`].
+/// Arguments of a hidden subcommand that calls [`watch_over`].
 pub(crate) fn arguments(spec: &GuestSpec) -> io::Result<[String; 2]> {
     Ok(["guest-supervisor".to_owned(), serde_json::to_string(spec)?])
 }

@@ -1,10 +1,10 @@
-//! The unsafe code of this crate: processes of a guest.
+//! Unsafe code: processes of a guest.
 
 use std::{fs, io};
 
 use rustix::process::Pid;
 
-/// Kills all processes that this one may kill, but not itself.
+/// Kills all but this process.
 pub(crate) fn kill_all_others() -> io::Result<()> {
     // SAFETY: kill takes two numbers and touches no memory.
     match unsafe { libc::kill(-1, libc::SIGKILL) } {
@@ -13,12 +13,12 @@ pub(crate) fn kill_all_others() -> io::Result<()> {
     }
 }
 
-/// Of `ioprio_set` and `ioprio_get`: the number names a process.
+/// For `ioprio_set` and `ioprio_get`.
 const IOPRIO_WHO_PROCESS: libc::c_int = 1;
 
-/// Gives an I/O priority to a process, and to what it starts from then on.
+/// Applies to the process and its future children.
 pub(crate) fn set_ioprio(process: u32, priority: u16) -> io::Result<()> {
-    // SAFETY: the call has three integers for arguments and touches no memory.
+    // SAFETY: the call takes three integers and touches no memory.
     let done = unsafe {
         libc::syscall(
             libc::SYS_ioprio_set,
@@ -30,29 +30,27 @@ pub(crate) fn set_ioprio(process: u32, priority: u16) -> io::Result<()> {
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// The I/O priority of a process.
 pub(crate) fn ioprio(process: u32) -> io::Result<i32> {
-    // SAFETY: the call has two integers for arguments and touches no memory.
+    // SAFETY: the call takes two integers and touches no memory.
     let found = unsafe { libc::syscall(libc::SYS_ioprio_get, IOPRIO_WHO_PROCESS, process) };
     i32::try_from(found).ok().filter(|found| *found >= 0).ok_or_else(io::Error::last_os_error)
 }
 
-/// Programs that this process executes from then on lie at the addresses that their files name, the
-/// heap right behind them: the kernel of this machine moves nothing at random.
+/// Programs that this process executes are then at the addresses in their files, directly followed
+/// by the heap.
 pub(crate) fn fix_addresses() -> io::Result<()> {
     let persona = libc::c_ulong::from(libc::ADDR_NO_RANDOMIZE.cast_unsigned());
-    // SAFETY: the call takes a number and touches no memory; it applies to programs still to come.
+    // SAFETY: the call takes a number and touches no memory; it applies to programs executed later.
     if unsafe { libc::personality(persona) } < 0 {
         return Err(io::Error::last_os_error());
     }
     Ok(())
 }
 
-/// Forks a process that does `work`; its exit status is 0 if that returns true, else 1.
+/// Exit status 0 if `work` returns true, else 1.
 ///
 /// # Errors
-/// If this process has several threads: a lock that another one held would stay locked in the copy.
-/// If no process can be made.
+/// With several threads, whose locks would stay locked in the child.
 pub(crate) fn fork(work: impl FnOnce() -> bool) -> io::Result<Pid> {
     let threads = fs::read_dir("/proc/self/task")?.count();
     if threads != 1 {
@@ -64,7 +62,7 @@ pub(crate) fn fork(work: impl FnOnce() -> bool) -> io::Result<Pid> {
     let pid = unsafe { libc::fork() };
     if pid == 0 {
         let done = work();
-        // SAFETY: the child ends here, without running what its parent left to be run at its end.
+        // SAFETY: the child exits here, without running its parent's exit handlers.
         unsafe { libc::_exit(i32::from(!done)) }
     }
     Pid::from_raw(pid).filter(|_| pid > 0).ok_or_else(io::Error::last_os_error)
@@ -74,7 +72,7 @@ pub(crate) fn fork(work: impl FnOnce() -> bool) -> io::Result<Pid> {
 mod tests {
     #[test]
     fn a_process_with_several_threads_is_not_forked() {
-        // The test's harness is another thread.
+        // The test harness is another thread.
         let error = super::fork(|| true).unwrap_err().to_string();
         assert!(error.contains("threads, expected 1"), "{error}");
     }

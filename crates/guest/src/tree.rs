@@ -1,10 +1,9 @@
-//! The part of a kernel tree that User-mode Linux can need: no drivers for hardware, no other
-//! architectures, no documentation, no network.
+//! The part of a kernel tree that User-mode Linux can need: no hardware drivers, other
+//! architectures, documentation or network.
 //!
-//! The whole tree has 1.3 GB and 80,000 files, which would dominate the time of unpacking and of
-//! copying for a patched build. One fifth remains. All `Kconfig` files and makefiles are included
-//! because the kernel's configuration reads them. Files that are left out and changed by a patch
-//! are added later.
+//! The whole tree has 1.3 GB and 80,000 files, which would dominate unpacking and copying; one
+//! fifth remains. The configuration reads all `Kconfig` files and makefiles. Omitted files that a
+//! patch changes are added later.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
@@ -18,12 +17,11 @@ use text::hex;
 
 use crate::{Error, Progress};
 
-/// Top-level directories that are needed whole.
 const WHOLE: [&str; 14] = [
     "block", "certs", "crypto", "include", "init", "io_uring", "ipc", "kernel", "lib", "mm",
     "scripts", "security", "usr", "virt",
 ];
-/// Subdirectories that are needed of other top-level directories.
+/// Needed parts of other top-level directories.
 const PARTS: [(&str, &[&str]); 4] = [
     ("arch", &["um", "x86"]),
     ("drivers", &["base", "block", "char", "clocksource", "of", "pci", "tty", "virtio"]),
@@ -37,10 +35,10 @@ const PARTS: [(&str, &[&str]); 4] = [
     ),
     ("tools", &["arch", "build", "include", "lib", "scripts"]),
 ];
-/// Build results in a user's directory, which must not be copied.
+/// Must not be copied from a user's directory.
 const RESULTS: [&str; 9] = ["o", "a", "ko", "cmd", "order", "mod", "symvers", "so", "dbg"];
 
-/// Whether a file of the tree is needed. `path` is relative to its top.
+/// `path` is relative to the tree.
 pub(crate) fn wanted(path: &Path) -> bool {
     let parts: Vec<&str> = path.components().filter_map(|part| part.as_os_str().to_str()).collect();
     let (Some(top), Some(file)) = (parts.first(), parts.last()) else { return false };
@@ -69,11 +67,7 @@ fn is_result(path: &Path) -> bool {
         || ["vmlinux", "linux", "System.map"].iter().any(|result| path == Path::new(result))
 }
 
-/// Unpacks the files of the archive `from` (`.tar.xz` with one top-level directory) for which
-/// `wanted` returns true into `to`.
-///
-/// # Errors
-/// If the archive is damaged, the disk is full, or `stop` is set.
+/// A `.tar.xz` with one top-level directory.
 pub(crate) fn unpack(
     from: &Path,
     to: &Path,
@@ -92,7 +86,7 @@ pub(crate) fn unpack(
     // Returning early closes the pipe, which ends xz.
     let mut out = xz.stdout.take().expect("standard output is a pipe");
     let mut outcome = unpack_stream(&mut out, from, to, wanted, progress, stop);
-    // The rest after the archive's end is padding; it is read so that xz does not fail.
+    // Without reading the padding, xz would fail.
     if outcome.is_ok() && io::copy(&mut out, &mut io::sink()).is_err() {
         outcome = Err(Error::Archive { path: from.to_owned() });
     }
@@ -138,10 +132,7 @@ fn unpack_stream(
     Ok(count)
 }
 
-/// Copies the needed files of the user's tree `from` into `to`.
-///
-/// # Errors
-/// If a file cannot be read or written, or `stop` is set.
+/// Copies only needed files.
 pub(crate) fn copy(from: &Path, to: &Path, stop: &AtomicBool) -> Result<(), Error> {
     for path in files(from)? {
         if stop.load(Ordering::Relaxed) {
@@ -152,7 +143,7 @@ pub(crate) fn copy(from: &Path, to: &Path, stop: &AtomicBool) -> Result<(), Erro
     Ok(())
 }
 
-/// Copies a file with its modification time, so that unchanged files are not compiled again.
+/// Preserves the modification time, to avoid compiling again.
 pub(crate) fn copy_file(from: &Path, to: &Path, path: &Path) -> Result<(), Error> {
     let (source, target) = (from.join(path), to.join(path));
     make_parent(&target)?;
@@ -166,7 +157,7 @@ pub(crate) fn copy_file(from: &Path, to: &Path, path: &Path) -> Result<(), Error
     let changed = about.modified().map_err(|cause| Error::io("read", &source, cause))?;
     File::options().write(true).open(&target).and_then(|file| file.set_modified(changed)).or_else(
         |error| {
-            // Without write permission the file gets the time of the copy and is compiled again.
+            // The file gets the time of the copy and is compiled again.
             if error.kind() == std::io::ErrorKind::PermissionDenied {
                 Ok(())
             } else {
@@ -176,11 +167,7 @@ pub(crate) fn copy_file(from: &Path, to: &Path, path: &Path) -> Result<(), Error
     )
 }
 
-/// A hash that identifies the state of the user's tree: names, sizes and modification times of the
-/// needed files.
-///
-/// # Errors
-/// If it is not a kernel tree or cannot be read.
+/// A hash of needed files' names, sizes and modification times.
 pub(crate) fn state(dir: &Path) -> Result<String, Error> {
     use std::os::unix::fs::MetadataExt;
     let parts = ["Kconfig", "Makefile", "arch/um/Kconfig"];
@@ -197,7 +184,7 @@ pub(crate) fn state(dir: &Path) -> Result<String, Error> {
     Ok(hex(&hash.finalize())[..16].to_owned())
 }
 
-/// The needed files of a tree that are not build results, in order.
+/// Needed files, without build results, in order.
 fn files(top: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut found = Vec::new();
     let mut dirs = vec![PathBuf::new()];

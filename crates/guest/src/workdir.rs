@@ -1,5 +1,4 @@
-//! Working directories of guests in the cache. They are removed with the guest; those of killed
-//! processes are swept.
+//! Guests' working directories in the cache.
 
 use std::fs;
 use std::io;
@@ -8,8 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// Creates a working directory below `cache`. It is removed on drop, or by the guest's supervisor
-/// if schedlab is killed.
+/// Removed on drop, or by the guest's supervisor if schedlab is killed.
 pub fn workdir(cache: &Path) -> io::Result<TempDir> {
     let runs = machine::files::Dir::private(cache)?.subdir("run")?;
     sweep(runs.path());
@@ -24,7 +22,7 @@ fn prefix(pid: u32) -> String {
     format!("{pid}-")
 }
 
-/// Removes directories of processes that have ended, in case their supervisors were killed, too.
+/// Removes remains of exited processes, whose supervisors may have been killed too.
 fn sweep(runs: &Path) {
     let Ok(entries) = fs::read_dir(runs) else { return };
     for entry in entries.flatten() {

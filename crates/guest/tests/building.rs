@@ -1,9 +1,6 @@
-//! The laboratory's kernel, really built: into $SCHEDLAB_CACHE_DIR, or a directory of the build's
-//! that outlives the test, so that a machine builds it once. A first run takes minutes; later ones,
-//! seconds.
-//!
-//! Without network and without an installed source package these tests are skipped with a message,
-//! unless SCHEDLAB_MUST_RUN_ALL is set.
+//! Builds schedlab's kernel into $SCHEDLAB_CACHE_DIR, or a directory that outlives the test: a
+//! first run takes minutes, later ones seconds. Skipped without network and an installed source
+//! package, unless SCHEDLAB_MUST_RUN_ALL is set.
 
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -21,7 +18,7 @@ fn cache() -> Cache {
     Cache::open(&dir).unwrap()
 }
 
-/// Tells the test's output, and stops at a phase that begins with a word.
+/// Stops at a phase that begins with a given word.
 struct Teller<'a> {
     stop_at: Option<(&'a str, &'a AtomicBool)>,
     said: Vec<String>,
@@ -49,7 +46,7 @@ fn going() -> AtomicBool {
     AtomicBool::new(false)
 }
 
-/// Debian's 6.1; nothing where it cannot be had.
+/// Debian's 6.1, if available.
 fn plain(cache: &Cache) -> Option<Kernel> {
     match cache.build(
         &Request::default(),
@@ -76,7 +73,7 @@ fn patched(dir: &Path, name: &str, old: &str, new: &str, kernel: &Kernel) -> Req
     let text = fs::read_to_string(kernel.tree.join(file)).unwrap();
     let (at, line) =
         text.lines().enumerate().find(|(_, line)| line.contains(old)).expect("the line is there");
-    // A hunk without lines after the change would have to be at the end of the file.
+    // Without lines after it, the hunk would have to be at the end of the file.
     let next = text.lines().nth(at + 1).expect("the line is not the last");
     let patch = format!(
         "--- a/{file}\n+++ b/{file}\n@@ -{0},2 +{0},3 @@\n {line}\n+{new}\n {next}\n",
@@ -110,7 +107,7 @@ fn a_kernel_is_built_once_and_found_at_once() {
     assert!(cache.list().unwrap().contains(&kernel));
 }
 
-/// Whether this is left to [`no_root_is_needed`], which runs it as an ordinary user.
+/// Whether [`no_root_is_needed`] runs this test.
 fn is_run_without_root() -> bool {
     testbed::is_root()
 }
@@ -237,15 +234,14 @@ fn our_modules_are_built_for_it() {
     assert!(teller.said.is_empty(), "nothing is built again: {:?}", teller.said);
 }
 
-/// As an ordinary user, with a cache of one's own that has the unpatched kernel: patching,
-/// compiling, booting, modules.
+/// Uses a separate cache that contains the unpatched kernel.
 #[test]
 fn no_root_is_needed() {
     const UNPRIVILEGED: u32 = 65534;
     let shared = cache();
     let Some(kernel) = plain(&shared) else { return };
     if !testbed::is_root() {
-        return; // the other tests show it
+        return; // other tests report it
     }
     let dir = tempfile::tempdir().unwrap();
     let own = dir.path().join("cache");

@@ -1,11 +1,9 @@
-//! Instructions of each scheduler for one request, counted by callgrind, beside mq-deadline's.
+//! Instructions per request of each scheduler compared with mq-deadline, counted by callgrind.
 //!
-//! `cargo bench -p kernel-model` prints the table; `-- NAME…` takes other rows. Insertion, dispatch
-//! and completion count, and the dispatches that return nothing; the queue, its tags and its merges
-//! do not, as they are the same for all. `occupancy` and `mq-deadline` are both in Rust and by the
-//! same compiler: they are the pair that the ratio is of. `c-occupancy` is the core that a module
-//! has, as the C compiler makes it with -O2; the kernel's mq-deadline is not among them, as it does
-//! not run outside a kernel.
+//! `cargo bench -p kernel-model` prints the table; `-- NAME…` selects other rows. Insertion,
+//! dispatch and completion count, including fruitless dispatches; the queue does not. The ratio is
+//! that of `occupancy` and `mq-deadline`, both in Rust. `c-occupancy` is the module's core,
+//! compiled with -O2; the kernel's mq-deadline cannot run outside a kernel.
 
 #[path = "../tests/it/counting/mod.rs"]
 mod counting;
@@ -13,7 +11,7 @@ mod counting;
 use counting::{Case, instructions, run_if_asked};
 
 const ROWS: [&str; 6] = ["none", "mq-deadline", "kyber", "bfq", "occupancy", "c-occupancy"];
-/// The most that `occupancy` may take, of mq-deadline's.
+/// Relative to mq-deadline.
 const BOUND: f64 = 1.3;
 
 const CASES: [(&str, Case); 4] = [

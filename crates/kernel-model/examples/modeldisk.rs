@@ -1,5 +1,4 @@
-//! What one needs by hand to try the kernel's disk: writes the tables of a specification, and
-//! replays a disk's log.
+//! For trying the kernel's disk by hand: writes a specification's tables, and replays a disk's log.
 //!
 //! `modeldisk tables SPECIFICATION [SEED] > FILE`, `modeldisk replay SPECIFICATION LOG [SEED]`.
 

@@ -1,8 +1,6 @@
-//! The C cores of the kernel's elevators (`kernel/core/`) as elevators of the laboratory.
-//!
-//! Each core is wrapped as an [`elevator::Elevator`], so that the properties of the Rust elevators
-//! can be checked on it before it runs in a kernel. A differential test applies the same operations
-//! to the Rust elevator and to the core and compares all answers.
+//! The C cores of the kernel's elevators (`kernel/core/`) as [`elevator::Elevator`]s, so that the
+//! properties can be checked before a core runs in a kernel, and a differential test can compare it
+//! with its Rust counterpart.
 #![deny(unsafe_code)]
 
 pub mod disk;

@@ -1,12 +1,11 @@
-//! Random 4 KiB reads of one client, a fixed number of them: the load engine alone, for counting
-//! what one request costs.
+//! A fixed number of random 4 KiB reads by one client, for measuring the engine's cost of a
+//! request.
 //!
 //!     cargo build --release -p load --example drive
 //!     drive FILE IOS [IODEPTH [DIRECT]]
 //!
-//! Counters of instructions and system calls see a whole process. Two lengths tell set-up from
-//! work: the difference of the counts over the difference of the requests is the price of one.
-//! `docs/internals/engine.md` has the commands.
+//! Counts of instructions and system calls cover the whole process: divide the difference between
+//! two runs by that of their requests. See `docs/internals/engine.md`.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -41,7 +40,6 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns how many requests were made.
 fn drive(
     path: &Path,
     ios: &str,

@@ -1,42 +1,35 @@
-//! What the engine issued against what the device counted.
+//! Compares the engine's I/O with the device's counters.
 //!
-//! Too little at the device: the requests were served from a cache, or went elsewhere, and say
-//! nothing about a scheduler. Too much: somebody else used the device, and the comparison is not
-//! between schedulers alone. Reads and writes are compared each on its own, so that another's
-//! writes cannot stand in for reads that never came.
+//! If the device moved less, requests were served from a cache or went elsewhere; if more, other
+//! programs used it. Reads and writes are compared separately, so that one cannot make up for the
+//! other.
 
 use std::path::Path;
 
 use machine::probe::DeviceDelta;
 use sim::workload::{Issued, Measured, Params};
 
-/// What the kernel and its helpers may add without being foreign.
+/// Bytes that the kernel and its helpers may add.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Allowance {
-    /// Bytes read beyond what was asked for.
     pub read_bytes: u64,
-    /// Bytes written beyond what was asked for.
     pub written_bytes: u64,
 }
 
-/// When a device that was open for writing is closed, udev looks for signatures on it.
+/// After writing, udev searches a closed device for signatures.
 const SIGNATURE_PROBE: u64 = 1 << 20;
 
-/// What the page cache holds and fetches at once, in bytes; larger where the CPU's pages are, which
-/// only allows more.
+/// Of the page cache, in bytes; too small on CPUs with larger pages.
 const PAGE: u64 = 4096;
 
 impl Allowance {
-    /// What clients on the device with this directory (e.g. `/sys/block/loop0`) may have caused
-    /// beyond what it asked for.
+    /// `device` is a directory such as `/sys/block/loop0`.
     ///
-    /// Everybody: udev's look for signatures. Reading through the page cache: read-ahead, which may
-    /// fetch a whole window for each request, and at the end of each pass leaves up to two windows
-    /// a client beyond what was asked for; but within a pass, which begins with a cold cache,
-    /// nothing more than the whole device. Writing parts of pages through the cache: whole pages,
-    /// read and written. What others move meanwhile within these bounds cannot be distinguished
-    /// from that, and goes unseen: writes of whole pages and everything direct have no bounds to
-    /// hide in.
+    /// Always allows udev's search for signatures. Buffered reads may add read-ahead: a whole
+    /// window per request, and up to two per client at the end of a pass, but no more than the
+    /// device's size per pass, which starts with a cold cache. Buffered writes of partial pages
+    /// read and write whole pages. Other programs' I/O within these limits goes unnoticed; direct
+    /// I/O and writes of whole pages have none.
     pub fn of(params: &Params, nr_clients: u64, measured: &Measured, device: &Path) -> Allowance {
         if params.direct {
             return Allowance { read_bytes: SIGNATURE_PROBE, written_bytes: 0 };
@@ -58,9 +51,9 @@ fn read_ahead(nr_clients: u64, measured: &Measured, device: &Path) -> u64 {
         let text = std::fs::read_to_string(device.join(name)).ok();
         text.and_then(|text| text.trim().parse::<u64>().ok()).unwrap_or(0)
     };
-    // A request beyond the window is read ahead by as much as the device takes at once.
+    // Beyond the window, read-ahead has the device's maximum request size.
     let window = number("queue/read_ahead_kb").max(number("queue/max_sectors_kb")) << 10;
-    // One pass more than were measured: some are preceded by one that is not.
+    // Plus an unmeasured pass.
     let passes = u64::from(measured.passes) + 1;
     let ends = (2 * nr_clients).saturating_mul(passes);
     let windows = window.saturating_mul(measured.issued.reads.saturating_add(ends));
@@ -75,14 +68,11 @@ fn rest_of_pages(params: &Params, measured: &Measured) -> u64 {
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Account {
-    /// Bytes that the engine issued, reads and writes.
     pub issued_bytes: u64,
-    /// Bytes that the device counted, reads and writes.
     pub device_bytes: u64,
-    /// The share of the issued bytes that the device counted; 0 to 1, and 1 where nothing was
-    /// issued.
+    /// The issued bytes that the device counted, from 0 to 1; 1 if none were issued.
     pub reached_share: f64,
-    /// Bytes beyond those issued and allowed, as a share of all that the device counted; 0 to 1.
+    /// Bytes beyond those issued and allowed, by the device's, from 0 to 1.
     pub foreign_share: f64,
 }
 
@@ -145,8 +135,8 @@ mod tests {
         assert_eq!(account(&issued(300, 0), &device(1000, 0), allowance).foreign_share, 0.5);
     }
 
-    /// Three buffered clients on a device of 64 MiB with a window of 1 MiB; what it may read,
-    /// beyond the look for signatures, and write.
+    /// The allowance of three buffered clients on a device of 64 MiB with a window of 1 MiB,
+    /// without the search for signatures.
     fn allowed(
         workload: &str,
         params: &[(&str, &str)],

@@ -1,22 +1,20 @@
 //! Page-aligned memory for requests.
 //!
-//! Direct I/O needs aligned buffers, and a memory map is page-aligned without any unsafe code.
-//! Buffers that will be written hold pseudo-random bytes: zeros or patterns would be compressed or
-//! deduplicated by some devices and measure those instead.
+//! A memory map is page-aligned without unsafe code, as direct I/O needs. Write buffers contain
+//! pseudo-random bytes, because some devices compress or deduplicate patterns.
 
 use memmap2::MmapMut;
 
 use crate::EngineError;
 
-/// Memory for `depth` requests of `size` bytes each, one behind the other.
+/// Contiguous, `depth` requests of `size` bytes each.
 #[derive(Debug)]
 pub(super) struct Buffer {
     map: MmapMut,
 }
 
 impl Buffer {
-    /// Memory that is present (no page faults later); filled with incompressible bytes if `seed` is
-    /// given.
+    /// Populated, to avoid page faults later; with `seed`, filled with incompressible bytes.
     pub(super) fn new(size: u32, depth: u32, seed: Option<u64>) -> Result<Buffer, EngineError> {
         let bytes = size as usize * depth as usize;
         let mut map = MmapMut::map_anon(bytes).map_err(|cause| EngineError::Setup {
@@ -40,7 +38,7 @@ impl Buffer {
     }
 }
 
-/// Bytes that no compressor shortens: SplitMix64, which is not secret but has no pattern either.
+/// Uses SplitMix64; not for secrets.
 pub(super) fn fill_random(bytes: &mut [u8], seed: u64) {
     let mut state = seed;
     for chunk in bytes.chunks_mut(8) {

@@ -1,68 +1,63 @@
-//! One measurement, as it is ordered.
+//! The parameters of a measurement.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use sim::workload::{Params, WorkloadKind};
 
-/// How long a device may stay silent before it is given up, unless a drive says otherwise.
+/// Default of [`Drive::patience`].
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientFile {
-    /// A block device or a regular file.
+    /// A block device or regular file.
     pub path: PathBuf,
-    /// First byte of the client's region in it.
+    /// Of the client's region, in bytes.
     pub base: u64,
-    /// Length of the region in bytes.
+    /// Length of the region, in bytes.
     pub len: u64,
 }
 
-/// The system calls of clients with several requests in flight.
+/// System calls for several requests in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Submission {
-    /// io_uring: a request that finds no free tag waits in a worker thread of the kernel's, and the
-    /// client goes on.
+    /// A request without a free tag waits in a kernel thread, and the client continues.
     #[default]
     IoUring,
-    /// io_submit: the client itself sleeps until there is a tag, as in the simulator.
+    /// io_submit: the client sleeps until a tag is free, as in the simulator.
     Aio {
-        /// From a completion to the client's next request, ±50 %, whatever its iodepth: for guests
-        /// in which computing takes no time.
+        /// From a completion to the client's next request, ±50 %: for guests in which computing
+        /// takes no time.
         turnaround_ns: u64,
     },
 }
 
-/// One measurement: which clients, on what, for how long.
 #[derive(Debug, Clone)]
 pub struct Drive {
     pub kind: &'static WorkloadKind,
     pub params: Params,
-    /// One per client, in the order of their numbers; [`place_on_device`] and
-    /// [`place_in_directory`] make them.
+    /// One per client, from [`place_on_device`] or [`place_in_directory`].
     pub files: Vec<ClientFile>,
     /// Seed of the clients' random choices.
     pub seed: u64,
-    /// Length of the measured window. A workload that ends by itself ends earlier.
+    /// Of the window, unless the workload ends earlier.
     pub duration: Duration,
-    /// Time before the window opens; taken as 0 where a warm-up would spoil the measurement
-    /// ([`Drive::has_warmup`]).
+    /// Before the window; ignored if it would distort the measurement ([`Drive::has_warmup`]).
     pub warmup: Duration,
-    /// How long to wait for requests after the window has closed, and for a client's set-up; see
-    /// [`PATIENCE`].
+    /// For client set-up, and for requests after the window.
     pub patience: Duration,
-    /// How clients submit; with an iodepth of 1 by pread and pwrite.
+    /// With an iodepth of 1, pread and pwrite.
     pub submission: Submission,
 }
 
 impl Drive {
-    /// Whether the warm-up is observed: not by one-time passes (a pass has no steady state), not by
-    /// a given amount per client, not by buffered writes.
+    /// One-time passes (which have no steady state), fixed amounts per client and buffered writes
+    /// have no warm-up.
     pub fn has_warmup(&self) -> bool {
         self.kind.warms_up_with(&self.params)
     }
 
-    /// Whether clients flush what they wrote inside the measured time.
+    /// Whether clients flush within the measured time.
     pub fn flushes_at_end(&self) -> bool {
         self.kind.flushes_at_end(&self.params)
     }

@@ -4,14 +4,13 @@ use std::path::PathBuf;
 
 use sim::workload::ParamError;
 
-/// Why nothing was measured.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     #[error(transparent)]
     Params(#[from] ParamError),
     #[error("{doing} {}: {cause}{}", .path.display(), advice(.cause))]
     File {
-        /// What was tried, e.g. `cannot open`.
+        /// E.g. `cannot open`.
         doing: &'static str,
         path: PathBuf,
         cause: std::io::Error,
@@ -28,7 +27,7 @@ pub enum EngineError {
     Panicked { client: usize },
 }
 
-/// What to do about an error of the kernel, where it can be said.
+/// The remedy, if known.
 fn advice(error: &std::io::Error) -> &'static str {
     match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => " (run as root)",

@@ -1,21 +1,15 @@
-//! The load engine: runs the clients of a workload against a real device or file, and measures
-//! them.
+//! The load engine: runs and measures a workload's clients on a real device or file.
 //!
-//! A client with iodepth 1 is a thread that calls pread and pwrite: it is a process to the I/O
-//! scheduler, with its own I/O context, and has the cost of one. A client with a larger iodepth is
-//! a thread with its own io_uring. All clients start at a gate. The measured window opens and
-//! closes at points in time, not after a number of requests: a request counts if it *completes*
-//! inside the window. What is issued before and after does reach the device, so the totals of all
-//! that was issued are kept as well ([`Issued`]): they are what the device's own counters must be
-//! compared with.
+//! With iodepth 1, a client is a thread with its own I/O context that calls pread and pwrite, like
+//! a process; otherwise a thread with an io_uring. A request counts if it *completes* inside the
+//! window. All requests issued are totalled too ([`Issued`]), for comparison with the device's
+//! counters.
 //!
-//! The engine never prints, never changes a setting, and always comes back: a device that stops
-//! answering costs [`Drive::patience`] and is reported as [`EngineError::Hung`].
+//! The engine never prints, never changes a setting, and always returns: a device that stops
+//! responding costs [`Drive::patience`] and results in [`EngineError::Hung`].
 //!
-//! Page cache: a buffered workload starts with the target's cached pages dropped. Buffered writes
-//! are flushed to the medium inside the measured time and have no warm-up, because what a warm-up
-//! leaves dirty would be flushed on the window's account; otherwise the figure would be that of
-//! memory.
+//! Buffered workloads start with a cold cache. Buffered writes are flushed within the measured
+//! time, and have no warm-up, whose dirty pages would be flushed within the window.
 #![deny(unsafe_code)]
 
 mod account;
@@ -33,7 +27,7 @@ mod tally;
 mod target;
 mod turnaround;
 
-// The tests' harness names this crate as the programs of tests do.
+// The test harness refers to this crate by name.
 #[cfg(test)]
 extern crate self as load;
 
@@ -55,8 +49,7 @@ pub use sim::workload::{
 pub use sys::TimedReads;
 pub use target::prepare_files;
 
-/// Gives each client its part of a device or of one existing file. `len` and `logical_block` in
-/// bytes.
+/// Regions of a device or of one existing file. `len` and `logical_block` in bytes.
 pub fn place_on_device(
     kind: &WorkloadKind,
     params: &Params,
@@ -71,11 +64,10 @@ pub fn place_on_device(
         .collect())
 }
 
-/// Makes the files that the clients need in a directory, filled with data, and gives each client
-/// its own or the shared one. The caller removes them.
+/// Files filled with data, one per client or shared; the caller removes them.
 ///
 /// # Errors
-/// Parameters that need another target, no room, any error of writing.
+/// Parameters that need another target, missing space, any error of writing.
 pub fn place_in_directory(
     kind: &WorkloadKind,
     params: &Params,
@@ -94,22 +86,17 @@ pub fn place_in_directory(
         .collect())
 }
 
-/// Runs the clients and measures them. `stop` ends it early, within the time of the requests in
-/// flight; what was measured until then is returned with [`Measured::interrupted`] set.
+/// `stop` ends it early, once requests in flight have completed, and sets
+/// [`Measured::interrupted`].
 ///
 /// # Errors
-/// Nothing could be measured at all: see [`EngineError`]. Errors of single requests are part of the
-/// result.
+/// Only if nothing could be measured. Errors of single requests are part of the result.
 pub fn run(drive: &Drive, stop: &AtomicBool) -> Result<Measured, EngineError> {
     begin(drive, &Gate::at_once(), stop)
 }
 
-/// Like [`run`], with the first pass beginning at a point of the monotonic clock, so that several
-/// processes measure over one window. Returns also by how many nanoseconds the clients were late:
-/// their clock and their window begin at the given point in any case.
-///
-/// # Errors
-/// As [`run`].
+/// Like [`run`], with the first pass starting at a time on the monotonic clock, so that processes
+/// share a window. Also returns the clients' delay in nanoseconds, which does not move the window.
 pub fn run_at(
     drive: &Drive,
     start_ns: u64,
@@ -154,7 +141,7 @@ fn begin(drive: &Drive, gate: &Gate, stop: &AtomicBool) -> Result<Measured, Engi
     Ok(measured)
 }
 
-/// Whether going on makes no sense.
+/// Whether further passes are pointless.
 fn must_stop(measured: &Measured) -> bool {
     measured.interrupted
         || measured.vanished.is_some()

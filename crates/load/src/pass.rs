@@ -1,9 +1,8 @@
-//! One pass: all clients from the starting gate to the end, and the sum of what they saw.
+//! Runs all clients through one pass, and sums their results.
 //!
-//! The calling thread only waits. It wakes fifty times a second to read the caller's stop flag, and
-//! it stops waiting when the window has been closed for longer than the drive's patience: a thread
-//! that the kernel holds in an uninterruptible request cannot be ended by anybody, so it is left
-//! behind; it cleans up by itself if the device ever answers.
+//! The calling thread only waits. It checks the stop flag fifty times a second, and gives up when
+//! patience after the window is exhausted: a thread in an uninterruptible request cannot be ended,
+//! so it is abandoned, and cleans up if the device ever responds.
 
 use std::num::NonZeroU64;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,19 +23,15 @@ use crate::target::Target;
 use crate::turnaround::Turnaround;
 use crate::{Drive, EngineError, sync};
 
-/// How often the caller's stop flag is looked at.
 const TICK: Duration = Duration::from_millis(20);
 
 enum Message {
-    /// It can start, or cannot.
     Ready(Result<(), EngineError>),
-    /// It is through.
     Done(usize, Box<Tally>),
     /// Its thread panicked.
     Broken(usize),
 }
 
-/// Everything that one client's thread needs.
 struct Worker {
     kind: &'static WorkloadKind,
     params: Params,
@@ -51,7 +46,6 @@ struct Worker {
     report: Sender<Message>,
 }
 
-/// How a client's requests are made.
 enum Means {
     Sync(Buffer),
     Ring(Box<Ring>),
@@ -78,12 +72,12 @@ pub(super) fn run(
     shared.open_gate(start_ns);
     ready?;
     let tallies = await_done(drive, targets, &reports, &shared, close_ns, stop)?;
-    // They have reported and only clean up: when this returns, the target is no longer in use.
+    // They only clean up; afterwards, the target is no longer in use.
     threads.into_iter().for_each(|thread| drop(thread.join()));
     Ok(sum(drive, &tallies, close_ns, stop.load(Ordering::Relaxed)))
 }
 
-/// Starts the clients' threads; on an error, those that were started are returned as well.
+/// Returns threads already started even after an error.
 fn spawn(
     drive: &Drive,
     targets: &[Target],
@@ -108,9 +102,8 @@ fn spawn(
             shared: Arc::clone(shared),
             report: report.clone(),
         };
-        // A thread made without CLONE_IO, as std makes them, gets an I/O context of its own with
-        // its first request: schedulers that keep accounts per process (bfq) see as many processes
-        // as there are clients. The name shows up in traces.
+        // std creates threads without CLONE_IO, so each gets its own I/O context, and per-process
+        // schedulers (bfq) see one process per client. The name appears in traces.
         let thread = thread::Builder::new().name(format!("client-{index}"));
         match thread.spawn(move || worker.run()) {
             Ok(thread) => threads.push(thread),
@@ -130,7 +123,7 @@ fn spawn(
     (threads, Ok(()))
 }
 
-/// Waits until every client can start; the first reason why one cannot.
+/// Waits for all clients; returns the first error.
 fn await_ready(
     drive: &Drive,
     targets: &[Target],
@@ -150,7 +143,7 @@ fn await_ready(
     first
 }
 
-/// Waits until every client is through; passes the caller's stop on; gives up when patience ends.
+/// Forwards the caller's stop; gives up when patience is exhausted.
 fn await_done(
     drive: &Drive,
     targets: &[Target],
@@ -193,7 +186,7 @@ fn hung(clients: usize, target: &Target, patience: Duration) -> EngineError {
 impl Worker {
     fn run(self) {
         if catch_unwind(AssertUnwindSafe(|| self.work())).is_err() {
-            // The receiver may be gone; then no message is needed.
+            // The receiver may be gone.
             let _ = self.report.send(Message::Broken(self.seat.index as usize));
         }
     }
@@ -231,8 +224,7 @@ impl Worker {
     }
 
     fn set_up(&self) -> Result<(Box<dyn Client + Send>, Means), EngineError> {
-        // The default slack of 50 µs would lengthen every think time. Where it cannot be set,
-        // thinking is a little longer.
+        // The default slack of 50 µs would lengthen think times; failure is harmless.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         let size = self.kind.max_request_of(&self.params, self.seat.index);
         let fill = self
@@ -260,8 +252,7 @@ fn sum(drive: &Drive, tallies: &[Tally], close_ns: u64, interrupted: bool) -> Me
     let window_end = if drive.flushes_at_end() { last_end } else { last_end.min(close_ns) };
     let rings =
         (0u32..).zip(tallies).filter(|(client, _)| drive.kind.iodepth(&drive.params, *client) > 1);
-    // The kernel may do a ring's work on threads of its own (io-wq); they belong to the process,
-    // but to no client.
+    // The kernel may do a ring's work in its own threads (io-wq), which belong to no client.
     measured.cpu_ns = match rings.map(|(_, tally)| tally.process_cpu_ns).max() {
         Some(process) => process,
         None => tallies.iter().map(|tally| tally.cpu_ns).sum(),

@@ -1,4 +1,4 @@
-//! What clients and the calling thread have in common: the clock, the gate, and the word to stop.
+//! State shared by clients and the calling thread: clock, start, and stop flag.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
@@ -7,13 +7,11 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// The longest sleep between two looks at the stop flag.
+/// Between checks of the stop flag.
 const NAP_NS: u64 = 20_000_000;
 
-/// What clients and the calling thread have in common.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
-    /// The monotonic clock at the start, in nanoseconds.
     start: OnceLock<u64>,
     gate: Mutex<bool>,
     opened: Condvar,
@@ -21,13 +19,11 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Nanoseconds since the start.
     #[inline]
     pub(super) fn now(&self) -> u64 {
         monotonic_ns() - self.start.get().expect("the start is set before the gate opens")
     }
 
-    /// Whether clients must end.
     #[inline]
     pub(super) fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
@@ -37,16 +33,15 @@ impl Shared {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Starts the clock, now or at a point that has just passed, and lets every client go that
-    /// waits at the gate, or comes later.
+    /// Starts the clock at a point that has just passed, or now. Releases present and future
+    /// clients.
     pub(super) fn open_gate(&self, start_ns: Option<u64>) {
         self.start.set(start_ns.unwrap_or_else(monotonic_ns)).expect("a pass starts once");
         *self.gate.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.opened.notify_all();
     }
 
-    /// Sleeps until `wake` or the end of the window, in naps, so that a stop is noticed; returns
-    /// the time.
+    /// Sleeps in short steps to notice a stop, at most to the end of the window; returns the time.
     pub(super) fn sleep_until(&self, wake: u64, close: u64) -> u64 {
         let until = wake.min(close);
         loop {
@@ -64,10 +59,9 @@ impl Shared {
     }
 }
 
-/// When the first pass begins.
 #[derive(Debug)]
 pub(super) struct Gate {
-    /// A point of the monotonic clock that is still to come; 0: at once.
+    /// On the monotonic clock; 0: immediately.
     start_ns: AtomicU64,
     late_ns: AtomicU64,
 }
@@ -81,12 +75,11 @@ impl Gate {
         Gate { start_ns: AtomicU64::new(start_ns), late_ns: AtomicU64::new(0) }
     }
 
-    /// By how much the first pass began after its point.
     pub(super) fn late_ns(&self) -> u64 {
         self.late_ns.load(Ordering::Relaxed)
     }
 
-    /// Waits for the start of the first pass; None: the pass begins at once.
+    /// `None`: the pass begins immediately.
     pub(super) fn wait(&self, stop: &AtomicBool) -> Option<u64> {
         let start_ns = self.start_ns.swap(0, Ordering::Relaxed);
         if start_ns == 0 {
@@ -97,8 +90,8 @@ impl Gate {
             let left = start_ns.saturating_sub(monotonic_ns());
             match left {
                 0 => return Some(start_ns),
-                // The clock of a pass does not run backwards: one that is stopped before its start
-                // begins now.
+                // A pass stopped before its start begins now, because its clock does not run
+                // backwards.
                 _ if stop.load(Ordering::Relaxed) => return None,
                 _ => thread::sleep(Duration::from_nanos(left.min(NAP_NS))),
             }
@@ -106,8 +99,7 @@ impl Gate {
     }
 }
 
-/// Nanoseconds of the monotonic clock, which std's `Instant` reads too, as one number: its checked
-/// seconds and nanoseconds cost as much as the rest of a step.
+/// std's `Instant` costs as much as the rest of a step.
 #[inline]
 pub fn monotonic_ns() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);

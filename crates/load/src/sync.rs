@@ -1,8 +1,7 @@
-//! A synchronous client: one request at a time by pread and pwrite.
+//! A synchronous client: one request at a time, by pread and pwrite.
 //!
-//! The time at which a request completed is also the time at which the next one is submitted: the
-//! step between them takes a few nanoseconds, and a second look at the clock would cost more than
-//! it tells.
+//! A completion time is also the next submission time: the step in between takes a few nanoseconds,
+//! less than reading the clock.
 
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -18,7 +17,7 @@ use crate::tally::{Failure, Tally};
 use crate::target::Target;
 use crate::turnaround::Turnaround;
 
-/// Runs a client until it ends, the window closes, or it is stopped.
+/// Runs until the client ends, the window closes, or it is stopped.
 pub(super) fn run(
     client: &mut dyn Client,
     target: &Target,
@@ -67,9 +66,8 @@ pub(super) fn run(
     }
 }
 
-/// Moves all bytes of a request. The system call is made directly: libc's wrapper makes every call
-/// a point where the thread may be cancelled, which in a program of several threads are two more
-/// atomic operations.
+/// Calls the kernel directly, because libc's cancellation points cost two atomic operations in a
+/// multi-threaded program.
 #[inline]
 fn transfer(target: &Target, request: &Request, bytes: &mut [u8]) -> Result<(), Failure> {
     let at = target.base + request.offset;
@@ -85,7 +83,7 @@ fn transfer(target: &Target, request: &Request, bytes: &mut [u8]) -> Result<(), 
     }
 }
 
-/// Moves what a short transfer has left over: either it goes on, or the kernel says why not.
+/// Continues a short transfer until it is complete or fails.
 #[cold]
 pub(super) fn finish(
     target: &Target,

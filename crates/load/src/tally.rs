@@ -1,7 +1,6 @@
-//! What one client counts while it runs.
+//! One client's counters.
 //!
-//! The path of a request without an error is a few nanoseconds long and allocates nothing;
-//! everything else may be slow.
+//! A successful request takes a few nanoseconds here, and allocates nothing.
 
 use std::io;
 use std::path::Path;
@@ -11,12 +10,10 @@ use rustix::time::{ClockId, clock_gettime};
 
 use sim::workload::{ClientTotals, DeadlineTotals, Intervals, Issued, OpTotals};
 
-/// A client that has had so many failed requests stops: the trial is invalid anyway, and a dying
-/// disk is spared.
+/// With this many, the trial is invalid, and a dying disk is spared.
 pub(super) const MAX_ERRORS: u64 = 100;
 
 pub(super) struct Tally {
-    /// When the window opens and closes.
     pub(super) open_ns: u64,
     pub(super) close_ns: u64,
     pub(super) reads: OpTotals,
@@ -29,30 +26,27 @@ pub(super) struct Tally {
     pub(super) first_error: Option<String>,
     pub(super) vanished: Option<String>,
     pub(super) no_space: Option<String>,
-    /// When it was released, and when it was through, its flush included.
+    /// The end includes the flush.
     pub(super) began_ns: u64,
     pub(super) ended_ns: u64,
-    /// Whether the workload itself said End.
+    /// The workload ended before the window closed or it was stopped.
     pub(super) finished: bool,
-    /// CPU time when the window opened; None before.
+    /// `None` before.
     cpu_at_open: Option<Cpu>,
-    /// Of the client's own thread, in the window.
+    /// Of the client's thread, in the window.
     pub(super) cpu_ns: u64,
-    /// Of the whole process, in the same time.
+    /// Of the process, in the same time.
     pub(super) process_cpu_ns: u64,
 }
 
-/// Why a request did not complete.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The kernel's answer.
     Error(io::Error),
-    /// Fewer bytes than asked for, and none behind them: the target ends here.
+    /// An empty transfer: the target ends here.
     EndOfTarget,
 }
 
 impl Tally {
-    /// For a window between these times.
     pub(super) fn new(open_ns: u64, close_ns: u64) -> Tally {
         Tally {
             open_ns,
@@ -76,13 +70,12 @@ impl Tally {
         }
     }
 
-    /// The client is released.
     pub(super) fn begin(&mut self, now: u64) {
         self.began_ns = now;
         self.look_at_window(now);
     }
 
-    /// To be called with each new time: notices that the window has opened.
+    /// Notices when the window has opened; call it with each new time.
     #[inline]
     pub(super) fn look_at_window(&mut self, now: u64) {
         if self.cpu_at_open.is_none() && now >= self.open_ns {
@@ -123,7 +116,7 @@ impl Tally {
         }
     }
 
-    /// A request failed; true if the client should go on.
+    /// Returns whether the client should continue.
     pub(super) fn failed(
         &mut self,
         request: &Request,
@@ -160,7 +153,7 @@ impl Tally {
         self.errors < MAX_ERRORS
     }
 
-    /// True if this error means that the target is gone or full.
+    /// True if the target is gone or full.
     fn classify(&mut self, error: &io::Error, what: &str, is_device: bool) -> bool {
         match error.raw_os_error() {
             Some(libc::ENXIO | libc::ENODEV | libc::ENOMEDIUM) => {
@@ -183,7 +176,7 @@ impl Tally {
         self.first_error.get_or_insert(error);
     }
 
-    /// The client is through, its flush included.
+    /// Call this after the client's flush.
     pub(super) fn end(&mut self, now: u64) {
         self.ended_ns = now;
         if let Some(at_open) = self.cpu_at_open {
@@ -193,7 +186,7 @@ impl Tally {
         }
     }
 
-    /// The client's part of the result; `window_end` is where the window of all clients ended.
+    /// `window_end` is the end of all clients' window.
     pub(super) fn totals(&self, window_end: u64) -> ClientTotals {
         let from = self.began_ns.max(self.open_ns);
         ClientTotals {
@@ -207,8 +200,7 @@ impl Tally {
     }
 }
 
-/// User and system time so far: of the calling thread, and of all threads of the process,
-/// io_uring's workers among them.
+/// User and system time of the calling thread, and of the process with io_uring's workers.
 #[derive(Debug, Clone, Copy)]
 struct Cpu {
     thread_ns: u64,

@@ -1,5 +1,4 @@
-//! Files and devices: opening them the way a workload needs, dropping their cached pages, preparing
-//! files with data.
+//! Opens files and devices, drops their cache, creates files with data.
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
@@ -15,10 +14,9 @@ use crate::sys::flush_buffers;
 use crate::{Drive, EngineError};
 use sim::workload::Phase;
 
-/// Files are prepared in writes of this size.
+/// Bytes per write.
 const CHUNK: usize = 1 << 20;
 
-/// One client's file, open.
 #[derive(Debug, Clone)]
 pub(super) struct Target {
     pub(super) file: Arc<File>,
@@ -28,8 +26,7 @@ pub(super) struct Target {
     pub(super) is_device: bool,
 }
 
-/// Opens each client's file. Every client gets an open file of its own, as separate processes would
-/// have.
+/// Opens files separately, as processes would.
 pub(super) fn open_all(drive: &Drive) -> Result<Vec<Target>, EngineError> {
     let mut flags = OFlags::CLOEXEC;
     if drive.params.direct {
@@ -62,7 +59,7 @@ pub(super) fn open_all(drive: &Drive) -> Result<Vec<Target>, EngineError> {
         .collect()
 }
 
-/// Drops the cached pages of all targets, so that reads are served by the device.
+/// So that the device serves reads.
 pub(super) fn drop_caches(targets: &[Target]) -> Result<(), EngineError> {
     let mut done = BTreeSet::new();
     for target in targets.iter().filter(|target| done.insert(&target.path)) {
@@ -78,8 +75,8 @@ pub(super) fn drop_caches(targets: &[Target]) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// What a pass of a pass-based workload needs before it: a cold cache for reads (unless it is about
-/// reading again), empty files for the phase that creates them.
+/// A cold cache for reads, unless the workload reads again; empty files for the phase that creates
+/// them.
 pub(super) fn start_pass(drive: &Drive, targets: &[Target]) -> Result<(), EngineError> {
     let phase = drive.params.phase;
     if !drive.params.direct && matches!(phase, Phase::Read | Phase::RandRead) {
@@ -93,19 +90,17 @@ pub(super) fn start_pass(drive: &Drive, targets: &[Target]) -> Result<(), Engine
     Ok(())
 }
 
-/// Only clean pages can be dropped, so dirty ones are written first.
+/// Writes dirty pages first, which cannot be dropped.
 fn forget_pages(file: &File) -> io::Result<()> {
     file.sync_data()?;
     rustix::fs::fadvise(file, 0, None, Advice::DontNeed).map_err(Into::into)
 }
 
-/// Makes files `0.data`, `1.data`, … of these sizes in `dir` and fills them with incompressible
-/// data, flushed to the medium: holes and unwritten extents would be answered by the file system
-/// without asking the disk.
+/// Files `0.data`, `1.data`, … of these sizes, with incompressible data, flushed: the file system
+/// would serve holes and unwritten extents without accessing the disk.
 ///
 /// # Errors
-/// [`EngineError::NoSpace`] with what is needed and what is free (files made so far are removed),
-/// or any error of writing.
+/// [`EngineError::NoSpace`] (new files are removed), or any error of writing.
 pub fn prepare_files(dir: &Path, sizes: &[u64]) -> Result<Vec<PathBuf>, EngineError> {
     let failed =
         |cause: io::Error| EngineError::File { doing: "cannot look at", path: dir.into(), cause };

@@ -1,16 +1,14 @@
-//! From a completion to the client's next request: interrupt, wake-up, system call.
+//! The delay between a completion and the client's next request: interrupt, wake-up, system call.
 //!
-//! On a real machine this time passes by itself. In a guest whose clock stands still while the CPU
-//! works, a program would submit its next request before the kernel has dispatched another one,
-//! which no real program does.
+//! In a guest whose clock stops while the CPU works, a program would submit before the kernel has
+//! dispatched another request, unlike any real program.
 
 use crate::Submission;
 use crate::shared::Shared;
 
-/// The turnarounds of one client.
 #[derive(Debug)]
 pub(crate) struct Turnaround {
-    /// 0 where the time passes by itself.
+    /// 0 on a real machine.
     mean_ns: u64,
     state: u64,
 }
@@ -24,7 +22,7 @@ impl Turnaround {
         Turnaround { mean_ns, state: seed ^ u64::from(client).wrapping_mul(0xD1B5_4A32_D192_ED03) }
     }
 
-    /// Sleeps for half to one and a half times the mean, uniformly drawn; returns the time.
+    /// 0.5 to 1.5 times the mean, uniformly distributed; returns the time.
     pub(crate) fn wait(&mut self, now: u64, close: u64, shared: &Shared) -> u64 {
         match self.mean_ns {
             0 => now,
@@ -32,7 +30,7 @@ impl Turnaround {
         }
     }
 
-    /// SplitMix64: good enough to keep clients from running in step.
+    /// SplitMix64: keeps clients out of step.
     fn draw(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mixed = (self.state ^ (self.state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

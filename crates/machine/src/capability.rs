@@ -1,14 +1,14 @@
-//! Capabilities of this process, asked for before what needs them is begun.
+//! Capability checks before privileged operations.
 //!
-//! Root can be without some: in a container, or by `CapabilityBoundingSet=` of a unit. The kernel
-//! then answers with EPERM, which names none.
+//! Even root can be without one, in a container or by a unit's `CapabilityBoundingSet=`, and EPERM
+//! does not name it.
 
 use crate::error::Error;
 use crate::placement::has_capability;
 use crate::root::Root;
 use crate::session::Fault;
 
-/// A capability: its name, and its number in linux/capability.h.
+/// Name and number, as in linux/capability.h.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capability(pub &'static str, u32);
 
@@ -23,16 +23,12 @@ pub const MKNOD: Capability = Capability("CAP_MKNOD", 27);
 pub const PERFMON: Capability = Capability("CAP_PERFMON", 38);
 pub const BPF: Capability = Capability("CAP_BPF", 39);
 
-/// Those of `needed` that this process lacks, by name.
 pub fn missing(root: &Root, needed: &[Capability]) -> Vec<String> {
     let missing = needed.iter().filter(|Capability(_, number)| !has_capability(root, *number));
     missing.map(|Capability(name, _)| (*name).to_string()).collect()
 }
 
-/// Refuses `what` where this process lacks one of the capabilities that it takes.
-///
-/// # Errors
-/// [`Error::Session`] naming what is missing.
+/// Returns [`Error::Session`], naming `what` and the missing capabilities.
 pub fn require(root: &Root, what: &str, needed: &[Capability]) -> Result<(), Error> {
     let missing = missing(root, needed);
     if missing.is_empty() {

@@ -1,9 +1,8 @@
-//! Crashes at every step of the commands that keep a journal, one row for each, on fake machines.
+//! Crashes at every step of the commands that write a journal, on fake machines.
 //!
-//! After recovery a machine is as before a command that was cut, or as after one that ended; a
-//! command whose effects are files may also turn out to be complete. `tests/crash` kills a real
-//! process at its real system calls; what it cannot do is lose power, and see what was durable. The
-//! CPUs' settings have the same tests in their own crate.
+//! After recovery, a machine is as before the command or as after it. `tests/crash` kills a real
+//! process at its real system calls, but cannot cut the power. The tests of CPU settings are in
+//! their own module.
 
 use crate::crashpoints::Cut;
 
@@ -11,9 +10,9 @@ use crate::{persist, settings, tracing};
 
 struct Row {
     case: &'static dyn Cut,
-    /// At least so many kills leave something to undo.
+    /// Minimum number of kills that leave something to undo.
     least: usize,
-    /// Every how many steps it is killed for a second kill during recovery.
+    /// Recovery is killed too at every nth step.
     stride: usize,
 }
 
@@ -23,7 +22,7 @@ fn rows() -> Vec<Row> {
         row(&settings::crash_tests::EXPERIMENT as &dyn Cut, 20, 3),
         row(&settings::crash_tests::CHANGE, 5, 2),
         row(&settings::crash_tests::CHANGE_FOR_A_WHILE, 10, 2),
-        // Between its making and its removal there is an instance.
+        // An instance exists between its creation and removal.
         row(&tracing::tests::TRACE, 1, 1),
     ];
     rows.extend(persist::crash_tests::CASES.map(|case| row(case, 6, 3)));
@@ -47,8 +46,7 @@ fn killed_again_during_recovery_the_next_recovery_finishes() {
 
 #[test]
 fn after_power_was_lost_at_any_step_the_next_boot_is_right() {
-    // A change that stays has no entry after its last step, and none is needed: a restart undoes
-    // it.
+    // After the last step of a temporary change, a reboot undoes it without an entry.
     for Row { case, .. } in
         rows().iter().filter(|row| row.case.name() != settings::crash_tests::CHANGE.name)
     {

@@ -1,9 +1,8 @@
-//! Facts about the machine that a reader needs to assess or repeat an experiment.
+//! Facts about the machine for assessing or repeating an experiment.
 //!
-//! Text by section and name, so that a results file of today is readable by a report of tomorrow.
-//! What the machine does not tell is written as such ("not exposed"), because a missing line would
-//! look like an oversight. Serial numbers of the machine, addresses and user names are left out: a
-//! results file is made to be passed on.
+//! Text by section and name, which later versions can read. Unavailable facts are "not exposed",
+//! because a missing line would look like an oversight. Serial numbers of the machine, addresses
+//! and user names are omitted, since results files are shared.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,14 +11,13 @@ use crate::device::{self, Device};
 use crate::error::Error;
 use crate::root::Root;
 
-/// The word for what the machine does not tell.
 const NOT_EXPOSED: &str = "not exposed";
 
-/// Tools whose version may matter, with the argument that makes them tell it.
+/// Each with the argument that prints its version.
 const TOOLS: [(&str, &str); 4] =
     [("fio", "--version"), ("blkid", "--version"), ("losetup", "--version"), ("psql", "--version")];
 
-/// Beginnings of kernel options that bear on I/O or on the CPUs.
+/// Prefixes of options that affect I/O or the CPUs.
 const TELLING_OPTIONS: [&str; 26] = [
     "amd_pstate",
     "blk",
@@ -49,13 +47,10 @@ const TELLING_OPTIONS: [&str; 26] = [
     "virtio",
 ];
 
-/// Facts by section (`kernel`, `device`, `queue`, `cpu`, `scheduler`, …) and name.
+/// By section (`kernel`, `device`, `queue`, `cpu`, `scheduler`, …) and name.
 pub type Facts = BTreeMap<String, BTreeMap<String, String>>;
 
-/// Reads the facts.
-///
-/// # Errors
-/// [`Error::Io`] when the kernel does not tell its boot id, i.e. when /proc is not there.
+/// [`Error::Io`] if the boot id is unavailable, i.e. without /proc.
 pub fn capture(root: &Root, device: &Device) -> Result<Facts, Error> {
     let mut facts = of_machine(root)?;
     facts.insert("device".into(), about(device));
@@ -76,7 +71,7 @@ pub fn capture(root: &Root, device: &Device) -> Result<Facts, Error> {
     Ok(facts)
 }
 
-/// Reads those that have nothing to do with a device.
+/// Facts that do not depend on a device.
 pub fn of_machine(root: &Root) -> Result<Facts, Error> {
     let mut facts = Facts::new();
     facts.insert("kernel".into(), kernel(root)?);
@@ -100,8 +95,7 @@ fn kernel(root: &Root) -> Result<BTreeMap<String, String>, Error> {
     ]))
 }
 
-/// The words of the kernel's command line that bear on I/O or on the CPUs. The others may hold
-/// addresses and keys.
+/// Keeps only relevant parameters: others may contain addresses and keys.
 fn command_line(all: &str) -> String {
     let matters = |word: &&str| TELLING_OPTIONS.iter().any(|option| word.starts_with(option));
     let (relevant, others): (Vec<&str>, Vec<&str>) = all.split_whitespace().partition(matters);
@@ -141,8 +135,7 @@ fn about(device: &Device) -> BTreeMap<String, String> {
     ])
 }
 
-/// The file system that a loop device's file is on: the mount with the longest path that the file's
-/// path begins with.
+/// The mount with the longest prefix of the path.
 fn backing(root: &Root, file: &str) -> BTreeMap<String, String> {
     let table = root.read_optional(root.proc("self/mountinfo")).unwrap_or_default();
     let mut best: Option<(&str, &str, &str)> = None;
@@ -194,8 +187,7 @@ fn cpu(root: &Root) -> BTreeMap<String, String> {
     ])
 }
 
-/// The vulnerabilities against which the kernel does something, since that something costs time at
-/// each system call.
+/// Active mitigations, which cost time at each system call.
 fn mitigated(root: &Root) -> String {
     let dir = root.sys("devices/system/cpu/vulnerabilities");
     let costs = |name: &String| {

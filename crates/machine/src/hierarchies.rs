@@ -1,12 +1,11 @@
-//! The hierarchies of control groups, as far as they control I/O: where they are mounted, and why
-//! the io controller of v2 is missing.
+//! Control group hierarchies that control I/O.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::root::Root;
 
-/// The hierarchy of v2, and the one of v1 that has the controller `blkio`.
+/// v2, and v1 with `blkio`.
 #[derive(Debug, Default)]
 pub(crate) struct Hierarchies {
     pub(crate) v2: Option<PathBuf>,
@@ -30,12 +29,12 @@ impl Hierarchies {
         found
     }
 
-    /// The root of v2, if it has the io controller.
+    /// If v2 has the io controller.
     pub(crate) fn io(&self) -> Option<&Path> {
         self.v2.as_deref().filter(|v2| has_word(&v2.join("cgroup.controllers"), "io"))
     }
 
-    /// Why v2 has no io controller, and what gives it one.
+    /// Why v2 has no io controller, and how to get one.
     pub(crate) fn why_no_io(&self) -> &'static str {
         match (&self.v2, &self.blkio) {
             (_, Some(_)) => {

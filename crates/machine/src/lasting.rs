@@ -1,8 +1,7 @@
-//! For how long a setting holds: until a moment of the clock that goes on while the machine sleeps.
+//! The duration of a temporary setting.
 //!
-//! The moment is kept as `CLOCK_BOOTTIME`, not as the time of day: somebody who sets the clock must
-//! not make ten minutes into an hour, and a laptop that slept for the ten minutes must find the
-//! setting taken back. That clock starts anew at each boot, and so do the settings it is about.
+//! Stored as `CLOCK_BOOTTIME`: setting the time of day must not extend it, and suspend counts. That
+//! clock restarts at each boot, but so do the settings.
 
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -10,33 +9,32 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
-/// From when until when a setting holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lasting {
-    /// `CLOCK_BOOTTIME` when it began, in milliseconds.
+    /// `CLOCK_BOOTTIME` in milliseconds.
     pub begun_ms: u64,
-    /// `CLOCK_BOOTTIME` when it ends, in milliseconds.
+    /// `CLOCK_BOOTTIME` in milliseconds.
     pub until_ms: u64,
 }
 
 impl Lasting {
-    /// From now on, for so long.
+    /// Starts now.
     pub fn of(duration: Duration) -> Lasting {
         let begun_ms = now_ms();
         Lasting { begun_ms, until_ms: begun_ms.saturating_add(millis(duration)) }
     }
 
-    /// How much of it is left; nothing when it is over.
+    /// Zero when it is over.
     pub fn left(&self) -> Duration {
         Duration::from_millis(self.until_ms.saturating_sub(now_ms()))
     }
 
-    /// The time of day at which it began.
+    /// Time of day.
     pub fn begun(&self) -> SystemTime {
         SystemTime::now() - Duration::from_millis(now_ms().saturating_sub(self.begun_ms))
     }
 
-    /// The time of day at which it ends, if the clock is not set and the machine does not sleep.
+    /// Time of day, unless the clock is set or the machine is suspended.
     pub fn until(&self) -> SystemTime {
         SystemTime::now() + self.left()
     }
@@ -57,7 +55,7 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Hours, minutes and seconds of a day.
+/// Time of day.
 fn clock(at: SystemTime) -> String {
     let s = at.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()) % 86_400;
     format!("{:02}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60)

@@ -1,8 +1,7 @@
-//! The machine: its devices, their settings and the journal of them, and the programs of an
-//! experiment.
+//! The machine: devices, settings, their journal, and an experiment's programs.
 //!
-//! Every path goes through a [`Root`], every change of a setting through a [`Guard`], and every
-//! workload that writes through a [`Claim`]. Only this crate writes to the machine.
+//! Paths go through a [`Root`], changes of settings through a [`Guard`], and writing workloads
+//! through a [`Claim`]. Only this crate writes to the machine.
 #![deny(unsafe_code)]
 
 pub mod capability;

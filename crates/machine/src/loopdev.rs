@@ -1,18 +1,13 @@
-//! A temporary loop device over a temporary file: a disk for everyone, with a real queue and real
-//! schedulers.
+//! A temporary loop device over a temporary file: a test disk with a real queue and schedulers.
 //!
-//! The file is written in full with incompressible data, not just allocated: an allocated but
-//! unwritten extent reads as zeros without a disk access, and a comparison of schedulers would
-//! compare nothing. The loop device uses direct I/O on its file, otherwise the page cache of the
-//! file below answers. Both are journaled before they exist, and undone after a crash.
+//! The file is filled with incompressible data, because unwritten extents read as zeros without
+//! disk access, and used with direct I/O, because the page cache would serve the requests. File and
+//! device are journaled before they exist, and removed after a crash.
 //!
-//! # Whose file it is
-//! The file is made anew, for root alone, in a directory held by descriptor in which no other user
-//! can replace it ([`crate::files::Dir`]), and its device and inode are journaled before it is
-//! attached. From then on its name means nothing: the loop device is attached by the open
-//! descriptor, is ours if the kernel says that this inode is behind it, and is found again after a
-//! crash by the same. `losetup` was called before: it opens a path, and a user who could rename a
-//! file in the directory gave it another one.
+//! The file is for root only, in a directory where no other user can replace it
+//! ([`crate::files::Dir`]). Its journaled device and inode identify our device, and the loop device
+//! is attached by descriptor. `losetup` opens a path, so a user who can rename files could
+//! substitute another.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -35,25 +30,24 @@ use crate::modules;
 use crate::root::Root;
 use crate::sys::block::{self, Backing, LoopOptions};
 
-/// Bytes written at a time while filling the file.
+/// Bytes per write.
 const CHUNK: usize = 4 << 20;
 
-/// The largest block size of common disks: a size that is a multiple of it suits all.
+/// The largest common logical block size.
 const BLOCK: u64 = 4096;
 
-/// Room left on the file system, so that the results file and everybody else can go on writing.
+/// Left free for the results file and other programs.
 const RESERVE: u64 = 64 << 20;
 
-/// How long another process may be quicker in taking the loop device that was free a moment ago.
+/// Other processes may take the free loop device first.
 const ATTACH_PATIENCE: Duration = Duration::from_secs(2);
 
-/// How long a detached device may take to let go of its file.
+/// For a detached device to release its file.
 const DETACH_PATIENCE: Duration = Duration::from_secs(5);
 
-/// What keys begin with; each is made by one process and used once.
+/// Each is used once, by one process.
 const KEYS: &str = "schedlab-loop-";
 
-/// How entries of temporary loop devices are undone.
 pub const KIND: Kind = Kind {
     name: "loop-file",
     stage: Stage::Devices,
@@ -66,16 +60,16 @@ pub const KIND: Kind = Kind {
     },
 };
 
-/// A temporary file, and the loop device over it if there is one: the payload of an entry.
+/// The payload of an entry.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Made {
     file: PathBuf,
-    /// What it is, once it is made; before that there is no loop device over it.
+    /// Set once the file exists; the loop device follows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     is: Option<Inode>,
 }
 
-/// What tells a file from every other during one boot.
+/// Identifies a file during one boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Inode {
     pub(crate) device: u64,
@@ -95,7 +89,7 @@ impl From<Backing> for Inode {
 }
 
 impl Payload for Made {
-    /// The file has the entry's name, which no other program gives to one.
+    /// The entry's name, which no other program uses.
     fn check(&self, _: &Root, key: &str) -> Result<(), String> {
         let Made { file, .. } = self;
         expect(key.starts_with(KEYS), "key", key, "schedlab-loop-...")?;
@@ -106,7 +100,7 @@ impl Payload for Made {
     }
 }
 
-/// A temporary loop device was detached and its file deleted.
+/// The device was detached and its file deleted.
 #[derive(Debug)]
 pub struct Removed {
     pub file: PathBuf,
@@ -120,7 +114,7 @@ impl fmt::Display for Removed {
     }
 }
 
-/// A loop device that is ours; dropping it detaches it and deletes its file.
+/// Dropping it detaches the device and deletes the file.
 #[derive(Debug)]
 pub struct LoopDevice {
     root: Root,
@@ -133,13 +127,12 @@ pub struct LoopDevice {
 }
 
 impl LoopDevice {
-    /// Makes a loop device of `size_bytes`, rounded up to whole blocks of 4 KiB, over a new file in
-    /// `dir`. `progress` is called with the bytes written so far and may break off.
+    /// `size_bytes` is rounded up to 4 KiB blocks. `progress` receives the bytes written and may
+    /// cancel. After an error, nothing is left behind.
     ///
     /// # Errors
-    /// [`Error::Files`] for a directory in which another user decides over the file,
-    /// [`Error::NoSpace`], [`Error::NoLoopDevice`], [`Error::Interrupted`]; nothing is left behind
-    /// then.
+    /// [`Error::Files`] if another user controls the directory, [`Error::NoSpace`],
+    /// [`Error::NoLoopDevice`], [`Error::Interrupted`].
     pub fn create(
         root: &Root,
         size_bytes: u64,
@@ -155,7 +148,7 @@ impl LoopDevice {
         let lock = Lock::take(root, &stem, &path.display().to_string())?;
         let made = Made { file: path, is: None };
         write(root, &stem, &made).inspect_err(|_| lock.retire())?;
-        // From here on its Drop cleans up, whatever happens.
+        // From here on, its `Drop` cleans up.
         let mut device = LoopDevice {
             root: root.clone(),
             key: stem,
@@ -171,12 +164,12 @@ impl LoopDevice {
         Ok(device)
     }
 
-    /// The kernel's name, e.g. `loop3`.
+    /// E.g. `loop3`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The device node, e.g. `/dev/loop3`.
+    /// E.g. `/dev/loop3`.
     pub fn path(&self) -> PathBuf {
         node_path(&self.name)
     }
@@ -185,21 +178,19 @@ impl LoopDevice {
         &self.made.file
     }
 
-    /// What a reader of the results has to know, such as that the file system below refuses direct
-    /// I/O.
+    /// Limitations to report with the results, for example a file system without direct I/O.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// The device as [`device::find`] describes it.
     pub fn describe(&self) -> Result<Device, Error> {
         device::find(&self.root, &self.name)
     }
 
-    /// Detaches the device, waits until it is gone, deletes the file, and drops the journal entry.
+    /// Waits until the device is detached.
     ///
     /// # Errors
-    /// [`Error::ToolFailed`], [`Error::Io`]; the journal entry stays then, for `schedlab restore`.
+    /// [`Error::ToolFailed`], [`Error::Io`]; the journal entry then stays for `schedlab restore`.
     pub fn remove(mut self) -> Result<(), Error> {
         self.removed = true;
         self.undo()
@@ -212,7 +203,7 @@ impl LoopDevice {
         undo(&self.root, &self.key, &self.made, &self.root.boot_id()?, &self.lock)
     }
 
-    /// Makes the file, which must be new, and journals what it is.
+    /// The file must be new; its inode is journaled.
     fn make_file(&mut self, dir: &Dir, name: &str) -> Result<File, Error> {
         let flags =
             OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -225,8 +216,8 @@ impl LoopDevice {
     }
 
     fn attach(&mut self, backing: &File) -> Result<(), Error> {
-        // Direct I/O wants the disk's own sector size below a 4 KiB-sector file system, and some
-        // file systems have no direct I/O.
+        // Under a file system with 4 KiB sectors, direct I/O needs that sector size; some file
+        // systems have none.
         let attempts = [(true, None), (true, Some(4096)), (false, None)];
         let mut cause = None;
         for (direct_io, block_size) in attempts {
@@ -258,7 +249,7 @@ impl LoopDevice {
         Err(Error::NoLoopDevice { file: self.file().to_path_buf(), cause })
     }
 
-    /// The kernel must have the file that was journaled behind the device.
+    /// The backing file must be the journaled one.
     fn check_backing(&self) -> Result<(), Error> {
         let found = backing_of(&self.root, &self.name);
         if found.is_some() && found == self.made.is {
@@ -278,7 +269,7 @@ impl LoopDevice {
 }
 
 impl Drop for LoopDevice {
-    /// Cleans up as far as possible; what fails stays in the journal.
+    /// Failures stay in the journal.
     fn drop(&mut self) {
         if !self.removed {
             let _ = self.undo();
@@ -286,10 +277,9 @@ impl Drop for LoopDevice {
     }
 }
 
-/// The schedulers that a loop device would offer, were it made now: known before it is made, so
-/// that a plan can be checked first. What the kernel offers one queue it offers every queue with a
-/// scheduler, so any loop device tells, attached or not, and where the loop module is not loaded
-/// any other disk; modules that are not loaded come after. `none` is always among them.
+/// Schedulers of a future loop device, for checking a plan. All queues with a scheduler have the
+/// same list, so any loop device will do, or any other disk if the loop module is not loaded.
+/// Unloaded modules come last; `none` is always included.
 pub fn offered_for_new_loop(root: &Root) -> Vec<String> {
     let mut disks = root.names(root.sys("block"));
     disks.sort_by_key(|name| !is_loop(name));
@@ -305,9 +295,8 @@ fn is_loop(name: &str) -> bool {
     name.strip_prefix("loop").is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Detaches the loop device over the file if there is one, deletes the file if it is still the one
-/// that was made, and drops the journal entry and its `lock`. Every step may already have been
-/// done: a crash can come between any two.
+/// Detaches the device, deletes the file if it is still the original, and removes entry and `lock`.
+/// A crash can come between any two steps, so each may already have been done.
 fn undo(root: &Root, key: &str, made: &Made, boot_id: &str, lock: &Lock) -> Result<(), Error> {
     if boot_id == root.boot_id()? {
         while let Some((name, file)) = attached(root, made) {
@@ -320,8 +309,8 @@ fn undo(root: &Root, key: &str, made: &Made, boot_id: &str, lock: &Lock) -> Resu
     Ok(())
 }
 
-/// Deletes the file unless its name means another by now. The numbers of a file system's device are
-/// those of one boot.
+/// Deletes the file, unless its name refers to another by now. Device and inode numbers are valid
+/// for one boot.
 fn delete(made: &Made, same_boot: bool) -> Result<(), Error> {
     let (dir, name) = match Dir::of_file(&made.file) {
         Ok(found) => found,
@@ -329,7 +318,7 @@ fn delete(made: &Made, same_boot: bool) -> Result<(), Error> {
         Err(error) => return Err(error.into()),
     };
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    // A link or a socket that took its name cannot be opened so, and stays.
+    // A link or socket with its name cannot be opened this way, and stays.
     let Ok(file) = openat(&dir, &name, flags, Mode::empty()).map(File::from) else { return Ok(()) };
     let found = Inode::of(&file).map_err(Error::io("look at", &made.file))?;
     let ours = made
@@ -346,13 +335,13 @@ fn write(root: &Root, key: &str, made: &Made) -> Result<(), Error> {
     journal::write(root, key, &Entry::new(root, KIND.name, made)?)
 }
 
-/// Attaches an open file to whichever loop device is free, and gives its name.
+/// Returns the loop device's name.
 fn attach_to_free(root: &Root, backing: &File, options: LoopOptions) -> io::Result<String> {
     let control = OpenOptions::new().read(true).write(true).open(root.dev("loop-control"))?;
     let since = Instant::now();
     loop {
         let name = format!("loop{}", block::free_loop_device(&control)?);
-        // The node of a device that was made just now can take a moment to appear.
+        // The node of a new device can take a moment to appear.
         let attached = open_node(root, &name, true)
             .and_then(|device| block::attach_loop(&device, backing, options));
         match attached {
@@ -375,10 +364,10 @@ fn open_node(root: &Root, name: &str, write: bool) -> io::Result<File> {
     OpenOptions::new().read(true).write(write).open(root.path(node_path(name)))
 }
 
-/// Detaches the loop device from this file, and from no other that it has got by now.
+/// Detaches this file only, not one attached since.
 fn detach(root: &Root, name: &str, file: Inode) -> Result<(), Error> {
     let node = node_path(name);
-    // While it is open, it cannot be given another file.
+    // While open, it cannot get another file.
     let device = open_node(root, name, false).map_err(Error::io("open", &node))?;
     if block::loop_backing(&device).ok().flatten().map(Inode::from) != Some(file) {
         return Ok(());
@@ -386,8 +375,7 @@ fn detach(root: &Root, name: &str, file: Inode) -> Result<(), Error> {
     let answer = block::detach_loop(&device);
     drop(device);
     let since = Instant::now();
-    // The kernel lets go of the file when the last opener closes the device, which may be udev
-    // looking at it.
+    // The kernel releases the file when the last opener, possibly udev, closes the device.
     while backing_of(root, name) == Some(file) {
         if since.elapsed() > DETACH_PATIENCE {
             return Err(match answer {
@@ -400,8 +388,7 @@ fn detach(root: &Root, name: &str, file: Inode) -> Result<(), Error> {
     Ok(())
 }
 
-/// A loop device over this file, if there is one. Number and path both: a file system gives the
-/// number of a deleted file to the next one.
+/// Number and path must match, because file systems reuse a deleted file's number.
 fn attached(root: &Root, made: &Made) -> Option<(String, Inode)> {
     let dir = root.sys("block");
     let has_path = |name: &String| {
@@ -410,11 +397,10 @@ fn attached(root: &Root, made: &Made) -> Option<(String, Inode)> {
     };
     let with_inode = |name: String| backing_of(root, &name).map(|found| (name, found));
     let mut all = root.names(&dir).into_iter().filter(has_path).filter_map(with_inode);
-    // An entry of schedlab 0.1 has the path alone.
+    // Entries of schedlab 0.1 contain only the path.
     all.find(|(_, found)| made.is.is_none_or(|is| is == *found))
 }
 
-/// The file behind a loop device, as the kernel knows it.
 fn backing_of(root: &Root, name: &str) -> Option<Inode> {
     block::loop_backing(&open_node(root, name, false).ok()?).ok().flatten().map(Inode::from)
 }
@@ -430,8 +416,7 @@ fn check_space(dir: &Dir, size_bytes: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes the file in full: allocated at once, so that a lack of room shows before the work, then
-/// filled and made durable.
+/// Allocates first, so that missing space shows at once, then fills and syncs.
 fn fill(
     mut file: &File,
     path: &Path,
@@ -448,7 +433,7 @@ fn fill(
         _ => Error::io("fill", path)(error),
     };
     match rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, size_bytes) {
-        // Not every file system can allocate ahead (NFS); writing in full allocates as well.
+        // Not all file systems can preallocate (NFS); writing allocates as well.
         Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => {}
         Err(errno) => return Err(no_room(errno.into())),
     }
@@ -469,7 +454,7 @@ fn fill(
     Ok(())
 }
 
-/// Gives the page cache back: the file's pages are of no use to a loop device with direct I/O.
+/// A loop device with direct I/O does not use the file's pages.
 fn forget_cache(file: &File) {
     let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
 }
@@ -479,8 +464,7 @@ fn unique_stem() -> String {
     format!("{KEYS}{}-{ns:x}", std::process::id())
 }
 
-/// Incompressible bytes at memory speed (xorshift64*): not for secrets; they only keep layers below
-/// from shrinking the data.
+/// Incompressible bytes at memory speed (xorshift64*). Not for secrets.
 struct Noise(u64);
 
 impl Noise {
@@ -498,7 +482,7 @@ impl Noise {
 mod tests {
     use super::*;
 
-    /// A machine whose disks say this of their schedulers, with the module of bfq.
+    /// The contents of disks' `scheduler` files; bfq is a module.
     fn machine(disks: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let root = Root::at(dir.path());

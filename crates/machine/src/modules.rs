@@ -1,9 +1,9 @@
-//! Kernel modules of I/O schedulers: which exist unloaded, and loading one.
+//! Kernel modules of I/O schedulers.
 //!
-//! Schedulers carry the alias `NAME-iosched` (kyber's module is simply called so). Some kernels
-//! load the module when its name is written to `queue/scheduler`, others answer "Invalid argument",
-//! and a script that goes on then measures the old scheduler under the new name. So the module is
-//! loaded first and by its own name, and a failure says what is missing.
+//! Some kernels load a scheduler's module when its name is written to `queue/scheduler`; others
+//! return "Invalid argument", and a script that ignores this measures the old scheduler under the
+//! new name. The module is therefore loaded first, by its alias `NAME-iosched` (kyber's module has
+//! this name itself).
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,9 @@ use elevator::LINUX;
 use crate::error::Error;
 use crate::root::Root;
 
-/// The suffix of a scheduler's module alias.
 const SUFFIX: &str = "-iosched";
 
-/// Schedulers that the running kernel has as modules and that are not among `available`, sorted.
+/// Modules of the running kernel that are not in `available`, sorted.
 pub fn unloaded(root: &Root, available: &[String]) -> Vec<String> {
     let dir = root.modules();
     let mut found = BTreeSet::new();
@@ -40,11 +39,10 @@ pub fn unloaded(root: &Root, available: &[String]) -> Vec<String> {
     found.into_iter().filter(|name| !available.contains(name)).collect()
 }
 
-/// Loads the module of `scheduler`, so that the kernel offers it.
+/// Afterwards, the kernel offers the scheduler.
 ///
 /// # Errors
-/// [`Error::ModuleNotLoaded`] naming the module, the kernel's configuration option and where the
-/// module may be had.
+/// [`Error::ModuleNotLoaded`] naming module, kernel configuration option and a source.
 pub fn load(root: &Root, scheduler: &str) -> Result<(), Error> {
     let alias = format!("{scheduler}{SUFFIX}");
     let why =

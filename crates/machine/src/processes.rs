@@ -1,21 +1,19 @@
-//! The processes of the machine, as /proc lists them.
+//! The machine's processes, from /proc.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use crate::root::Root;
 
-/// The parent of the kernel's threads.
 const KTHREADD: i32 = 2;
 
-/// A line of /proc/PID/stat.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
-    /// The name as the kernel has it, at most 15 bytes; the process can choose it.
+    /// At most 15 bytes; chosen by the process.
     pub(crate) name: String,
     pub(crate) is_alive: bool,
     pub(crate) parent: i32,
-    /// When it began, in the kernel's ticks: with the number, this tells it from every other.
+    /// In clock ticks; unique together with the id.
     pub(crate) born: u64,
 }
 
@@ -25,7 +23,6 @@ impl Stat {
     }
 }
 
-/// Every process by its number.
 pub(crate) fn all(root: &Root) -> BTreeMap<i32, Stat> {
     let names = root.names(root.proc(""));
     names
@@ -40,7 +37,6 @@ pub(crate) fn read(root: &Root, pid: i32) -> Option<Stat> {
     parse(&String::from_utf8_lossy(&bytes))
 }
 
-/// Adds the descendants of `found`.
 pub(crate) fn add_descendants(all: &BTreeMap<i32, Stat>, found: &mut BTreeSet<i32>) {
     loop {
         let is_new_child =
@@ -53,7 +49,7 @@ pub(crate) fn add_descendants(all: &BTreeMap<i32, Stat>, found: &mut BTreeSet<i3
     }
 }
 
-/// The name may hold blanks and brackets.
+/// The name may contain blanks and parentheses.
 fn parse(line: &str) -> Option<Stat> {
     let (start, end) = (line.find('(')?, line.rfind(')')?);
     let rest: Vec<&str> = line.get(end + 1..)?.split_whitespace().collect();

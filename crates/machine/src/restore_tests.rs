@@ -1,4 +1,4 @@
-//! What `restore_all` does with entries of all kinds: their order, and those that it refuses.
+//! The order of `restore_all`, and refused entries.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use crate::settings::fake_kernel::Machine;
 use crate::settings::{Guard, Restoration, Setting};
 use crate::{Outcome, restore_all};
 
-/// Puts an entry of this boot into the journal, as a dead process would have left it.
+/// Adds an entry as left by a dead process of this boot.
 fn plant(machine: &Machine, key: &str, undo: &Value) {
     let root = machine.root();
     let entry = json!({"schema": 1, "boot_id": "boot-1", "pid": 4_194_305, "undo": undo});
@@ -23,7 +23,7 @@ fn outcomes(machine: &Machine) -> Vec<Outcome> {
     restore_all(&machine.root(), &[]).expect("the journal can be read")
 }
 
-/// An experiment that died with its device set.
+/// Dies after it has set up its device.
 fn die_in_an_experiment(machine: &Machine) {
     let mut guard =
         Guard::begin(&machine.root(), &machine.disk()).expect("no other process has it");

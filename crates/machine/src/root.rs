@@ -1,9 +1,7 @@
-//! The one door to the machine's files: every path under /sys, /proc, /dev and /lib/modules, and
-//! the state directory.
+//! Access to the machine's files: /sys, /proc, /dev, /lib/modules and the state directory.
 //!
-//! A test hands in a temporary tree instead of `/`, and can replace the few operations that change
-//! something ([`Files`]) by ones that behave like a kernel and die at a chosen moment. Global
-//! constants for paths would have made both impossible.
+//! A test passes a temporary tree, and can replace modifying operations ([`Files`]) by a fake
+//! kernel that dies at a chosen moment.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,10 +15,9 @@ use crate::files::{Dir, Files, RealFiles, programs};
 
 use crate::error::Error;
 
-/// Where the journal lives unless the caller says otherwise.
 const DEFAULT_STATE_DIR: &str = "var/lib/schedlab";
 
-/// A machine's files: the real ones, or a tree that looks like them.
+/// The real machine, or a tree that resembles it.
 #[derive(Debug, Clone)]
 pub struct Root {
     base: PathBuf,
@@ -30,12 +27,12 @@ pub struct Root {
 }
 
 impl Root {
-    /// The machine this process runs on, with the state directory `/var/lib/schedlab`.
+    /// This machine, with the state directory `/var/lib/schedlab`.
     pub fn real() -> Root {
         Root::at("/")
     }
 
-    /// The tree under `base`, which holds `sys`, `proc`, `dev` …; the state directory is in it too.
+    /// Contains `sys`, `proc`, `dev` … and the state directory.
     pub fn at(base: impl Into<PathBuf>) -> Root {
         let base = base.into();
         Root {
@@ -46,20 +43,18 @@ impl Root {
         }
     }
 
-    /// The same machine with another state directory (what `SCHEDLAB_STATE_DIR` names).
+    /// `SCHEDLAB_STATE_DIR`.
     pub fn with_state_dir(mut self, dir: impl Into<PathBuf>) -> Root {
         self.state = dir.into();
         self
     }
 
-    /// The same machine with other directories to look for programs in, instead of those of
-    /// [`programs::directories`].
+    /// Instead of [`programs::directories`].
     pub fn with_tool_dirs(mut self, dirs: Vec<PathBuf>) -> Root {
         self.tools = dirs;
         self
     }
 
-    /// The same machine, its changing operations done by `files`.
     pub fn with_files(mut self, files: Arc<dyn Files>) -> Root {
         self.files = files;
         self
@@ -82,7 +77,7 @@ impl Root {
         self.base.join(path.strip_prefix("/").unwrap_or(path))
     }
 
-    /// The directory of the running kernel's modules; it may not exist.
+    /// Modules of the running kernel; may not exist.
     pub fn modules(&self) -> PathBuf {
         self.base.join("lib/modules").join(self.kernel_release())
     }
@@ -91,29 +86,25 @@ impl Root {
         self.state.join(path)
     }
 
-    /// The state directory, made if it is missing, for this user alone: what stands in it is
-    /// obeyed.
+    /// Created if missing, for this user only, because its contents are acted on.
     ///
     /// # Errors
-    /// [`Error::Files`] when another user owns it, or can write it or a parent.
+    /// [`Error::Files`] if another user owns it, or can write it or a parent.
     pub fn state_dir(&self) -> Result<Dir, Error> {
         Ok(Dir::private(&self.state)?)
     }
 
-    /// The same if it exists.
-    ///
-    /// # Errors
-    /// As [`Root::state_dir`].
+    /// `None` if missing.
     pub fn state_dir_if_there(&self) -> Result<Option<Dir>, Error> {
         Ok(Dir::private_if_there(&self.state)?)
     }
 
-    /// The running kernel's release, e.g. `6.12.9`; empty if the kernel does not say.
+    /// E.g. `6.12.9`; empty if unknown.
     pub fn kernel_release(&self) -> String {
         self.read_optional(self.proc("sys/kernel/osrelease")).unwrap_or_default()
     }
 
-    /// The identity of this boot: settings in sysfs do not outlive it.
+    /// Settings in sysfs are lost after a boot.
     pub fn boot_id(&self) -> Result<String, Error> {
         self.read(self.proc("sys/kernel/random/boot_id"))
     }
@@ -124,18 +115,17 @@ impl Root {
         Ok(read_text(path).map_err(Error::io("read", path))?.trim().to_string())
     }
 
-    /// A file's text without surrounding white space; none if it is absent, unreadable or empty.
+    /// `None` if absent, unreadable or empty.
     pub fn read_optional(&self, path: impl AsRef<Path>) -> Option<String> {
         let text = read_text(path.as_ref()).ok()?.trim().to_string();
         (!text.is_empty()).then_some(text)
     }
 
-    /// The operations that change something.
     pub fn files(&self) -> &dyn Files {
         self.files.as_ref()
     }
 
-    /// The names in a directory, sorted; empty if it is absent.
+    /// Sorted names in a directory; empty if absent.
     pub fn names(&self, dir: impl AsRef<Path>) -> Vec<String> {
         let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
         let mut names: Vec<String> =
@@ -144,8 +134,7 @@ impl Root {
         names
     }
 
-    /// Every readable regular file of a sysfs directory with its text and whether it can be
-    /// written.
+    /// Text of every readable regular file, and whether it is writable.
     pub(crate) fn attributes(&self, dir: impl AsRef<Path>) -> BTreeMap<String, (String, bool)> {
         let dir = dir.as_ref();
         let mut all = BTreeMap::new();
@@ -162,12 +151,12 @@ impl Root {
         all
     }
 
-    /// The file of a program that schedlab itself calls for, by the rule of [`programs`].
+    /// Finds a helper by the rules of [`programs`].
     pub fn tool(&self, name: &str) -> Option<PathBuf> {
         self.tools.iter().map(|dir| dir.join(name)).find(|path| path.is_file())
     }
 
-    /// Runs a helper, without standard input.
+    /// Runs a helper without standard input.
     pub fn run(
         &self,
         tool: &str,
@@ -189,8 +178,7 @@ impl Root {
     }
 }
 
-/// Reads a text file; bytes that are not UTF-8 (serial numbers of odd drives) are replaced, not
-/// refused.
+/// Replaces invalid UTF-8 (serial numbers of odd drives).
 fn read_text(path: &Path) -> io::Result<String> {
     fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -1,8 +1,7 @@
-//! The machine's service manager: making a timer start by itself, and no longer.
+//! systemd timers.
 //!
-//! Where systemd is installed but does not run (a container, an image that is being built), a timer
-//! can still be enabled: it starts with the next boot. Where it is not installed, nothing is done,
-//! and the caller says what else there is.
+//! If systemd is installed but not running (in a container, or an image being built), a timer is
+//! enabled for the next boot. If it is not installed, nothing is done.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -11,11 +10,11 @@ use std::time::Duration;
 use crate::error::Error;
 use crate::root::Root;
 
-/// One word of a unit's command line, with nothing in it that systemd expands.
+/// Quoted for a unit's command line, without expansion.
 ///
 /// # Errors
-/// [`Error::NoUnitText`] for a text with a control character: no way of writing one keeps it on its
-/// line in every version of systemd. Also for what is not UTF-8.
+/// [`Error::NoUnitText`] for invalid UTF-8 and control characters, which not every version of
+/// systemd can keep on a line.
 pub fn unit_word(text: impl AsRef<OsStr>) -> Result<String, Error> {
     let text = text.as_ref();
     let no_utf8 = || Error::NoUnitText {
@@ -28,11 +27,11 @@ pub fn unit_word(text: impl AsRef<OsStr>) -> Result<String, Error> {
     Ok(format!("\"{text}\""))
 }
 
-/// The value of a setting that is a text, such as `Description=`.
+/// Quotes the value of a setting such as `Description=`.
 ///
 /// # Errors
-/// [`Error::NoUnitText`] for a text with a control character or one that changes the direction of
-/// writing, or with a backslash at its end, after which the line would go on.
+/// [`Error::NoUnitText`] for a control character, a change of writing direction, or a trailing
+/// backslash, which would continue the line.
 pub fn unit_text(text: &str) -> Result<String, Error> {
     check_unit_text(text)?;
     if text.ends_with('\\') {
@@ -53,18 +52,15 @@ fn check_unit_text(text: &str) -> Result<(), Error> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Timer {
-    /// It runs now, and after every boot.
+    /// Runs now, and after every boot.
     Started,
-    /// It will run after the next boot.
+    /// Runs after the next boot.
     AtBoot,
     /// There is no systemd.
     Never,
 }
 
-/// Makes a timer run now, if systemd does, and after every boot. Its file is there.
-///
-/// # Errors
-/// [`Error::ToolFailed`] with what systemctl said.
+/// Starts an installed timer now, if systemd runs, and after every boot.
 pub fn enable(root: &Root, timer: &str) -> Result<Timer, Error> {
     if root.tool("systemctl").is_none() {
         return Ok(Timer::Never);
@@ -78,10 +74,7 @@ pub fn enable(root: &Root, timer: &str) -> Result<Timer, Error> {
     Ok(Timer::Started)
 }
 
-/// Stops a timer, and keeps it from starting again. Its file is still there.
-///
-/// # Errors
-/// [`Error::ToolFailed`] with what systemctl said.
+/// Stops a timer without removing its file.
 pub fn disable(root: &Root, timer: &str) -> Result<(), Error> {
     match (root.tool("systemctl").is_some(), runs(root)) {
         (false, _) => Ok(()),
@@ -90,12 +83,11 @@ pub fn disable(root: &Root, timer: &str) -> Result<(), Error> {
     }
 }
 
-/// Starts a program once after this time, as root and from this directory, by a transient timer: no
-/// file is left, and a restart of the machine ends it. systemd runs.
+/// Starts a program once after a delay, as root in the current directory, by a transient timer,
+/// which a reboot ends. Requires a running systemd.
 ///
 /// # Errors
-/// [`Error::ToolFailed`] with what systemd-run said; [`Error::NoUnitText`] for a word that no unit
-/// can hold.
+/// [`Error::ToolFailed`]; [`Error::NoUnitText`] for a word that no unit can contain.
 pub fn later(
     root: &Root,
     unit: &str,
@@ -115,16 +107,13 @@ pub fn later(
         &dir,
         "--",
     ];
-    // systemd expands variables in the command line of a service.
+    // systemd expands variables in a service's command line.
     let words: Vec<String> = words.iter().map(|word| word.replace('$', "$$")).collect();
     args.extend(words.iter().map(String::as_str));
     run(root, "systemd-run", &args)
 }
 
-/// Makes systemd read its units again, after one was removed.
-///
-/// # Errors
-/// [`Error::ToolFailed`] with what systemctl said.
+/// Call this after a unit was removed.
 pub fn reload(root: &Root) -> Result<(), Error> {
     if runs(root) { systemctl(root, &["daemon-reload"]) } else { Ok(()) }
 }
@@ -154,7 +143,7 @@ mod tests {
     use super::*;
     use crate::crashpoints::install_script;
 
-    /// A machine whose systemctl writes down what it was asked for.
+    /// systemctl logs its arguments.
     fn machine(runs: bool, status: i32) -> (tempfile::TempDir, Root) {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let tools = dir.path().join("tools");

@@ -1,5 +1,5 @@
-//! Claims on real loop devices: how long they hold, and what consent has to name. What a device can
-//! hold and who can use it is a table of the end-to-end tests (`schedlab/tests/it/e2e/consent.rs`).
+//! Claims on real loop devices: duration, and names in a consent. See
+//! `schedlab/tests/it/e2e/consent.rs` for contents and users.
 
 mod common;
 
@@ -14,8 +14,7 @@ use machine::session::FileSystem;
 use machine::{Authority, Claim, Content, Device, Error, Root, Session, Use};
 use testbed::{Loop, skip};
 
-/// One test at a time: a device that one test has open exclusively stays so in a program that
-/// another one starts, from fork to exec.
+/// A program started by a test inherits another test's exclusively opened device until exec.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn bench() -> Option<(Bench, MutexGuard<'static, ()>)> {
@@ -114,7 +113,7 @@ fn file_that_is_locked_is_in_use() {
     );
 }
 
-/// A program with a lock on the file behind a loop device.
+/// Starts a program that locks the file behind a loop device.
 fn locked(blank: &Loop) -> Child {
     let mut flock = Command::new("flock");
     flock
@@ -143,7 +142,7 @@ fn consent_names_the_disk_by_name_node_or_link() {
     let refused =
         |word: &str| check_writable(&bench.root, &device, Some(word)).expect_err("not this disk");
     let refusals = [&other.path, &format!("{}p1", blank.path), "/dev/sdzz"].map(refused);
-    // A loop device keeps its partitions for the next user of its number.
+    // Partitions of a loop device outlive it, for the next user of its number.
     run("delpart", &[&blank.path, "1"]);
     assert!(claims.iter().all(Result::is_ok), "{claims:?}");
     let [Error::ConsentForOther { .. }, Error::Partition { .. }, Error::UnknownDevice { .. }] =
@@ -153,8 +152,7 @@ fn consent_names_the_disk_by_name_node_or_link() {
     };
 }
 
-/// A loop device that was looked at, and whose file was exchanged afterwards, as a stick is
-/// exchanged for another.
+/// The file was replaced after it was described, like one USB stick by another.
 struct Exchanged {
     device: Device,
     node: String,
@@ -171,7 +169,7 @@ impl Exchanged {
             if try_run("losetup", &[&node, &file.display().to_string()]).status.success() {
                 return Exchanged { device, node };
             }
-            // Another process was quicker to take the number.
+            // Another process has taken the number.
         }
     }
 }

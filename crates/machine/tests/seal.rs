@@ -10,7 +10,7 @@ use machine::confine::{Landlock, Limits, Seal, landlock_abi};
 
 const LIMITS: Limits = Limits { file_bytes: 1 << 20, descriptors: 64 };
 
-/// What a shell script says and does that can write to `allowed` only.
+/// The shell script can write to `allowed` only.
 fn sealed(script: &str, dir: &Path, allowed: &Path) -> Output {
     let landlock = Landlock::read_all_write_only(&[allowed]).unwrap();
     let mut shell = Command::new("/bin/sh");
@@ -56,7 +56,7 @@ fn where_names_may_be_removed_nothing_is_written() {
     let landlock =
         Landlock::read_all_write_only_and_remove(nowhere, std::slice::from_ref(&removals)).unwrap();
     let victim = dir.path().join("victim");
-    // Of the thread alone.
+    // Affects only this thread.
     let inside = std::thread::spawn(move || {
         landlock.restrict().unwrap();
         let removed = fs::remove_file(removals.join("old")).is_ok()
@@ -74,7 +74,7 @@ fn where_names_may_be_removed_nothing_is_written() {
 
 #[test]
 fn tcp_is_closed_unless_connections_are_asked_for_and_listening_always() {
-    // TCP came with the fourth version.
+    // TCP is in the fourth version.
     if landlock_abi() < 4 {
         eprintln!("SKIPPED: this test needs Landlock 4");
         return;
@@ -88,7 +88,7 @@ fn tcp_is_closed_unless_connections_are_asked_for_and_listening_always() {
     ];
     for (landlock, connects) in cases {
         let landlock = landlock.unwrap();
-        // Of the thread alone.
+        // Affects only this thread.
         let inside = std::thread::spawn(move || {
             landlock.restrict().unwrap();
             let writes = fs::write(std::env::temp_dir().join("no-such-name"), "").is_ok();

@@ -1,20 +1,19 @@
-//! An adversary that delays one request: it keeps the elevator full of requests closer to the head
-//! than the victim.
+//! An adversary that delays one request by keeping the elevator full of requests closer to the
+//! head.
 
 use elevator::{Build, ElevatorKind, Priority, Time};
 
 use crate::drive::{Bare, Head};
 use crate::input::{DISK, Input, Step, geometry};
 
-/// Largest number of held requests, the victim included.
+/// Including the victim.
 const HELD: usize = 64;
-/// Service time of each request.
 const SERVICE_NS: u64 = 20_000_000;
 
-/// Dispatches and timers after which the attack fails.
+/// The attack fails after this many dispatches and timers.
 const MAX_EVENTS: u32 = 100_000;
 
-/// The delay of the victim until it was dispatched or a bound was exceeded.
+/// Until the victim's dispatch, or until a bound was exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Delay {
     /// Later arrivals dispatched before it.
@@ -22,7 +21,7 @@ pub(crate) struct Delay {
     pub(crate) waited_ns: u64,
 }
 
-/// Delays the first step of the input until `enough` returns true or the step is dispatched.
+/// The first step is the victim; stops when `enough` returns true.
 pub(crate) fn delay_first(
     kind: &ElevatorKind,
     input: &Input,
@@ -39,7 +38,7 @@ pub(crate) fn delay_first(
     let head = Head::default();
     let (mut now, mut at, mut nr) = (Time::ZERO, input.steps[input.steps.len() - 1].sector, 0usize);
     let nr_competing = 1 + input.nr_requests as usize % (HELD - 1);
-    // Some arrive before the victim, so that a batch or a stream is in progress.
+    // Some arrive earlier, so that a batch or stream is in progress.
     for _ in 0..nr_competing / 2 {
         let step = competing_step(&bare, input, &mut nr, at);
         bare.insert(now, &step);
@@ -86,8 +85,8 @@ pub(crate) fn delay_first(
     Err(format!("it neither dispatches the victim nor exceeds the bound: {delay:?}"))
 }
 
-/// The next competing request: at the end of the last one, slightly ahead, or where the input has
-/// it. Never where a held request starts, because the guarantees exclude aliases.
+/// At the end of the last, slightly ahead, or from the input. Never at a held request's start,
+/// because the guarantees exclude aliases.
 fn competing_step(bare: &Bare, input: &Input, nr: &mut usize, at: u64) -> Step {
     let step = &input.steps[*nr % input.steps.len()];
     let mut sector = match *nr % if input.merge { 2 } else { 3 } {

@@ -1,6 +1,6 @@
-//! The properties of bad input: devices that stall or go away, clocks that jump, a process for each
-//! request, weights at the extremes of their range, and tunables written while requests are held.
-//! Whatever happens, every request is served once, and a scheduler that idles goes on by its timer.
+//! Bad input: stalling or vanishing devices, clock jumps, a process per request, extreme weights,
+//! and tunables written while requests are held. Every request is served once, and an idling
+//! scheduler continues by its timer.
 
 use elevator::{BlockRequest, Build, ElevatorKind, FlowSpec, Guarantee, Time};
 
@@ -8,30 +8,28 @@ use crate::drive::{Bare, Head};
 use crate::input::{Input, Step};
 
 const SECOND: u64 = 1_000_000_000;
-/// The time at the beginning: clocks may go back by an hour.
+/// The start: clocks may jump back by an hour.
 const START: u64 = 1_000_000 * SECOND;
-/// Nanoseconds with an empty device and held requests after which a scheduler idles endlessly.
+/// With an empty device and held requests, an idle time that counts as stuck.
 const ENDLESS_NS: u64 = 2 * SECOND;
 const ENDLESS_TIMERS: u32 = 20_000;
-/// Events between two jumps of the clock, and the jumps.
+/// Events between clock jumps, and the jumps.
 const BETWEEN_JUMPS: usize = 16;
 const FORWARD: &[i64] = &[1_000_000, 3_600_000_000_000, 999, 86_400_000_000_000, 5_000_000_000];
 const BACK: &[i64] =
     &[-1_000_000, -3_600_000_000_000, 7_200_000_000_000, -5_000_000_000, -1, -3_000_000_000_000];
 
-/// What is unusual in a drive.
 #[derive(Debug, Clone, Copy, Default)]
 struct Adversity {
     /// Every 17th request takes 7 s.
     stalls: bool,
     jumps: &'static [i64],
-    /// Each request is of a process of its own, which exits when the request has completed.
+    /// Each request has its own process, which exits at completion.
     forks: bool,
     weights: bool,
     /// A tunable is written after every third event.
     writes: bool,
-    /// The device goes away after so many events: it completes at once whatever it has or gets, and
-    /// nothing arrives any more.
+    /// The device then completes everything at once, and nothing arrives any more.
     goes_after: Option<usize>,
 }
 
@@ -44,14 +42,13 @@ struct Drive<'a> {
     in_flight: Vec<(u64, Time, BlockRequest)>,
     dispatched: usize,
     events: usize,
-    /// The time, and what the scheduler's clock shows more.
     now: u64,
     shift: i64,
-    /// Since when nothing was dispatched and nothing was in the device, and the timers since then.
+    /// Without dispatches and with an empty device: since when, and number of timers.
     quiet: (u64, u32),
 }
 
-/// Every request of the input is dispatched once, and none is held at the end.
+/// Each exactly once, with none held at the end.
 fn serve(kind: &ElevatorKind, input: &Input, adversity: Adversity) -> Result<(), String> {
     let build = Build { nr_tags: input.nr_requests.max(2), ..input.build() };
     let bare = Bare::new(kind, &build, input);
@@ -137,7 +134,6 @@ impl Drive<'_> {
         }
     }
 
-    /// A jump of the clock, and a tunable that is written.
     fn disturb(&mut self) {
         let jumps = self.adversity.jumps;
         if self.events.is_multiple_of(BETWEEN_JUMPS)
@@ -198,7 +194,7 @@ impl Drive<'_> {
         self.bare.elevator.on_timer(shown);
         let (since, timers) = self.quiet;
         self.quiet.1 = timers + 1;
-        // A tunable may ask for a wait of years.
+        // A tunable may request a wait of years.
         let bounded = !self.adversity.writes;
         let endless =
             bounded && held > 0 && self.in_flight.is_empty() && self.now - since > ENDLESS_NS;
@@ -211,8 +207,8 @@ impl Drive<'_> {
     }
 }
 
-/// A device that stalls for seconds, as flash that collects garbage, whether it says that it
-/// rotates or not, is served on.
+/// A device that stalls for seconds, like flash collecting garbage, rotational or not, is still
+/// served.
 pub(crate) fn served_by_a_device_that_stalls(
     kind: &ElevatorKind,
     input: &Input,
@@ -224,8 +220,8 @@ pub(crate) fn served_by_a_device_that_stalls(
     Ok(())
 }
 
-/// A clock that jumps ahead by up to a day, and for rows that guarantee it back by up to an hour,
-/// neither stops nor breaks service.
+/// Clock jumps ahead by up to a day, and for rows that guarantee it back by up to an hour, neither
+/// stop nor break service.
 pub(crate) fn served_when_the_clock_jumps(
     kind: &ElevatorKind,
     input: &Input,
@@ -238,7 +234,7 @@ pub(crate) fn served_when_the_clock_jumps(
     }
 }
 
-/// A process that is new for each request, and exits with it, is served as any other.
+/// A new process per request, which exits with it, is served normally.
 pub(crate) fn served_with_a_process_for_each_request(
     kind: &ElevatorKind,
     input: &Input,
@@ -246,8 +242,8 @@ pub(crate) fn served_with_a_process_for_each_request(
     serve(kind, &input.with_defaults(), Adversity { forks: true, ..Adversity::default() })
 }
 
-/// Tunables may be written at any time, to the ends of their ranges too, while requests are held
-/// and while a scheduler idles.
+/// Tunables may be written at any time, up to the ends of their ranges, while requests are held and
+/// while a scheduler idles.
 pub(crate) fn served_while_tunables_are_written(
     kind: &ElevatorKind,
     input: &Input,
@@ -255,7 +251,7 @@ pub(crate) fn served_while_tunables_are_written(
     serve(kind, &input.with_defaults(), Adversity { writes: true, ..Adversity::default() })
 }
 
-/// Flows of the least and the largest weight are all served.
+/// Flows of minimum and maximum weight are all served.
 pub(crate) fn served_with_weights_at_the_extremes(
     kind: &ElevatorKind,
     input: &Input,
@@ -263,8 +259,8 @@ pub(crate) fn served_with_weights_at_the_extremes(
     serve(kind, &input.with_defaults(), Adversity { weights: true, ..Adversity::default() })
 }
 
-/// When the device goes away under load, what is held is dispatched, though nothing arrives any
-/// more: none is waited for endlessly.
+/// When the device disappears under load, all held requests are dispatched, although nothing
+/// arrives any more.
 pub(crate) fn drained_when_the_device_goes(
     kind: &ElevatorKind,
     input: &Input,

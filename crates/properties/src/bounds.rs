@@ -1,4 +1,4 @@
-//! The properties of bounds: on later arrivals dispatched first, and on waiting times.
+//! Bounds on later arrivals dispatched first, and on waiting times.
 
 use std::collections::BTreeMap;
 

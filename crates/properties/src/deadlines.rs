@@ -1,9 +1,8 @@
-//! The properties of deadlines: the optimality of EDF for equal requests, and keeping what EDF
-//! keeps of a task set that is known.
+//! Deadlines: EDF's optimality for equal requests, and keeping what EDF keeps of a known task set.
 //!
-//! Task sets come from the steps of an input: positions and sizes are theirs, releases and
-//! deadlines are made of their numbers. Deadlines are as tight as the reference order allows, plus
-//! a few hundred microseconds: one exchange makes a request late.
+//! Task sets use the positions and sizes of an input's steps; their numbers determine releases and
+//! deadlines. Deadlines exceed the reference order by a few hundred microseconds, so a single
+//! exchange makes a request late.
 
 use elevator::realtime::{ServiceModel, Task, schedule};
 use elevator::testing::request;
@@ -14,19 +13,17 @@ use elevator::{
 
 use crate::input::{DISK, Input, Step, geometry};
 
-/// The service time of equal requests.
 const UNIT_NS: u64 = 1_000_000;
-/// Requests of a set.
 const MOST: usize = 40;
-/// Dispatches, timers and arrivals after which a drive does not end.
+/// A longer run counts as endless.
 const MAX_EVENTS: usize = 10_000;
 
-/// The disk of the second property: it turns, so that a service takes time without a seek too.
+/// Rotational: service takes time without a seek, too.
 fn disk() -> Geometry {
     Geometry { revolution_ns: 8_000_000, sector_ns: 10_000, ..geometry(512) }
 }
 
-/// A number that depends on a step and its place only.
+/// Depends only on a step and its index.
 fn number(step: &Step, nr: usize) -> u64 {
     let mixed = (step.sector ^ step.gap_ns.rotate_left(20) ^ (nr as u64).rotate_left(40))
         .wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -42,8 +39,7 @@ fn task(step: &Step, release: u64, deadline: u64) -> Task {
     Task { release, deadline, sector: step.sector.min(DISK - 1), nr_sectors: step.nr_sectors }
 }
 
-/// The order in which EDF serves a set: of the released tasks the one with the smallest deadline;
-/// of equal ones the older.
+/// Of the released tasks the smallest deadline, the older on a tie.
 pub fn edf_order(model: &ServiceModel, tasks: &[Task]) -> Vec<usize> {
     let mut order: Vec<usize> = Vec::new();
     while order.len() < tasks.len() {
@@ -62,9 +58,8 @@ pub fn edf_order(model: &ServiceModel, tasks: &[Task]) -> Vec<usize> {
     order
 }
 
-/// Gives a scheduler a task set and serves it one request at a time, each in
-/// `service(head, request)`. Requests of no deadline come from `others`, all at the start. The
-/// number of the first late task.
+/// Serves a task set one request at a time, each in `service(head, request)`, with `others` without
+/// deadlines queued at the start. Returns the first late task.
 ///
 /// # Errors
 /// If the scheduler gets stuck.
@@ -122,12 +117,11 @@ fn request_of(nr: u32, task: &Task) -> BlockRequest {
     }
 }
 
-/// A build for so many requests at once.
 pub fn build_for(geometry: Geometry) -> Build {
     Build { nr_tags: 4 * MOST as u32, queue_depth: 1, geometry, ..Build::default() }
 }
 
-/// Every deadline is met that any order meets, if all requests take equally long.
+/// If all requests take equally long, every deadline that any order meets is met.
 pub(crate) fn meets_feasible_deadlines(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     if !kind.guarantees(Guarantee::MeetsFeasibleDeadlines) {
         return Ok(());
@@ -141,9 +135,9 @@ pub(crate) fn meets_feasible_deadlines(kind: &ElevatorKind, input: &Input) -> Re
     Ok(())
 }
 
-/// Unit tasks that can be met, with releases at multiples of the unit if online: Jackson's rule
-/// (the k-th smallest deadline leaves time for k tasks) generalised by serving in order of
-/// deadlines and moving the deadline of what is late.
+/// Feasible, with releases at multiples of the unit if online: Jackson's rule (the k-th smallest
+/// deadline leaves time for k tasks), generalised by serving in deadline order and moving late
+/// deadlines.
 fn unit_tasks(input: &Input, online: bool) -> (Vec<Task>, Vec<u64>) {
     let nr = steps(input).count() as u64;
     let of = |(at, step): (usize, &Step)| {
@@ -153,7 +147,7 @@ fn unit_tasks(input: &Input, online: bool) -> (Vec<Task>, Vec<u64>) {
     };
     let mut tasks: Vec<Task> = steps(input).enumerate().map(of).collect();
     let model = ServiceModel::of(&Geometry::default()).with_rotation_ns(UNIT_NS);
-    // Deadlines only grow, to the end of a schedule at most, so that this ends.
+    // Deadlines only grow, at most to the schedule's end, so this terminates.
     loop {
         let order = edf_order(&model, &tasks);
         let ends = schedule(&model, Time::ZERO, 0, &tasks, &order).finishes;
@@ -161,14 +155,14 @@ fn unit_tasks(input: &Input, online: bool) -> (Vec<Task>, Vec<u64>) {
         let Some((late, end)) = late else { break };
         tasks[*late].deadline = end;
     }
-    // Served after all tasks of a batch; online one of them could be in the way of a task that
-    // arrives.
+    // After a batch: online, one of them could delay an arriving task.
     let others =
         steps(input).map(|step| step.sector.min(DISK - 8)).take(if online { 0 } else { 5 });
     (tasks, others.collect())
 }
 
-/// Every deadline of a known task set that EDF meets is met, whatever has no deadline.
+/// Every deadline of a known task set that EDF meets is met, regardless of requests without
+/// deadlines.
 pub(crate) fn meets_what_edf_meets(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     if !kind.guarantees(Guarantee::MeetsWhatEdfMeets) {
         return Ok(());
@@ -187,8 +181,7 @@ pub(crate) fn meets_what_edf_meets(kind: &ElevatorKind, input: &Input) -> Result
     Ok(())
 }
 
-/// A set that EDF meets; None if none came out. `spread`: how far releases lie apart, in thirds of
-/// a service.
+/// If found. `spread`: distance of releases in thirds of a service.
 fn tasks_of(input: &Input, model: &ServiceModel, spread: u64) -> Option<Vec<Task>> {
     let mut end = 0;
     let mut tasks: Vec<Task> = Vec::new();
@@ -218,7 +211,7 @@ fn tasks_of(input: &Input, model: &ServiceModel, spread: u64) -> Option<Vec<Task
 
 #[cfg(test)]
 mod tests {
-    /// Whether any order of unit tasks that are all released meets every deadline.
+    /// Unit tasks, all released.
     fn any_order_meets(deadlines: &[u64], after: u64) -> bool {
         deadlines.is_empty()
             || (0..deadlines.len()).any(|first| {

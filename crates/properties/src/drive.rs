@@ -1,5 +1,5 @@
-//! Drives an elevator in virtual time, in its queue or without one, and logs the events. It stops
-//! at the first failure after which the drive cannot continue.
+//! Runs an elevator in virtual time, with or without its queue, and logs events up to the first
+//! failure that prevents continuing.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -15,14 +15,13 @@ use elevator::testing::request;
 
 use crate::input::{Input, Setting, Step};
 
-/// An elevator with default tunables that idles longer than this idles endlessly. Far above what
-/// throttling takes: iocost idles for 2.1 to 3 s on an input that was found at random, a disk
-/// slower than its preset for flash, and then goes on.
+/// Longer idling with default tunables counts as stuck. Far above throttling: iocost idles for 2.1
+/// to 3 s on a disk slower than its preset.
 const ENDLESS_NS: u64 = 10_000_000_000;
-/// An elevator with this number of timers without a dispatch idles endlessly.
+/// More timers without a dispatch count as stuck.
 const ENDLESS_TIMERS: u32 = 20_000;
 
-/// A dispatch that returned nothing although requests are held and the device accepts more.
+/// Despite held requests and room in the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) at: Time,
@@ -31,20 +30,18 @@ pub(crate) struct Refusal {
     pub(crate) timer: Option<Time>,
 }
 
-/// Why a drive ended early.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// Requests are held, none is in flight, none will arrive, and there is no timer.
+    /// Requests are held, without any in flight, arrival or timer.
     Stuck(String),
     /// It idles with a timer, endlessly.
     Endless(String),
-    /// A request was dispatched that is not held or differs from the one inserted.
+    /// Not held, or different from the one inserted.
     Wrong(String),
     /// The queue or the elevator panicked.
     Panic(String),
 }
 
-/// The events of a drive.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Log {
     pub(crate) inserted: Vec<(Time, BlockRequest)>,
@@ -53,18 +50,17 @@ pub(crate) struct Log {
     pub(crate) done: Vec<u64>,
     pub(crate) merged: u64,
     pub(crate) refusals: Vec<Refusal>,
-    /// Times at which the second of two dispatches returned a request and the first did not.
+    /// Only the second of two dispatches returned a request.
     pub(crate) asked_again: Vec<Time>,
-    /// (time, length reported by the elevator, expected length)
+    /// (time, reported length, expected length)
     pub(crate) lengths: Vec<(Time, usize, usize)>,
     pub(crate) anticipations: Vec<Anticipation>,
     pub(crate) counters: Counters,
-    /// Requests held at the end.
     pub(crate) left: usize,
     pub(crate) failure: Option<Failure>,
 }
 
-/// A head that stays where the last request ended.
+/// A head that stays at the end of the last request.
 #[derive(Debug, Default)]
 pub(crate) struct Head(Cell<u64>);
 
@@ -80,8 +76,7 @@ impl Disk for Head {
     }
 }
 
-/// Drives the elevator in its queue. `requeue`: the device requeues every n-th dispatched request
-/// once.
+/// `requeue`: the device requeues every n-th dispatch once.
 pub(crate) fn through_queue(kind: &ElevatorKind, input: &Input, requeue: Option<usize>) -> Log {
     let mut log = Log::default();
     let mut queue = Queue::new(kind, &input.build(), input.limits());
@@ -90,8 +85,7 @@ pub(crate) fn through_queue(kind: &ElevatorKind, input: &Input, requeue: Option<
     log
 }
 
-/// Drives the elevator without a queue and without merges. Arrivals wait while `nr_requests` are
-/// allocated.
+/// No queue and no merges. Arrivals wait while `nr_requests` are allocated.
 pub(crate) fn directly(kind: &ElevatorKind, input: &Input) -> Log {
     let mut log = Log::default();
     drive(&mut Bare::new(kind, &input.build(), input), input, &mut log);
@@ -101,7 +95,7 @@ pub(crate) fn directly(kind: &ElevatorKind, input: &Input) -> Log {
 trait Driven {
     fn step(&mut self, now: Time, step: &Step, log: &mut Log);
     fn dispatch(&mut self, now: Time, head: &Head) -> Result<Option<BlockRequest>, Failure>;
-    /// Returns whether the request was requeued instead.
+    /// Returns whether it requeued instead.
     fn complete(
         &mut self,
         now: Time,
@@ -179,7 +173,7 @@ fn run(driven: &mut dyn Driven, input: &Input, log: &mut Log) -> Result<(), Fail
         };
         now = at;
         if done_at == Some(at) {
-            // The last issued of those that are due: devices complete in any order.
+            // Issued last among those due: devices complete in any order.
             let which = in_flight.iter().rposition(|one| one.due == at).expect("one is due");
             let InFlight { issued, nr, request, .. } = in_flight.swap_remove(which);
             if !driven.complete(now, &request, issued, nr, log) {
@@ -290,7 +284,7 @@ fn log_entry(now: Time, entry: Entry, log: &mut Log) {
     }
 }
 
-/// An elevator without a queue: the driver allocates the tags.
+/// The driver allocates the tags.
 pub(crate) struct Bare {
     pub(crate) elevator: Box<dyn Elevator>,
     held: BTreeMap<u32, BlockRequest>,
@@ -397,12 +391,11 @@ impl Driven for Bare {
     }
 }
 
-/// The bios of an input with the cookies of the driver.
+/// With the driver's cookies.
 pub(crate) fn bios(input: &Input) -> impl Iterator<Item = (u64, &Step)> {
     (0..).zip(input.steps.iter().filter(|step| !step.exit))
 }
 
-/// Sums of sectors by direction.
 pub(crate) fn sums(of: impl Iterator<Item = (Op, u32)>) -> [u64; 2] {
     of.fold([0, 0], |mut sums, (op, nr)| {
         sums[usize::from(op == Op::Write)] += u64::from(nr);
@@ -411,16 +404,15 @@ pub(crate) fn sums(of: impl Iterator<Item = (Op, u32)>) -> [u64; 2] {
 }
 
 thread_local! {
-    /// Calls of [`catch_panic`] that this thread is inside of.
+    /// Depth of [`catch_panic`] calls in this thread.
     static CATCHING: Cell<u32> = const { Cell::new(0) };
 }
 
-/// The value, or the message of the panic, which is not printed: a search for the smallest input
-/// panics thousands of times, and the hook is the whole program's, with other tests on other
-/// threads.
+/// Catches a panic without printing it: the search for a minimal input panics thousands of times,
+/// and the panic hook is shared by all threads.
 ///
 /// # Errors
-/// With the message if `what` panics.
+/// The panic message.
 pub fn catch_panic<T>(what: impl FnOnce() -> T) -> Result<T, String> {
     static QUIET: Once = Once::new();
     QUIET.call_once(|| {

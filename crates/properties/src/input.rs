@@ -1,17 +1,15 @@
-//! The input of a property: requests with their times, service times of the device, and values of
-//! the tunables.
+//! The input of a property: timed requests, service times, and values of tunables.
 
 use elevator::{
     Build, Elevator, ElevatorKind, Geometry, Limits, Op, Priority, SeekCurve, Topology,
 };
 
-/// Sectors of the disk.
 pub const DISK: u64 = 1 << 20;
 
 /// A bio, or the exit of a process.
 #[derive(Debug, Clone)]
 pub struct Step {
-    /// Nanoseconds after the previous step.
+    /// After the previous step.
     pub gap_ns: u64,
     pub process: u32,
     pub op: Op,
@@ -20,11 +18,10 @@ pub struct Step {
     pub sync: bool,
     pub meta: bool,
     pub priority: Priority,
-    /// The process exits and issues no request.
+    /// The process exits instead of issuing a request.
     pub exit: bool,
 }
 
-/// The value of a tunable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Setting {
     Default,
@@ -37,7 +34,7 @@ pub enum Setting {
 #[derive(Debug, Clone)]
 pub struct Input {
     pub steps: Vec<Step>,
-    /// Service times of successive requests in nanoseconds, repeated cyclically.
+    /// Of successive requests, repeated cyclically.
     pub service_ns: Vec<u64>,
     pub queue_depth: u32,
     pub nr_requests: u32,
@@ -45,7 +42,7 @@ pub struct Input {
     pub merge: bool,
     pub hz: u32,
     pub rotational: bool,
-    /// Values of successive tunables, repeated cyclically.
+    /// Of successive tunables, repeated cyclically.
     pub settings: Vec<Setting>,
 }
 
@@ -90,18 +87,16 @@ impl Input {
         }
     }
 
-    /// The same input with the default tunables.
     pub fn with_defaults(&self) -> Input {
         Input { settings: vec![Setting::Default], ..self.clone() }
     }
 }
 
-/// A value of a range; does not overflow at its ends.
+/// Does not overflow at the ends.
 pub fn between(min: u64, max: u64, part: u16) -> u64 {
     min + (u128::from(max - min) * u128::from(part) / 65536) as u64
 }
 
-/// A disk with this number of sectors per cylinder.
 pub fn geometry(sectors_per_cylinder: u64) -> Geometry {
     let seek = SeekCurve {
         first: vec![],
@@ -119,7 +114,7 @@ pub fn geometry(sectors_per_cylinder: u64) -> Geometry {
     }
 }
 
-/// Gives the steps after an exit to a new process, because an exited process issues no requests.
+/// Exited processes issue no requests.
 pub fn replace_exited(mut steps: Vec<Step>) -> Vec<Step> {
     let mut exits = [0; 5];
     for step in &mut steps {

@@ -1,11 +1,9 @@
-//! The properties of I/O schedulers: one table of checks, and the inputs and drivers that they
-//! need.
+//! The properties of I/O schedulers: one table of checks, with inputs and drivers.
 //!
-//! A property is a function of a row and an input. The tests of `elevator` check the Rust
-//! schedulers, those of `kernel-model` the C schedulers, and the mutants of both show that the
-//! properties can fail; a property is added in [`properties`] alone. This is a crate, not a feature
-//! of `elevator`, because a feature would compile everything that depends on `elevator` twice, with
-//! and without it.
+//! A property is a function of a row and an input. `elevator`'s tests check the Rust schedulers,
+//! `kernel-model`'s the C ones, and both have mutants to show that properties can fail. To add one,
+//! edit only [`properties`]. Not a feature of `elevator`, because everything that depends on
+//! `elevator` would be compiled twice.
 #![forbid(unsafe_code)]
 
 #[macro_use]

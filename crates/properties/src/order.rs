@@ -1,11 +1,11 @@
-//! The properties of order, by arrival and by sector.
+//! Order by arrival and by sector.
 
 use elevator::{Build, ElevatorKind, Guarantee, Priority, Time};
 
 use crate::drive::{Bare, Head, directly, through_queue};
 use crate::input::{Input, Step, geometry};
 
-/// Requests are dispatched in order of arrival if that is guaranteed.
+/// Requests are dispatched in order of arrival if guaranteed.
 pub(crate) fn order_of_arrival(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     if !kind.guarantees(Guarantee::ArrivalOrder) {
         return Ok(());
@@ -45,8 +45,7 @@ pub(crate) fn order_of_sectors(kind: &ElevatorKind, input: &Input) -> Result<(),
 }
 
 /// The order of a pass: one request positions the head, then all others arrive at once, of one kind
-/// and one process. A cylinder has one sector, so that the orders of cylinders and of sectors are
-/// the same.
+/// and process. A cylinder has one sector, so both orders are equal.
 fn sweep(kind: &ElevatorKind, input: &Input) -> Result<Vec<u64>, String> {
     let build = Build { nr_tags: 128, queue_depth: 1, geometry: geometry(1), ..input.build() };
     let mut bare = Bare::new(kind, &build, &input.with_defaults());
@@ -74,7 +73,7 @@ fn sweep(kind: &ElevatorKind, input: &Input) -> Result<Vec<u64>, String> {
                 now = now + 1000;
             }
             None if bare.held().is_empty() => match rest.take() {
-                // The order counts only among the requests that are held together.
+                // Order matters only among requests held together.
                 Some(rest) => {
                     sectors.clear();
                     for step in rest {

@@ -13,7 +13,6 @@ use crate::drive::{Bare, Failure, Head, Log, bios, catch_panic, directly, sums, 
 use crate::input::{Input, Setting, Step, between};
 use crate::order::{order_of_arrival, order_of_sectors};
 
-/// A check of a scheduler's behaviour.
 pub struct Property<I: 'static = Input> {
     pub name: &'static str,
     pub check: fn(&ElevatorKind, &I) -> Result<(), String>,
@@ -21,10 +20,9 @@ pub struct Property<I: 'static = Input> {
 
 macro_rules! table {
     ($($name:ident),* $(,)?) => {
-        /// Every property.
         pub const PROPERTIES: &[Property] = &[$(Property { name: stringify!($name), check: $name }),*];
 
-        /// Declares one test per property of the table; each calls `$hold` with its property.
+        /// Declares one test per property; each calls `$hold` with it.
         #[macro_export]
         macro_rules! test_every_property {
             ($hold:path) => {
@@ -61,10 +59,8 @@ table![
     drained_when_the_device_goes,
 ];
 
-/// The property of this name.
-///
 /// # Panics
-/// If there is none.
+/// If there is no such property.
 pub fn property(name: &str) -> &'static Property {
     PROPERTIES
         .iter()
@@ -72,21 +68,21 @@ pub fn property(name: &str) -> &'static Property {
         .unwrap_or_else(|| panic!("there is no property {name}"))
 }
 
-/// Checks a row against a property with one input. A panic breaks the property.
+/// Checks a property of a row with one input. A panic breaks it.
 ///
 /// # Errors
-/// Says how the property is broken.
+/// How the property is broken.
 pub fn assess<I>(property: &Property<I>, kind: &ElevatorKind, input: &I) -> Result<(), String> {
     catch_panic(|| (property.check)(kind, input))
         .unwrap_or_else(|panic| Err(format!("panicked: {panic}")))
 }
 
-/// The names of the properties that at least one of the rows breaks with one of the inputs.
+/// Broken by any row with any input.
 pub fn broken_properties(rows: &[&ElevatorKind], inputs: &[Input]) -> Vec<&'static str> {
     broken_of(PROPERTIES, rows, inputs)
 }
 
-/// As [`broken_properties`], of any table.
+/// As [`broken_properties`], for any table.
 pub fn broken_of<I>(
     properties: &[Property<I>],
     rows: &[&ElevatorKind],
@@ -103,8 +99,7 @@ fn succeeded(log: &Log) -> Result<(), String> {
     Ok(())
 }
 
-/// Every request that was inserted is dispatched and completed exactly once, and every bio is
-/// done once.
+/// Every inserted request is dispatched and completed exactly once, and every bio is done once.
 fn served_once_through_the_queue(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     let log = through_queue(kind, input, None);
     succeeded(&log)?;
@@ -150,7 +145,7 @@ fn requeued_requests_are_served_once(kind: &ElevatorKind, input: &Input) -> Resu
     Ok(())
 }
 
-/// When all requests have been dispatched, none is held, and none is dispatched later.
+/// After all requests have been dispatched, none is held or dispatched later.
 fn drained_at_the_end(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     let mut bare = Bare::new(kind, &Build { nr_tags: 128, ..input.build() }, input);
     let (mut now, mut waits) = (Time::ZERO, 0);
@@ -211,10 +206,9 @@ fn counters_agree(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     Ok(())
 }
 
-/// Merging neither loses nor adds a sector and does not merge reads with writes; no request exceeds
-/// the limit.
+/// Merging neither loses nor adds sectors, does not mix reads and writes, and keeps the size limit.
 fn merges_keep_every_sector(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
-    // All requests at once and in a single file, for as many merges as possible.
+    // All requests at once and in one file, for as many merges as possible.
     let mut dense = input.clone();
     for (at, step) in dense.steps.iter_mut().enumerate() {
         step.gap_ns = step.gap_ns / 50_000_000 * 1000;
@@ -290,7 +284,7 @@ fn idling_ends_by_a_timer(kind: &ElevatorKind, input: &Input) -> Result<(), Stri
     Ok(())
 }
 
-/// Repeating a dispatch that returned nothing, at the same time, returns nothing.
+/// Repeating a fruitless dispatch at the same time returns nothing.
 fn asking_again_changes_nothing(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     for log in [through_queue(kind, input, None), directly(kind, input)] {
         require!(
@@ -302,8 +296,7 @@ fn asking_again_changes_nothing(kind: &ElevatorKind, input: &Input) -> Result<()
     Ok(())
 }
 
-/// Every tunable starts within its range and reads back as it was set, alone and together with all
-/// others.
+/// Every tunable starts within its range and reads back unchanged, alone and with all others.
 fn tunables_read_back(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     let mut elevator = (kind.build)(&input.build());
     let mut together = (kind.build)(&input.build());
@@ -348,7 +341,7 @@ fn tunables_read_back(kind: &ElevatorKind, input: &Input) -> Result<(), String> 
     Ok(())
 }
 
-/// A legacy scheduler stores milliseconds in ticks: exactly at HZ 1000, to one tick otherwise.
+/// A legacy scheduler stores milliseconds in ticks: exactly at HZ 1000, otherwise to one tick.
 fn near(
     kind: &ElevatorKind,
     input: &Input,
@@ -376,7 +369,7 @@ fn same_input_same_output(kind: &ElevatorKind, input: &Input) -> Result<(), Stri
 }
 
 /// The anticipation counters are consistent: no more waits end than began, no counter decreases,
-/// and only schedulers that idle have them.
+/// and only idling schedulers have them.
 fn anticipation_adds_up(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     let log = through_queue(kind, input, None);
     require!(

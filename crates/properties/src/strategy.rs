@@ -9,12 +9,10 @@ use crate::guarantees::{FLOW_PROPERTIES, Flow, MAX_FLOWS, MAX_WINDOW, Scenario};
 use crate::input::{DISK, Input, Setting, Step, replace_exited};
 use crate::properties::{Property, assess, broken_of, broken_properties};
 
-/// Inputs per property and row, and with `SCHEDLAB_SOAK` set. Inputs differ at each run, so that
-/// runs add up.
+/// Per property and row, and with `SCHEDLAB_SOAK`. Each run differs.
 const CASES: u32 = 16;
 const SOAK_CASES: u32 = 64;
 
-/// How many inputs the environment asks for.
 fn nr_of_cases() -> u32 {
     let usual = if std::env::var_os("SCHEDLAB_SOAK").is_some() { SOAK_CASES } else { CASES };
     std::env::var("PROPTEST_CASES")
@@ -23,7 +21,7 @@ fn nr_of_cases() -> u32 {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    // Pauses around the idling times of schedulers, bursts, and long pauses.
+    // Pauses around schedulers' idling times, bursts, and long pauses.
     let gap = prop_oneof![4 => Just(0u64), 4 => 0..200_000u64, 3 => 0..12_000_000u64, 1 => 0..300_000_000u64];
     // Few neighbouring sectors cause merges and aliases, many cause seeks.
     let sector = prop_oneof![3 => (0..24u64).prop_map(|at| 5000 + 8 * at), 2 => 0..DISK - 4096, 1 => (0..8u64).prop_map(|at| at * 100_000)];
@@ -98,7 +96,7 @@ pub fn inputs() -> impl Strategy<Value = Input> {
     )
 }
 
-/// A flow of few small requests at best, of many large ones at worst.
+/// Shrinks towards few small requests.
 fn flow() -> impl Strategy<Value = Flow> {
     let demand = (
         prop_oneof![3 => Just(0u64), 1 => 0..30_000u64],
@@ -134,7 +132,6 @@ fn flow() -> impl Strategy<Value = Flow> {
         )
 }
 
-/// Flows in front of a device.
 pub fn scenarios() -> impl Strategy<Value = Scenario> {
     let depth = prop_oneof![2 => Just(1u32), 1 => 1..=8u32];
     (prop::collection::vec(flow(), 1..=MAX_FLOWS), depth, 10..95u32, any::<u16>()).prop_map(
@@ -164,7 +161,7 @@ fn fixed<I>(of: &impl Strategy<Value = I>, nr: usize) -> Vec<I> {
     inputs.collect()
 }
 
-/// Checks rows against a property with random inputs: 16 per row, 64 with `SCHEDLAB_SOAK` set, or
+/// Checks a property of rows with random inputs: 16 per row, 64 with `SCHEDLAB_SOAK`, or
 /// `PROPTEST_CASES`.
 ///
 /// # Panics
@@ -173,10 +170,7 @@ pub fn check<'a>(property: &Property, rows: impl IntoIterator<Item = &'a Elevato
     check_with(property, rows, &inputs());
 }
 
-/// As [`check`], for the properties of flows.
-///
-/// # Panics
-/// If a row breaks the property, with the smallest scenario found.
+/// As [`check`].
 pub fn check_flows<'a>(
     property: &Property<Scenario>,
     rows: impl IntoIterator<Item = &'a ElevatorKind>,
@@ -184,10 +178,7 @@ pub fn check_flows<'a>(
     check_with(property, rows, &scenarios());
 }
 
-/// Checks rows against a property with the inputs of a strategy.
-///
-/// # Panics
-/// If a row breaks the property, with the smallest input found.
+/// As [`check`], with another strategy.
 pub fn check_with<'a, I: std::fmt::Debug>(
     property: &Property<I>,
     rows: impl IntoIterator<Item = &'a ElevatorKind>,
@@ -201,13 +192,8 @@ pub fn check_with<'a, I: std::fmt::Debug>(
     }
 }
 
-/// Looks for an input with which a row breaks a property.
-///
 /// # Errors
 /// How the property is broken, and the smallest input found.
-///
-/// # Panics
-/// If the strategy yields no input.
 pub fn search<I: std::fmt::Debug>(
     property: &Property<I>,
     kind: &ElevatorKind,
@@ -217,14 +203,7 @@ pub fn search<I: std::fmt::Debug>(
     search_by(TestRunner::new(config(cases)), inputs, |input| assess(property, kind, input))
 }
 
-/// As [`search`] with the same inputs at every call; `size`: cases, and attempts at a smaller
-/// input.
-///
-/// # Errors
-/// How the property is broken, and the smallest input found.
-///
-/// # Panics
-/// If the strategy yields no input.
+/// The same inputs at every call; `size`: cases, and shrinking attempts.
 pub fn search_again<I: std::fmt::Debug>(
     property: &Property<I>,
     kind: &ElevatorKind,
@@ -237,12 +216,10 @@ pub fn search_again<I: std::fmt::Debug>(
     search_by(runner, inputs, |input| assess(property, kind, input))
 }
 
-/// How many cases, and how long to look for a smaller one.
 pub(crate) fn config(cases: u32) -> Config {
     Config { cases, failure_persistence: None, max_shrink_iters: 4000, ..Config::default() }
 }
 
-/// Looks for an input that fails.
 pub(crate) fn search_by<I: std::fmt::Debug>(
     mut runner: TestRunner,
     inputs: &impl Strategy<Value = I>,
@@ -257,8 +234,8 @@ pub(crate) fn search_by<I: std::fmt::Debug>(
     }
 }
 
-/// The guarantees that a row's source makes and that the row says are not kept, each with whether
-/// one of these inputs and scenarios breaks a property if the row makes only this guarantee.
+/// Guarantees marked as not kept, each with whether an input breaks its property if the row makes
+/// only this guarantee.
 pub fn broken_guarantees(
     kind: &ElevatorKind,
     inputs: &[Input],

@@ -1,8 +1,6 @@
-//! Which guarantee does a scheduler keep? The search for counter-examples as a tool: the book's
-//! table of guarantees is its output.
-//!
-//! The inputs are the same at every call, so that the table changes only when a scheduler, a
-//! guarantee or a property does.
+//! Which guarantees a scheduler keeps: a search for counter-examples, whose output is the book's
+//! table. Inputs are the same at every call, so the table changes only with a scheduler, guarantee
+//! or property.
 
 use std::fmt;
 
@@ -13,19 +11,17 @@ use crate::guarantees::{FLOW_PROPERTIES, Scenario};
 use crate::properties::{PROPERTIES, assess};
 use crate::strategy::{inputs, scenarios, search_by};
 
-/// What became of a guarantee.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// No counter-example in so many cases.
+    /// No counter-example was found.
     Holds { cases: u32 },
-    /// There is one.
     Broken {
         /// How the property is broken.
         why: String,
-        /// The smallest scenario found; empty for properties of single requests.
+        /// Empty for properties of single requests.
         smallest: String,
     },
-    /// It is a remark and no guarantee.
+    /// A remark, not a guarantee.
     Untested,
 }
 
@@ -40,7 +36,6 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// The properties that a guarantee is about.
 fn properties_of(guarantee: &Guarantee) -> &'static [&'static str] {
     match guarantee {
         Guarantee::WorkConserving => &["never_idle_while_holding_work"],
@@ -61,11 +56,7 @@ fn properties_of(guarantee: &Guarantee) -> &'static [&'static str] {
     }
 }
 
-/// Each guarantee of a row, those that it does not keep included, with what became of it in so many
-/// cases.
-///
-/// # Panics
-/// If a strategy yields no input.
+/// Includes guarantees marked as not kept.
 pub fn verdicts(kind: &ElevatorKind, cases: u32) -> Vec<(&'static Guarantee, Verdict)> {
     let all = kind.guarantees.iter().flat_map(|guarantee| match guarantee {
         Guarantee::NotKept { guarantees, .. } => guarantees.iter(),

@@ -1,5 +1,5 @@
-//! The table of guarantees and whether they are kept: the search for counter-examples runs where
-//! the page is written and checked.
+//! The table of guarantees: the search for counter-examples runs when the page is written or
+//! checked.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -8,11 +8,10 @@ use std::path::Path;
 use elevator::{ELEVATORS, ElevatorKind, Guarantee};
 use properties::verdicts::{Verdict, verdicts};
 
-/// Scenarios for each guarantee; the tests of the properties try more, and others each time.
+/// The properties' tests try more and different ones.
 const CASES: u32 = 12;
 
-/// Guarantees of which every scheduler makes one, or which single requests can show: the properties
-/// test them, the page is about the others.
+/// Not those that every scheduler makes or that concern single requests.
 fn is_of_the_page(guarantee: &Guarantee) -> bool {
     match guarantee {
         Guarantee::NotKept { guarantees, .. } => guarantees.iter().any(is_of_the_page),
@@ -35,7 +34,6 @@ fn is_of_the_page(guarantee: &Guarantee) -> bool {
     }
 }
 
-/// The rows of a scheduler: a guarantee each.
 fn rows(kind: &ElevatorKind) -> Vec<[String; 4]> {
     let reasons = kind.guarantees.iter().filter_map(|guarantee| match guarantee {
         Guarantee::NotKept { guarantees, because } => Some((*guarantees, *because)),
@@ -87,8 +85,8 @@ fn the_table_of_guarantees_says_of_each_whether_it_is_kept() {
     check(&page);
 }
 
-/// Writes the page with `UPDATE_DOCS=1`; else every row of it must be what the search finds now. A
-/// scheduler without rows in the page is printed: it was added after the page was written.
+/// Writes the page with `UPDATE_DOCS=1`, otherwise checks every row. Prints schedulers that the
+/// page lacks.
 fn check(page: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/evidence/guarantees.md");
     if std::env::var_os("UPDATE_DOCS").is_some() {

@@ -1,7 +1,7 @@
-//! Traces of live disks, and their files.
+//! Traces of live disks, and trace files.
 //!
-//! [`mod@file`] reads and writes files: Parquet, in which `schedlab trace record` writes, and the
-//! text of other tools. [`live`] records.
+//! [`mod@file`] reads and writes Parquet, the format of `schedlab trace record`, and other tools'
+//! formats. [`live`] records.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(

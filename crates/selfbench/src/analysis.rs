@@ -1,8 +1,8 @@
-//! How long the analysis of a large results file takes.
+//! Time to analyze a large results file.
 //!
-//! The results file is made up: two workloads, four variants, every metric, latency curves and
-//! counters as a real trial has them, so that reading it costs what reading a real one costs. The
-//! figures are wall time of one run, reading and comparing apart.
+//! The synthetic file has two workloads, four variants, and all metrics, latency curves and
+//! counters of a real trial, so that parsing costs the same. The figures are wall time of one run,
+//! separately for reading and comparing.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -27,7 +27,6 @@ pub(crate) struct Report {
     comparisons: usize,
 }
 
-/// Makes a results file of about `trials` trials, reads and compares it.
 pub(crate) fn run(trials: u32) -> Result<Report> {
     let text = results(trials)?;
     let start = Instant::now();
@@ -90,7 +89,7 @@ fn plan() -> Result<Plan> {
     Ok(Plan::from_toml(&text)?)
 }
 
-/// Values around 1000 with a few percent of noise, from the place of the trial.
+/// Values around 1000 with a few percent of noise derived from the trial's place.
 fn observation(workload: &str, round: u32, position: u32) -> Observation {
     let noise =
         |salt: u64| 1.0 + (trial_seed(salt, workload, round, position) % 1000) as f64 / 10_000.0;

@@ -1,4 +1,4 @@
-//! The arenas of virtual time for a plan of a benchmark.
+//! Opens the virtual-time arena of a benchmark's plan.
 
 use std::path::Path;
 

@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-/// Compare schedlab's own parts with the tools that people use for the same, and with what is
-/// guaranteed of them.
+/// Compare schedlab's parts with similar tools and with their guarantees.
 #[derive(Debug, Parser)]
 #[command(version, arg_required_else_help = true)]
 pub(crate) struct Cli {
@@ -15,45 +14,41 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Bench {
-    /// I/Os per CPU second of the load engine and of fio, in turn, on the same file; prints the
-    /// ratios.
+    /// Compare the load engine with fio: I/Os per CPU second on the same file.
     Engine(BenchEngineArgs),
-    /// The kernel arena against real time and against the plain way to do the same, in turn; prints
-    /// the ratios and whether they are what was guaranteed.
+    /// Compare the kernel arena with real time and with the plain approach; check the guarantees.
     Kernel(BenchKernelArgs),
-    /// LINPACK's table on this machine, and its KFLOPS beside those of the same algorithm in C, in
-    /// turn; prints the ratio.
+    /// Print the LINPACK table, and compare KFLOPS with the same algorithm in C.
     Linpack(BenchLinpackArgs),
-    /// A verdict over a made-up fleet with liars: its time, memory and truth.
+    /// Measure time, memory and correctness of a verdict over a synthetic fleet with liars.
     Fleet(BenchFleetArgs),
-    /// Requests that are profiled in a second, against what is guaranteed.
+    /// Measure the profiler's requests per second; check the guarantee.
     Profile(BenchProfileArgs),
-    /// Throughput of a loop device without and with each recorder, in turn: ours, blktrace, and
-    /// bpftrace with what biosnoop does.
+    /// Compare loop device throughput with and without each recorder: schedlab, blktrace, and
+    /// bpftrace as biosnoop.
     Record(BenchRecordArgs),
-    /// Time to read and compare a large results file.
+    /// Measure the time to read and compare a large results file.
     Analysis {
         /// Trials in the results file.
         #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
         trials: u32,
     },
-    /// The same trials in the simulator and in the kernel arena, figure by figure; every request's
+    /// Compare trials in the simulator and the kernel arena, figure by figure, and each request's
     /// service time to the nanosecond.
     Conformance(BenchConformanceArgs),
-    /// The modelled disks against real ones: DiskSim's validation traces through the presets;
-    /// prints the demerit figures.
+    /// Compare the modelled disks with real ones: replay DiskSim's validation traces and print
+    /// demerit figures.
     Drives(BenchDrivesArgs),
-    /// The schedulers of Linux 2.6.20 against the original, given as a program that replays
-    /// scripts: random scripts until the seeds are used up; every difference is minimised and
-    /// printed.
+    /// Compare the Linux 2.6.20 schedulers with the original, a program that replays scripts;
+    /// minimise and print every difference.
     Oracle(BenchOracleArgs),
-    /// The search of `tune` against sweeps and random search, on surfaces whose optimum is known;
-    /// prints the regrets and whether they are what was guaranteed.
+    /// Compare `tune` with sweeps and random search on surfaces with a known optimum; check the
+    /// guarantees.
     Tune(BenchTuneArgs),
-    /// False-verdict and coverage rates on simulated experiments, against the guaranteed ones;
-    /// power and savings.
+    /// Measure false verdicts, coverage, power and savings on simulated experiments; check the
+    /// guarantees.
     Calibration {
-        /// Simulated experiments for each kind of noise.
+        /// Simulated experiments per kind of noise.
         #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
         experiments: u32,
     },
@@ -61,13 +56,13 @@ pub(crate) enum Bench {
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct BenchRecordArgs {
-    /// Pairs of measurements of each recorder.
+    /// Pairs of measurements per recorder.
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rounds: u32,
     /// Length of each measurement.
     #[arg(long, value_name = "TIME", default_value = "3s")]
     pub(crate) time: String,
-    /// The program schedlab [default: the one beside this program].
+    /// The schedlab binary [default: next to this program].
     #[arg(long, value_name = "FILE")]
     pub(crate) schedlab: Option<PathBuf>,
     /// Print JSON.
@@ -77,57 +72,57 @@ pub(crate) struct BenchRecordArgs {
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct BenchConformanceArgs {
-    /// A part of the table, in under two minutes.
+    /// Run a part of the table, in under two minutes.
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Only trials whose DISK/WORKLOAD/SCHEDULER holds this text.
+    /// Only trials whose DISK/WORKLOAD/SCHEDULER contains this text.
     #[arg(long, value_name = "TEXT")]
     pub(crate) only: Option<String>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write the table to this file as well, in Markdown.
+    /// Also write the table to this file in Markdown.
     #[arg(long, value_name = "FILE")]
     pub(crate) markdown: Option<PathBuf>,
-    /// Keep what both disks did, one command a line, in this directory.
+    /// Write both disks' commands, one per line, to this directory.
     #[arg(long, value_name = "DIR")]
     pub(crate) logs: Option<PathBuf>,
-    /// The kernel: debian:6.1, debian:6.12, or a directory with its source.
+    /// The kernel: debian:6.1, debian:6.12, or a source directory.
     #[arg(long, value_name = "SOURCE")]
     pub(crate) kernel: Option<String>,
-    /// Where built kernels are kept.
+    /// Directory of built kernels.
     #[arg(long, value_name = "DIR")]
     pub(crate) cache_dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct BenchDrivesArgs {
-    /// A tree of DiskSim 4.0, or its directory valid.
+    /// A DiskSim 4.0 tree, or its directory `valid`.
     #[arg(long, value_name = "DIR")]
     pub(crate) disksim: PathBuf,
-    /// Only presets whose name holds this text.
+    /// Only presets whose name contains this text.
     #[arg(long, value_name = "TEXT")]
     pub(crate) only: Option<String>,
-    /// Change a key of every preset; may be repeated.
+    /// Override a key of every preset; repeatable.
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) with: Vec<String>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write the table to this file as well, in Markdown.
+    /// Also write the table to this file in Markdown.
     #[arg(long, value_name = "FILE")]
     pub(crate) markdown: Option<PathBuf>,
-    /// Write both times of each request, one a line, to this directory.
+    /// Write both times of each request, one per line, to this directory.
     #[arg(long, value_name = "DIR")]
     pub(crate) logs: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct BenchOracleArgs {
-    /// A program that replays scripts on the original schedulers; one for each HZ.
+    /// A program that replays scripts on the original schedulers; one per HZ.
     #[arg(long, value_name = "PROGRAM", required = true)]
     pub(crate) program: Vec<PathBuf>,
-    /// Scripts for each scheduler and program.
+    /// Scripts per scheduler and program.
     #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
     pub(crate) scripts: u64,
     /// The first seed.
@@ -136,10 +131,10 @@ pub(crate) struct BenchOracleArgs {
     /// Only this scheduler.
     #[arg(long, value_name = "SCHEDULER")]
     pub(crate) only: Option<String>,
-    /// Print both answers to this script, and stop.
+    /// Print both answers to this script, and exit.
     #[arg(long, value_name = "SCRIPT")]
     pub(crate) script: Option<String>,
-    /// Write the scripts and digests of what the original did to this file.
+    /// Write the scripts and digests of the original's answers to this file.
     #[arg(long, value_name = "FILE", conflicts_with = "script")]
     pub(crate) corpus: Option<PathBuf>,
 }
@@ -149,13 +144,13 @@ pub(crate) struct BenchKernelArgs {
     /// Rounds; each runs every side.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rounds: u32,
-    /// Reads of each client; what is guaranteed is guaranteed for the default.
+    /// Reads per client; the guarantees are for the default.
     #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) reads: u32,
-    /// A kernel besides debian:6.1, as for `kernel build --source`; may be repeated.
+    /// A kernel besides debian:6.1, as for `kernel build --source`; repeatable.
     #[arg(long, value_name = "SOURCE")]
     pub(crate) kernel: Vec<String>,
-    /// Where built kernels are kept [default: ~/.cache/schedlab].
+    /// Directory of built kernels [default: ~/.cache/schedlab].
     #[arg(long, value_name = "DIR", env = "SCHEDLAB_CACHE_DIR", hide_env_values = true)]
     pub(crate) cache_dir: Option<PathBuf>,
     /// Print JSON.
@@ -181,7 +176,7 @@ pub(crate) struct BenchLinpackArgs {
     /// Leading dimension of the matrix; systems have half as many unknowns.
     #[arg(long, default_value_t = 200)]
     pub(crate) array: u32,
-    /// Repetitions double until a round takes as long.
+    /// Minimum length of the last round, reached by doubling repetitions.
     #[arg(long, value_name = "TIME", default_value = "2s")]
     pub(crate) least: String,
     /// Pairs of measurements, ours and C's.
@@ -197,13 +192,13 @@ pub(crate) struct BenchFleetArgs {
     /// Machines.
     #[arg(long, default_value = "1000", value_parser = clap::value_parser!(u64).range(3..=100_000))]
     pub(crate) machines: u64,
-    /// Trials of each.
+    /// Trials per machine.
     #[arg(long, default_value = "1000", value_parser = clap::value_parser!(u64).range(4..=50_000))]
     pub(crate) trials: u64,
     /// Machines that report the opposite.
     #[arg(long, default_value = "30")]
     pub(crate) liars: u64,
-    /// Make the fleet in this new directory, and leave it there for `schedlab fleet`.
+    /// Create the fleet in this new directory and keep it for `schedlab fleet`.
     #[arg(long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,
     /// Print JSON.
@@ -216,10 +211,10 @@ pub(crate) struct BenchProfileArgs {
     /// Requests to profile; each takes about 100 bytes of memory.
     #[arg(long, default_value_t = 4_000_000, value_parser = clap::value_parser!(u64).range(1..=50_000_000))]
     pub(crate) requests: u64,
-    /// Processes that make them.
+    /// Processes that make the requests.
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) processes: u32,
-    /// Rounds, of which the median counts.
+    /// Rounds; the median counts.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rounds: u32,
     /// Print JSON.
@@ -232,7 +227,7 @@ pub(crate) struct BenchTuneArgs {
     /// Searches of each kind on each surface.
     #[arg(long, default_value_t = 25, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rounds: u32,
-    /// Only surfaces whose name holds this text.
+    /// Only surfaces whose name contains this text.
     #[arg(long, value_name = "TEXT")]
     pub(crate) only: Option<String>,
     /// Print JSON.

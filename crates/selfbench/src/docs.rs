@@ -1,4 +1,4 @@
-//! Every `selfbench` command that the docs show is one that the command line takes.
+//! Checks that the command line accepts every `selfbench` command in the docs.
 
 use clap::Parser;
 

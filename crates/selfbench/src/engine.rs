@@ -1,21 +1,10 @@
-//! `selfbench engine`: what a request costs our load engine and what it costs fio, on the same file
-//! in one run.
+//! `selfbench engine`: CPU cost per request of our load engine and of fio, on the same file.
 //!
-//! A load engine that uses the CPU for itself measures itself on a fast device. The measure is
-//! requests per second of CPU time (user and system) of the client's thread, because it does not
-//! depend on how fast the target happens to be; plain requests per second stand beside it. Both
-//! sides do 4 KiB random reads with one client and take one latency for each request; they
-//! alternate, and who is first alternates too, so that a machine that warms up or is shared hits
-//! both alike. The ratio is the median of the ratios of neighbouring measurements; beside it stand
-//! the ratios at 10 and 90 % of the pairs. Many short pairs tell more than a few long ones: what
-//! disturbs a shared machine lasts longer than a pair and is divided out of it.
-//!
-//! Three targets: a file on a tmpfs; a loop device over that file through the page cache, all pages
-//! there (nothing is waited for, so that only the engines differ); the same loop device with direct
-//! I/O (where the device's thread shares the CPUs and completions come in bunches of chance, so
-//! that single measurements differ widely). io_uring is not measured on the tmpfs: it has no reads
-//! that do not block, so io_uring hands each one to a worker thread, whose time fio does not
-//! report.
+//! The measure is requests per second of the client thread's CPU time, which does not depend on the
+//! target's speed: 4 KiB random reads, one client, one latency measurement per request. Sides
+//! alternate; the ratio is the median over adjacent pairs. Targets: a tmpfs file, and a loop device
+//! over it, cached or direct. io_uring is skipped on tmpfs, where it uses worker threads that fio
+//! does not account for.
 
 use std::fmt;
 use std::fs::File;
@@ -33,13 +22,11 @@ use super::fio::{self, Sample};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
-    /// Pairs of measurements of each case; at least 1.
+    /// Of each case; at least 1.
     pub(crate) rounds: u32,
-    /// Length of each measurement in seconds.
     pub(crate) seconds: f64,
-    /// Bytes of the file.
     pub(crate) file_size: u64,
-    /// A directory on a tmpfs.
+    /// On a tmpfs.
     pub(crate) dir: PathBuf,
 }
 
@@ -49,42 +36,35 @@ impl Default for Options {
     }
 }
 
-/// One case: a target and a way to make requests.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Case {
-    /// `tmpfs`, `cached` (loop device through the page cache) or `loop` (the same with direct I/O).
+    /// `tmpfs`, `cached` (loop device through the page cache) or `loop` (with direct I/O).
     pub(crate) target: &'static str,
-    /// `psync`, `io_uring` or `io_uring batched` (fio's options; ours has one way for each
-    /// iodepth).
+    /// `psync`, `io_uring` or `io_uring batched` (fio's options; ours has one way per iodepth).
     pub(crate) engine: &'static str,
-    /// Our measurements, in order.
     pub(crate) schedlab: Vec<Sample>,
-    /// fio's, each next to ours.
+    /// fio's, paired with ours.
     pub(crate) fio: Vec<Sample>,
-    /// Ours / fio's, median over pairs of measurements.
+    /// Ours / fio's, median over pairs.
     pub(crate) ratio_iops_per_core: f64,
-    /// The same ratio at 10 % and at 90 % of the pairs.
+    /// At 10 % and 90 % of the pairs.
     pub(crate) ratio_per_core_range: [f64; 2],
-    /// Ours / fio's, best of all measurements each: other work on the machine only ever makes a
-    /// request dearer.
+    /// Each side's best: other load only makes requests more expensive.
     pub(crate) ratio_best_per_core: f64,
-    /// Ours / fio's, median over pairs of measurements.
     pub(crate) ratio_iops: f64,
 }
 
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Report {
     pub(crate) fio_version: String,
-    /// fio's settings, all cases.
     pub(crate) fio_common: Vec<&'static str>,
-    /// fio's settings for each engine.
     pub(crate) fio_engines: Vec<(&'static str, Vec<&'static str>)>,
     pub(crate) cases: Vec<Case>,
-    /// What was left out and why.
+    /// Omissions and their reasons.
     pub(crate) notes: Vec<String>,
 }
 
-/// A way to make requests: fio's name for it, our iodepth, fio's settings.
+/// fio's name, our iodepth, fio's settings.
 struct Engine {
     name: &'static str,
     iodepth: &'static str,
@@ -103,10 +83,6 @@ struct Target<'a> {
     direct: bool,
 }
 
-/// Measures all cases.
-///
-/// # Errors
-/// fio is missing, the file or loop device cannot be made, or a measurement fails.
 pub(crate) fn run(options: &Options) -> Result<Report> {
     ensure!(options.rounds > 0, "rounds = 0: at least 1 is needed");
     let fio_version = fio::version()?;
@@ -152,8 +128,8 @@ pub(crate) fn run(options: &Options) -> Result<Report> {
 fn case(target: &Target, engine: &Engine, options: &Options) -> Result<Case> {
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for round in 0..options.rounds {
-        // In the first round ours comes first: its warm-up leaves every page in the cache, in
-        // folios of the same size for both.
+        // Ours starts the first round: its warm-up caches every page, in folios of equal size for
+        // both.
         for side in [round, round + 1] {
             if side.is_multiple_of(2) {
                 ours.push(one_of_ours(target, engine, options, round)?);
@@ -211,7 +187,7 @@ fn one_of_ours(target: &Target, engine: &Engine, options: &Options, round: u32) 
     };
     let measured = measure(&drive, &AtomicBool::new(false))?;
     ensure!(measured.errors == 0, "requests failed: {}", measured.first_error.unwrap_or_default());
-    // fio knows only its client's own thread, so ours is taken for the comparison as well.
+    // fio reports only its client's thread, so ours does too.
     let cpu_ns = measured.clients[0].cpu_ns;
     ensure!(cpu_ns > 0 && measured.ios() > 0, "nothing was measured: run longer");
     Ok(Sample {
@@ -220,8 +196,7 @@ fn one_of_ours(target: &Target, engine: &Engine, options: &Options, round: u32) 
     })
 }
 
-/// A loop device over the file, detached at the end. It is kept open, since the kernel drops a
-/// device's cached pages when the last one who has it open closes it.
+/// Detached on drop. It stays open, because the kernel drops its cached pages on the last close.
 pub(crate) struct Loop(pub(crate) PathBuf, Option<File>);
 
 impl Loop {
@@ -241,8 +216,8 @@ impl Loop {
 impl Drop for Loop {
     fn drop(&mut self) {
         drop(self.1.take());
-        // Nothing is lost if it fails: the file is gone with its directory, and the device shows in
-        // `losetup -l`.
+        // Failure is harmless: the file is deleted with its directory, and `losetup -l` shows the
+        // device.
         let _ = Command::new("losetup").arg("-d").arg(&self.0).status();
     }
 }

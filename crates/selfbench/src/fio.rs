@@ -1,8 +1,8 @@
-//! Runs fio and reads its JSON.
+//! Runs fio and parses its JSON.
 //!
-//! fio gets what helps it: no map of visited blocks, registered files and buffers, the cache left
-//! alone, and only one of its three latency measurements, since our engine takes one as well. Its
-//! CPU time is that of its client's thread, without io_uring's workers, whatever --thread says.
+//! fio gets every advantage: no random map, registered files and buffers, no cache invalidation,
+//! and only one of its three latency measurements, since our engine takes one too. Its CPU time is
+//! its client thread's, without io_uring workers, regardless of --thread.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +10,6 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-/// What both sides do.
 pub(crate) const COMMON: &[&str] = &[
     "--name=bench",
     "--rw=randread",
@@ -23,7 +22,6 @@ pub(crate) const COMMON: &[&str] = &[
     "--disable_lat=1",
     "--output-format=json",
 ];
-/// fio's ways to do it.
 pub(crate) const PSYNC: &[&str] = &["--ioengine=psync", "--iodepth=1"];
 pub(crate) const IO_URING: &[&str] = &[
     "--ioengine=io_uring",
@@ -54,9 +52,7 @@ pub(crate) fn version() -> Result<String> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Sample {
-    /// Requests per second.
     pub(crate) iops: f64,
-    /// Requests per second of CPU time.
     pub(crate) iops_per_core: f64,
 }
 
@@ -100,7 +96,7 @@ struct Reads {
     total_ios: u64,
 }
 
-/// fio may print notes before its JSON.
+/// Skips notes that fio may print before its JSON.
 fn parse(text: &str) -> Result<Sample> {
     let json = text.find('{').map_or("", |start| &text[start..]);
     let output: Output = serde_json::from_str(json)

@@ -1,9 +1,8 @@
-//! How long a verdict over a fleet takes, and whether it is true.
+//! `selfbench fleet`: time, memory and correctness of a verdict over a fleet.
 //!
-//! The machines are made up: a mean effect of −20 %, 6 % between machines, 2 % between trials, and
-//! a share of liars whose effect is the opposite. Their results files have the metrics of an
-//! ordinary trial. Files are written without flushing, since reading is measured; they are in the
-//! page cache then. Memory is the highest of the process, its making of the files included.
+//! Synthetic machines: a mean effect of −20 %, 6 % between machines, 2 % between trials, and liars
+//! with the opposite effect. Files are not flushed, since reading is measured, and are in the page
+//! cache. Peak memory includes their generation.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,11 +16,11 @@ use experiment::plan::{Criteria, Plan};
 use experiment::results::{Environment, Header, Observation, Results, Trial};
 use serde::Serialize;
 
-/// What is guaranteed, in seconds and bytes.
+/// Guarantees, in seconds and bytes.
 const GUARANTEED_S: f64 = 5.0;
 const GUARANTEED_BYTES: u64 = 1 << 30;
 
-/// The mean of the machines' log ratios, and their deviation.
+/// Mean and SD of the machines' log ratios.
 const EFFECT: f64 = -0.223_143_55;
 const BETWEEN: f64 = 0.06;
 
@@ -41,7 +40,6 @@ kind = 'randread'
 primary = 'iops'
 ";
 
-/// Metrics of a trial beside the one that decides.
 const OTHERS: [&str; 8] = [
     "read_iops",
     "read_mb_per_s",
@@ -68,8 +66,7 @@ pub(crate) struct Report {
     is_reached: bool,
 }
 
-/// Makes a fleet of machines with so many trials each, and compares it.
-/// `persist` names the directory in which it stays.
+/// `keep` is a directory in which the fleet stays.
 pub(crate) fn run(machines: u64, trials: u64, liars: u64, keep: Option<&Path>) -> Result<Report> {
     let temporary = tempfile::tempdir().context("fleet: no temporary directory")?;
     let dir = keep.unwrap_or(temporary.path());
@@ -121,14 +118,13 @@ fn make(dir: &Path, machines: u64, trials: u64, liars: u64) -> Result<u64> {
     Ok(bytes)
 }
 
-/// A number of no pattern, −1 to 1, of two others.
+/// Returns a pseudo-random value from −1 to 1.
 fn noise(a: u64, b: u64) -> f64 {
     let mixed = a.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ b.wrapping_mul(0xd1b5_4a32_d192_ed03);
     let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xff51_afd7_ed55_8ccd);
     (mixed >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
 }
 
-/// About normal, of deviation 1.
 fn normal(a: u64, b: u64) -> f64 {
     (0..12_u64).map(|part| noise(a.wrapping_mul(13).wrapping_add(part), b)).sum::<f64>() / 2.0
 }
@@ -179,7 +175,6 @@ fn trial(number: u64, sequence: u64, ratio: f64) -> Trial {
     }
 }
 
-/// The most memory that this process has had.
 fn peak_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

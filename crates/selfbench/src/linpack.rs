@@ -1,11 +1,8 @@
-//! `selfbench linpack`: LINPACK's table, and what the same algorithm gives in C.
+//! `selfbench linpack`: the LINPACK table, and the same algorithm in C.
 //!
-//! The C program is ours too (kernel/reference/linpack.c), is compiled here and now with `cc -O2`,
-//! and does the same steps in the same order. Both do as many repetitions as the last row of the
-//! table, in turn, and who is first changes, so that a machine that warms up or is shared hits both
-//! alike. The ratio is the median of the ratios of neighbours. Neither uses a tuned library; what
-//! the compilers make of the loops is part of what is compared, and rustc's optimisation makes
-//! vectors of some where -O2 does not.
+//! The C program (kernel/reference/linpack.c) is compiled on the spot with `cc -O2` and has
+//! identical steps. The ratio is the median over adjacent pairs. Neither uses a tuned library, so
+//! the compilers are part of the comparison: rustc vectorises some loops that -O2 does not.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -22,43 +19,35 @@ use lab::signals::Stop;
 
 const SOURCE: &str = include_str!("../../../kernel/reference/linpack.c");
 
-/// Rounds that are shorter say little, and are not shown unless they are the last.
+/// Shorter rounds are shown only if they are the last.
 const SHOWN_S: f64 = 0.1;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Options {
-    /// Leading dimension; one that `load::cpu::linpack::check` has found right.
+    /// Validated by `load::cpu::linpack::check`.
     pub(crate) array: u32,
-    /// How long the last round takes at least, in seconds.
+    /// Minimum seconds of the last round.
     pub(crate) least_s: f64,
-    /// Pairs of measurements; at least 1.
+    /// At least 1.
     pub(crate) rounds: u32,
 }
 
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Report {
-    /// The leading dimension.
     pub(crate) array: u32,
-    /// Floating-point operations of one repetition.
     pub(crate) operations: f64,
-    /// Our rounds of doubling repetitions.
     pub(crate) table: Vec<Row>,
-    /// The C compiler, as it tells itself, and how it was called.
+    /// The C compiler's version and command line.
     pub(crate) compiler: String,
-    /// Our measurements beside those of C, in order.
+    /// Our measurements paired with C's, in order.
     pub(crate) schedlab: Vec<Row>,
-    /// C's, each next to ours.
     pub(crate) c: Vec<Row>,
-    /// Ours / C's KFLOPS, median over pairs of measurements.
+    /// Ours / C's KFLOPS, median over pairs.
     pub(crate) ratio_kflops: f64,
-    /// The least and the greatest of these ratios.
+    /// Minimum and maximum of these ratios.
     pub(crate) ratio_range: [f64; 2],
 }
 
-/// Measures the table, then both in turn.
-///
-/// # Errors
-/// There is no C compiler, a solution is wrong, or it was interrupted.
 pub(crate) fn run(options: &Options, stop: &Stop) -> Result<Report> {
     let dir = tempfile::Builder::new().prefix("schedlab-linpack-").tempdir()?;
     let (program, compiler) = compile(dir.path())?;
@@ -97,7 +86,6 @@ pub(crate) fn run(options: &Options, stop: &Stop) -> Result<Report> {
     })
 }
 
-/// Compiles the C program into a directory; the second is the compiler.
 fn compile(dir: &Path) -> Result<(PathBuf, String)> {
     let Ok(version) = Command::new("cc").arg("--version").output() else {
         return Err(usage(
@@ -128,7 +116,7 @@ fn one_of_c(program: &Path, array: u32, reps: u64) -> Result<Row> {
     parse(&String::from_utf8_lossy(&output.stdout), array, reps)
 }
 
-/// Reads what the C program prints: seconds in DGEFA, in DGESL and in all, and the residual.
+/// Seconds in DGEFA, in DGESL and in total, and the residual.
 fn parse(text: &str, array: u32, reps: u64) -> Result<Row> {
     let figures: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     let [dgefa_s, dgesl_s, total_s, residual] = figures[..] else {
@@ -236,8 +224,8 @@ mod tests {
             let c = one_of_c(&program, array, 2).unwrap();
             let order = Spec { array, least_ns: 0, reps: Some(2) };
             let ours = rounds(&order, &std::sync::atomic::AtomicBool::new(false), |_| {}).unwrap();
-            // Ours is the larger of two: the plain system, which is C's to the last bit, and the
-            // transposed.
+            // Ours is the larger of two: the plain system, which equals C's to the last bit, and
+            // the transposed.
             assert!(
                 ours.residual_norm >= c.residual_norm - 1e-6,
                 "{array}: {} and {}",

@@ -1,7 +1,5 @@
-//! Benchmarks of schedlab itself: the load engine against fio, the statistics, the search and the
-//! arenas against their guarantees.
-//!
-//! A program for developers, which is not installed.
+//! Benchmarks of schedlab itself: load engine, statistics, search and arenas against other tools
+//! and their guarantees. A developer program, not installed.
 #![forbid(unsafe_code)]
 
 mod analysis;

@@ -1,4 +1,4 @@
-//! Standard output; a reader that goes away (`| head -1`) is no error.
+//! Standard output; a closed pipe (`| head -1`) is not an error.
 
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};

@@ -1,10 +1,9 @@
-//! How many requests a second are profiled.
+//! Requests profiled per second, on one thread.
 //!
-//! The requests are made up, as many as asked for: clients that read and write on a disk, each with
-//! a stream of its own or at random, up to eight outstanding at a time, each request with all its
-//! stages, as `schedlab trace record` writes them. They are made before the clock starts; the
-//! figure is of one thread. A request with all stages has six events: queued, entered, tagged,
-//! inserted, issued, completed; one that a tool of events would see has three.
+//! Synthetic requests, generated in advance: clients that read and write sequentially or at random,
+//! up to eight outstanding, with all stages, as `schedlab trace record` writes them. A request with
+//! all stages has six events (queued, entered, tagged, inserted, issued, completed); an event
+//! tracer would see three.
 
 use std::fmt;
 use std::time::Instant;
@@ -13,7 +12,6 @@ use serde::Serialize;
 use trace::profile::Profiler;
 use trace::{At, Device, Flags, Io, Kind, Process, Trace};
 
-/// What is guaranteed, in events a second.
 const GOAL: f64 = 5e6;
 
 #[derive(Debug, Clone, Serialize)]
@@ -21,16 +19,15 @@ pub(crate) struct Report {
     requests: u64,
     processes: u32,
     rounds: Vec<f64>,
-    /// Requests a second, the median round.
+    /// Median over rounds.
     requests_per_s: f64,
-    /// Of queued, issued and completed alone; and of all six stages.
+    /// Counting queued, issued and completed; and all six stages.
     events_per_s: f64,
     stages_per_s: f64,
     goal_events_per_s: f64,
     kept: bool,
 }
 
-/// Profiles so many requests of so many processes, `rounds` times.
 pub(crate) fn run(requests: u64, processes: u32, rounds: u32) -> Report {
     let trace = trace(requests, processes);
     let mut seconds: Vec<f64> = (0..rounds)

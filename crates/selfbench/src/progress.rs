@@ -1,4 +1,4 @@
-//! Progress as lines on standard error: each new phase, nothing within one.
+//! Progress as lines on standard error, one per phase.
 
 use std::sync::Mutex;
 
@@ -6,7 +6,6 @@ use lab::progress::Step;
 
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    /// The phase that was printed last.
     last: Mutex<String>,
 }
 

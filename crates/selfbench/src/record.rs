@@ -1,14 +1,9 @@
-//! `selfbench record`: what trace costs, beside other recorders, in one run.
+//! `selfbench record`: the overhead of trace recording, compared with other recorders.
 //!
-//! fio reads at random from a loop device over a file in memory, with 32 requests open: as nothing
-//! is waited for, the CPUs are what is shared, and a recorder takes what it uses from fio. Each
-//! measurement with a recorder stands beside one without it, first and second in turn; the ratio is
-//! the median over such pairs, beside those at 10 and 90 %. On a virtual machine that shares its
-//! CPUs the spread is its neighbours'; what all CPUs together were busy for a request, without what
-//! neighbours took, says more there.
-//!
-//! biosnoop needs kprobes or the kernel's headers. Where it cannot run, a program of bpftrace
-//! stands for it, with the events that it uses and a line a request.
+//! fio reads randomly from a loop device in memory with 32 open requests, so a recorder takes its
+//! CPU time from fio. The ratio is the median over pairs with and without a recorder. On a shared
+//! virtual machine CPU time per request, without steal, is more reliable. biosnoop needs kprobes or
+//! kernel headers; otherwise a bpftrace program with its events replaces it.
 
 use std::fmt;
 use std::fs::File;
@@ -26,22 +21,17 @@ use super::fio;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
-    /// Pairs of measurements of each recorder.
     pub(crate) rounds: u32,
-    /// Length of each measurement in seconds.
     pub(crate) seconds: f64,
-    /// The program `schedlab`.
     pub(crate) schedlab: PathBuf,
-    /// A directory on a tmpfs.
+    /// On a tmpfs.
     pub(crate) dir: PathBuf,
 }
 
-/// A recorder: its name, and the program with its arguments for a device and a new file or
-/// directory.
+/// The program and its arguments for a device and a new output path.
 struct Recorder {
     name: &'static str,
     command: fn(&Options, &Path, &Path) -> Command,
-    /// It prints what it recorded as JSON.
     is_ours: bool,
 }
 
@@ -64,7 +54,7 @@ const RECORDERS: [Recorder; 4] = [
     },
 ];
 
-/// What biosnoop prints, by the events that it uses where there are no kprobes.
+/// biosnoop's output, from the events that it uses without kprobes.
 const SNOOP: &str = "tracepoint:block:block_io_start { @at[args->dev, args->sector] = nsecs; @pid[args->dev, args->sector] = pid; }
 tracepoint:block:block_io_done /@at[args->dev, args->sector]/ {
   printf(\"%-8d %-16s %-7d %-10d %-7s %-10d %7d\\n\", elapsed, comm, @pid[args->dev, args->sector], args->dev, args->rwbs, args->sector,
@@ -96,15 +86,14 @@ fn snoop(_device: &Path, out: &Path) -> Command {
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Row {
     recorder: String,
-    /// Requests a second without and with it, of each pair.
+    /// Requests per second without and with it, by pair.
     pairs: Vec<[f64; 2]>,
-    /// With / without: the median, and at 10 and 90 % of the pairs.
+    /// Median, and at 10 and 90 % of the pairs.
     ratio: f64,
     ratio_range: [f64; 2],
-    /// Microseconds for which all CPUs together were busy, per request, without and with it, of
-    /// each pair.
+    /// Over all CPUs per request, without and with it, by pair.
     cpu_us: Vec<[f64; 2]>,
-    /// Of ours: requests recorded, events lost, bytes of the files.
+    /// For ours: requests recorded, events lost, bytes written.
     requests: u64,
     lost: u64,
     bytes: u64,
@@ -117,8 +106,6 @@ pub(crate) struct Report {
     notes: Vec<String>,
 }
 
-/// Measures all recorders that are there.
-///
 /// # Errors
 /// fio or a loop device is missing, or our own recorder fails.
 pub(crate) fn run(options: &Options) -> Result<Report> {
@@ -155,7 +142,7 @@ fn measure(recorder: &Recorder, options: &Options, device: &Path, dir: &Path) ->
         Ok((iops, (busy_us()? - before) / (iops * options.seconds)))
     };
     for round in 0..options.rounds {
-        // Removed whatever becomes of the recorder.
+        // Removed in any case.
         let held = tempfile::tempdir_in(dir)?;
         let out = held.path().join("out");
         std::fs::create_dir(&out)?;
@@ -191,11 +178,11 @@ fn recorded(
 ) -> Result<(f64, f64)> {
     let said = File::create(out.with_extension("said"))?;
     let mut command = (recorder.command)(options, device, out);
-    // Programs of bpftrace's age set a limit that the kernel no longer has.
+    // Old bpftrace programs set a limit that the kernel no longer has.
     command.stdin(Stdio::null()).stdout(said.try_clone()?).stderr(said);
     let mut child =
         command.spawn().with_context(|| format!("{}: cannot be started", recorder.name))?;
-    // Attaching takes a while.
+    // Wait for it to attach.
     thread::sleep(Duration::from_secs(2));
     let measured = load();
     let ended = end(&mut child);
@@ -211,8 +198,7 @@ fn recorded(
     measured
 }
 
-/// How long all CPUs together have been busy, in microseconds, without what other virtual machines
-/// took.
+/// Returns the busy time of all CPUs in µs, without steal.
 fn busy_us() -> Result<f64> {
     let stat = std::fs::read_to_string("/proc/stat").context("/proc/stat: cannot be read")?;
     let fields = stat.lines().next().unwrap_or_default().split_whitespace().skip(1);

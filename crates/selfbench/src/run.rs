@@ -88,7 +88,7 @@ fn profiled(args: &BenchProfileArgs) -> Result<()> {
 }
 
 fn against_the_original(args: &BenchOracleArgs) -> Result<()> {
-    // A panic of a scheduler is an answer here; its text is in the report.
+    // A scheduler's panic is a result here, and its text is in the report.
     std::panic::set_hook(Box::new(|_| {}));
     oracle::run(args, out::print)
 }

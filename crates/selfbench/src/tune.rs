@@ -1,12 +1,10 @@
-//! `selfbench tune`: the search against what it replaces, on response surfaces whose optimum is
-//! known.
+//! `selfbench tune`: the search compared with sweeps and random search, on surfaces with a known
+//! optimum.
 //!
-//! Each surface is a device and a workload of the simulator with a space small enough that every
-//! point of it can be measured. Truth: every point over some seeds, then the best of them again
-//! over many. The search, a random search with the same race, and a random search without one then
-//! get a quarter of the trials that sweeps of one tunable at a time would need, over many seeds of
-//! their own, on trials with seeds that truth has not seen. What counts is the regret: by how much
-//! the true value of the final choice is below the optimum.
+//! A surface is a simulated device and workload with a fully measurable space. The search, a random
+//! search with the same race, and one without get a quarter of the trials of one-at-a-time sweeps,
+//! with other seeds than truth. The figure is regret: how far the choice's true value is below the
+//! optimum.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -29,23 +27,20 @@ use lab::progress::Progress;
 use lab::signals::Stop;
 use lab::tune::space::{Field, SpaceRequest, build_on, modelled_attributes};
 
-/// Rounds that a sweep needs for a verdict on a level: what its confidence sequence takes at least
-/// for all but the largest effects.
+/// The minimum of a confidence sequence for all but the largest effects.
 const SWEEP_ROUNDS: u64 = 6;
-/// The share of a sweep's trials that a search may take.
 const SHARE: f64 = 0.25;
-/// Regrets that differ by less are the same: that is about what truth itself is known to.
+/// About the precision of truth.
 const TIE: f64 = 0.002;
-/// What is guaranteed of the median regret.
 const GOAL: f64 = 0.02;
-/// Seeds of every point of the grid.
+/// Seeds per point of the grid.
 const COARSE: u32 = 3;
-/// Seeds of those points that may be the best, and of what searches choose.
+/// Seeds of possible optima, and of choices.
 const FINE: u32 = 16;
-/// So many of the coarse grid's best are looked at finely.
+/// Points measured finely.
 const FINALISTS: usize = 24;
 
-/// The logarithm that stands for a trial without a value.
+/// The logarithm of a trial without a value.
 const NOTHING: f64 = -50.0;
 
 struct Surface {
@@ -173,38 +168,30 @@ static SURFACES: &[Surface] = &[
 
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
-    /// Searches of each kind on each surface.
     pub(crate) runs: u32,
-    /// Only surfaces whose name holds this text.
+    /// Only surfaces whose name contains this.
     pub(crate) only: Option<String>,
 }
 
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Regrets {
-    /// Half of the searches are at most that far below the optimum, as a share.
     pub(crate) median: f64,
-    /// Nine of ten are.
     pub(crate) p90: f64,
 }
 
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Row {
     pub(crate) surface: String,
-    /// Points of the space.
     pub(crate) points: u64,
-    /// The best point, and its advantage over the default as a ratio.
+    /// The best point, and its ratio to the default.
     pub(crate) optimum: String,
-    /// See `optimum`.
     pub(crate) advantage: f64,
-    /// Share of the points that are within 2 % of the optimum.
+    /// Share of points within 2 % of the optimum.
     pub(crate) near: f64,
-    /// Trials of sweeps of one tunable at a time.
     pub(crate) sweep_trials: u64,
-    /// Trials that each search got.
     pub(crate) trials: u32,
-    /// The search.
     pub(crate) tune: Regrets,
-    /// The same race over random proposals.
+    /// The same race with random proposals.
     pub(crate) random_raced: Regrets,
     /// Random points, three trials each.
     pub(crate) random: Regrets,
@@ -221,23 +208,16 @@ impl Row {
 
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Report {
-    /// One a surface.
     pub(crate) rows: Vec<Row>,
-    /// Searches of each kind on each surface.
     pub(crate) runs: u32,
 }
 
 impl Report {
-    /// Surfaces on which a guarantee is not kept.
     pub(crate) fn broken(&self) -> usize {
         self.rows.iter().filter(|row| !row.met()).count()
     }
 }
 
-/// Measures all surfaces.
-///
-/// # Errors
-/// A trial cannot be simulated, or the user stops it.
 pub(crate) fn run(options: &Options, stop: &Stop, progress: &dyn Progress) -> Result<Report> {
     let mut rows = Vec::new();
     for surface in SURFACES
@@ -250,7 +230,6 @@ pub(crate) fn run(options: &Options, stop: &Stop, progress: &dyn Progress) -> Re
     Ok(Report { rows, runs: options.runs })
 }
 
-/// A surface that is measured point by point, each trial once.
 struct Bench<'a> {
     arena: SimArena,
     plan: Plan,
@@ -300,7 +279,6 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// Measures what is not known yet, side by side.
     fn prepare(&mut self, variants: &[Variant], seeds: &[u64]) -> Result<()> {
         let duration =
             Duration::from_millis(self.plan.trial.duration_ms.expect("a checked plan says so"));
@@ -330,7 +308,7 @@ impl<'a> Bench<'a> {
                     anyhow::bail!("stopped by {signal}");
                 }
                 let value = seen.metrics.get(&self.metric).copied().filter(|value| *value > 0.0);
-                // A trial in which nothing was done is worse than any other.
+                // A trial without completions is worse than any other.
                 self.known.insert(
                     (variant.name.clone(), seed),
                     value.map_or(NOTHING, |value| self.sign * value.ln()),
@@ -411,7 +389,7 @@ impl<'a> Bench<'a> {
         Ok(1.0 - (self.mean(chosen, fine) - optimum).exp())
     }
 
-    /// One search with the race; the default where nothing better was found.
+    /// The default if nothing better was found.
     fn search(
         &mut self,
         rounds: &[u64],
@@ -454,7 +432,7 @@ impl<'a> Bench<'a> {
         Ok(chosen.map_or(baseline, |point| self.field.variant(&point)))
     }
 
-    /// Random points, three trials each, the best mean wins: a search without a race.
+    /// Runs three trials per random point; the best mean wins.
     fn plain_random(&mut self, rounds: &[u64], run: u32, trials: u32) -> Result<Variant> {
         const EACH: u32 = 3;
         let baseline = self.plan.variants[0].clone();

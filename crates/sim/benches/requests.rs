@@ -1,20 +1,11 @@
-//! Simulated requests per second of one core, for each scheduler: what a trial in the simulator
-//! costs.
+//! Simulated requests per second of one core, per scheduler: 40 closed-loop clients with 4 KiB
+//! requests, random and sequential, on an HP 97560. Cases alternate, and the median round counts,
+//! in CPU time of this thread.
 //!
-//! 40 closed-loop clients, each waiting for its request before the next one, 4 KiB, random and
-//! sequential, on an HP 97560. Each case is first sized to a fifth of a second; then all cases run
-//! in turn, round after round, so that a machine that warms up or is disturbed hits all alike; the
-//! median of the rounds counts. Time is CPU time of this thread: on a shared machine the clock on
-//! the wall says how busy the others were. Memory and caches are shared all the same, so the load
-//! is printed too.
-//!
-//! `cargo bench -p sim` prints the table, with the goal of each and whether it was met;
-//! `cargo bench -p sim -- none wpcas` that of some schedulers. `--device=NAME` and `--clients=N`
-//! take another disk and another number of clients, all of whose requests the scheduler may hold.
-//! `cargo bench -p sim -- --memory [NAME]` simulates 100 million requests instead, and prints the
-//! most resident memory that the process ever had. `cargo bench -p sim -- --instructions [NAME…]`
-//! prints the instructions of one request, which no load on the machine changes: each case is run
-//! twice under valgrind's callgrind, the second time twice as long, and the difference counts.
+//! `cargo bench -p sim` prints the table with goals, `-- none wpcas` that of some schedulers;
+//! `--device=NAME` and `--clients=N` vary it. `-- --memory [NAME]` prints the peak resident memory
+//! of 100 million requests, `-- --instructions [NAME…]` the instructions per request, as the
+//! difference of two runs under callgrind.
 
 use elevator::ELEVATORS;
 use sim::{Outcome, Trial, Unobserved, device, run};
@@ -24,7 +15,6 @@ const CASE_SECONDS: f64 = 0.2;
 const CLIENTS: &str = "40";
 const DEVICE: &str = "hp97560";
 
-/// The value of `--NAME=VALUE`.
 fn option(name: &str) -> Option<String> {
     let mark = format!("--{name}=");
     std::env::args().find_map(|arg| arg.strip_prefix(&mark).map(str::to_owned))
@@ -37,9 +27,9 @@ fn clients() -> String {
 fn device_name() -> String {
     option("device").unwrap_or_else(|| DEVICE.to_owned())
 }
-/// KiB that 100 million requests may take.
+/// Memory limit for 100 million requests, in KiB.
 const GOAL_KIB: u64 = 64 << 10;
-/// Millions of requests a second that the project guarantees, by scheduler.
+/// Guaranteed millions of requests per second, by scheduler.
 const GOAL: &[(&str, f64)] =
     &[("none", 3.0), ("mq-deadline", 1.5), ("anticipatory", 1.5), ("wpcas", 1.5)];
 
@@ -99,7 +89,6 @@ fn main() {
     cases.iter_mut().for_each(report);
 }
 
-/// A line of the table.
 fn report(case: &mut Case) {
     case.rates.sort_by(f64::total_cmp);
     let (rate, best) = (case.rates[ROUNDS / 2] / 1e6, case.rates[ROUNDS - 1] / 1e6);
@@ -125,7 +114,7 @@ fn size(elevator: &'static elevator::ElevatorKind, workload: &str) -> u64 {
     }
 }
 
-/// Seconds of CPU time of one trial, and requests per second of it.
+/// CPU seconds of one trial, and requests per CPU second.
 fn timed(
     elevator: &'static elevator::ElevatorKind,
     workload: &str,
@@ -166,20 +155,18 @@ fn simulate(
     run(trial, &mut Unobserved, &|| false).expect("the trial runs to its end")
 }
 
-/// The three arguments after a flag.
 fn args_after(flag: &str) -> Option<[String; 3]> {
     let rest: Vec<String> =
         std::env::args().skip_while(|arg| arg != flag).skip(1).take(3).collect();
     rest.try_into().ok()
 }
 
-/// One trial, and how many requests it had.
 fn once(name: &str, workload: &str, duration_ns: u64) {
     let row = elevator::find(name).expect("the scheduler is in the table");
     println!("{}", simulate(row, workload, duration_ns).queue.completed);
 }
 
-/// A line of instructions for each request, random and sequential.
+/// Prints the instructions per request, random and sequential.
 fn instructions(row: &'static elevator::ElevatorKind) {
     let [random, sequential] = ["randread", "seqread"].map(|workload| {
         // About 5,000 and 10,000 requests.
@@ -192,7 +179,7 @@ fn instructions(row: &'static elevator::ElevatorKind) {
     println!("{:<14} random {random:>6.0} sequential {sequential:>6.0}", row.name);
 }
 
-/// Instructions and requests of a trial under callgrind.
+/// Runs a trial under callgrind.
 fn counted(name: &str, workload: &str, duration_ns: u64) -> (u64, u64) {
     let program = std::env::current_exe().expect("the bench knows its own file");
     let output = std::process::Command::new("valgrind")
@@ -211,13 +198,12 @@ fn counted(name: &str, workload: &str, duration_ns: u64) -> (u64, u64) {
     (instructions, of(&output.stdout, "").expect("the trial says its requests"))
 }
 
-/// What 100 million requests leave in memory.
 fn memory(name: &str) {
     let row = elevator::find(name).expect("the scheduler is in the table");
     let before = peak_kib();
     let outcome = simulate(row, "randread", 1_000_000_000_000);
     let per_request = 1_000_000_000_000 / outcome.queue.completed;
-    // One in a hundred more, as a longer trial has not exactly the same rate.
+    // One percent more, because the rate of a longer trial differs slightly.
     let outcome = simulate(row, "randread", per_request * 101_000_000);
     let after = peak_kib();
     println!(
@@ -228,13 +214,11 @@ fn memory(name: &str) {
     );
 }
 
-/// How busy the machine is.
 fn load() -> String {
     let text = std::fs::read_to_string("/proc/loadavg").expect("the kernel keeps a load average");
     text.split(' ').next().unwrap_or_default().to_owned()
 }
 
-/// CPU time of this thread so far.
 fn cpu_seconds() -> f64 {
     let status = std::fs::read_to_string("/proc/thread-self/schedstat")
         .expect("the kernel keeps scheduling statistics");

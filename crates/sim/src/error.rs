@@ -1,4 +1,4 @@
-//! Why a trial cannot be simulated.
+//! Errors of a simulated trial.
 
 use crate::workload::ParamError;
 
@@ -7,13 +7,13 @@ use crate::device::DeviceError;
 /// Why a trial cannot be simulated.
 #[derive(Debug, thiserror::Error)]
 pub enum SimError {
-    /// Parameters and device do not go together.
+    /// The parameters do not fit the device.
     #[error(transparent)]
     Params(#[from] ParamError),
-    /// There is no such device.
+    /// The device could not be made.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// The caller's `stop` said so.
+    /// `stop` returned true.
     #[error("simulation: interrupted")]
     Interrupted,
 }

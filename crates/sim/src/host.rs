@@ -1,47 +1,31 @@
-//! The host's CPUs: how many there are, and their time for a request under each scheduler.
+//! The host's CPUs and their time per request under each scheduler, which decides on flash.
 //!
-//! Problem: a flash drive serves a request in less time than the kernel needs for it, so the CPU
-//! decides which scheduler is fast.
-//!
-//! Source: the ICPE 2024 study of Linux's schedulers on NVMe (artifact of stonet-research: 4 KiB
-//! random reads, io_uring, 128 requests open, Linux 6.3, 10 cores; confirmed). One process on one
-//! core is limited by that core alone: 381.1 thousand requests a second without a scheduler, 304.0
-//! under kyber, 309.7 under mq-deadline, 241.2 under bfq. The inverse is the CPU time of a request,
-//! and the difference from `none` the scheduler's part (derived). The kernel's documentation of BFQ
-//! has 0.7 µs for mq-deadline and 1.9 µs for BFQ on an older CPU.
-//!
-//! mq-deadline and bfq have one lock for the device, which is taken when a bio looks for a
-//! request to join, when a request is inserted, when it is dispatched, and by bfq once more when it
-//! has completed (Linux 6.1; confirmed). The scheduler's part is spent under it (proposed). A CPU
-//! that takes the lock after another one needs [`HANDOVER_NS`] more each time, until the lock's and
-//! the lists' cache lines have come: derived from bfq with two processes, 293.8 thousand requests a
-//! second. All cells with more processes are predictions.
-//!
-//! Departures: kyber's locks belong to a CPU or to a hardware queue, and count as free of
-//! contention. The lock is given in order of arrival, as the kernel's. Where a source says nothing
-//! about a scheduler it counts as mq-deadline (proposed). Write-back of buffered writes costs
-//! nothing here.
+//! Source: the ICPE 2024 study of Linux schedulers on NVMe (stonet-research artifact: 4 KiB random
+//! reads, io_uring, 128 open requests, Linux 6.3, 10 cores; confirmed). One process on one core:
+//! 381.1 thousand requests/s under none, 304.0 kyber, 309.7 mq-deadline, 241.2 bfq; the inverses
+//! give the costs (derived). kyber's locks are per CPU or hardware queue and count as uncontended;
+//! unlisted schedulers count as mq-deadline (proposed); write-back costs nothing.
 
 use elevator::Topology;
 
-/// CPU time of a request without a scheduler: submission and completion, of the program and of the
-/// kernel. [D]
+/// CPU time per request without a scheduler, in program and kernel. [D]
 const STACK_NS: u64 = 2624;
-/// The part of it that comes with the completion. [P]
+/// The share of it spent on completion. [P]
 const COMPLETION_PERCENT: u64 = 40;
-/// What it takes a CPU to get the lock and what it protects from another one. [D]
+/// When the lock's and the lists' cache lines are on another CPU. Derived from bfq with two
+/// processes: 293.8 thousand requests/s. [D]
 pub const HANDOVER_NS: u64 = 470;
 
-/// The CPU time of a scheduler.
 struct Row {
     name: &'static str,
-    /// CPU time of a request. [D]
     ns: u64,
-    /// How often its lock is taken for a request until that is at the device, and after that.
+    /// Before and after the device. mq-deadline and bfq lock per device to merge, insert and
+    /// dispatch, bfq also on completion (Linux 6.1; confirmed). The scheduler's part is spent under
+    /// it (proposed).
     locks: [u64; 2],
 }
 
-/// The schedulers whose cost is known; the first one stands for the others.
+/// Schedulers of known cost; the first one represents all others.
 const ROWS: &[Row] = &[
     Row { name: "mq-deadline", ns: 605, locks: [3, 0] },
     Row { name: "none", ns: 0, locks: [0, 0] },
@@ -49,17 +33,17 @@ const ROWS: &[Row] = &[
     Row { name: "bfq", ns: 1522, locks: [3, 1] },
 ];
 
-/// The host of a trial.
+/// A trial's host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Host {
-    /// CPUs, over which the clients are spread in turn; 0: each client has one of its own.
+    /// Number of CPUs, over which clients are spread in turn; 0: one per client.
     pub cpus: u32,
-    /// CPU time of a request, in percent of the measured CPU's; 0: requests cost no CPU time.
+    /// In percent of the measured CPU's time; 0: none.
     pub cpu_percent: u32,
 }
 
 impl Host {
-    /// CPUs and hardware queues in front of a device that offers so many.
+    /// Returns the CPUs and hardware queues for a device that offers `offered` queues.
     pub fn topology(&self, offered: u32) -> Topology {
         Topology::new(self.cpus, offered)
     }
@@ -89,20 +73,20 @@ impl Host {
 /// CPU time of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CpuCost {
-    /// Until it is at the device.
+    /// Until it reaches the device.
     pub submission: PhaseCost,
     /// After the device has completed it.
     pub completion: PhaseCost,
 }
 
-/// CPU time of a part of a request's way.
+/// CPU time of one phase of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PhaseCost {
     /// Without the scheduler's lock.
     pub free_ns: u64,
-    /// With it.
+    /// Under the lock.
     pub held_ns: u64,
-    /// More with it if another CPU had it before.
+    /// Additional, if another CPU had the lock before.
     pub handover_ns: u64,
 }
 

@@ -1,9 +1,8 @@
-//! The simulator: the clients of a workload, a scheduler in its queue, and a modelled disk, joined
-//! by virtual time.
+//! The simulator: a workload's clients, a scheduler's queue and a modelled disk in virtual time.
 //!
 //! Pure: no clock, file or thread; one seed gives one run, bit for bit, on every machine. Time is
-//! integer nanoseconds throughout. Add a disk with one TOML file and one row of [`DEVICES`];
-//! schedulers and workloads come from their own crates' tables.
+//! integer nanoseconds. A disk is one TOML file and one row of [`DEVICES`]; the tables of
+//! schedulers and workloads are in their crates.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -1,19 +1,18 @@
-//! The random numbers of a simulation: ChaCha8, one named stream for each component of a trial.
+//! A simulation's random numbers: ChaCha8 with one named stream per component of a trial.
 //!
-//! A component draws from its own stream, so that a device that draws once more does not change
-//! what the clients do. Clients have their numbers from `workload`, under another key. As there,
-//! the sequence is specified outside of any library, the seed is laid out byte by byte, and numbers
-//! are mapped to ranges here: old results must stay repeatable for years.
+//! Separate streams keep a change in the device's draws from changing the clients. `workload` uses
+//! another key. The sequence, the seed's byte layout and the mapping to ranges are specified here
+//! rather than by a library, so old results stay repeatable.
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng as _, SeedableRng};
 
-/// Random numbers of one component of one trial.
+/// Random numbers of one component of a trial.
 #[derive(Debug)]
 pub struct Stream(ChaCha8Rng);
 
-/// At the same position of the same stream: the library's generators are not `Clone`, so that no
-/// keys are duplicated by accident.
+/// Same stream, same position. The library's generators are not `Clone`, to prevent accidental key
+/// reuse.
 impl Clone for Stream {
     fn clone(&self) -> Stream {
         let (seed, number) = self.origin();
@@ -24,8 +23,8 @@ impl Clone for Stream {
     }
 }
 
-/// The numbers that belong to a trial's seed and a component's name; different names of one seed
-/// are independent.
+/// The stream for a trial's seed and a component's name; streams of different names are
+/// independent.
 pub fn stream(seed: u64, name: &str) -> Stream {
     let mut key = [0; 32];
     key[..8].copy_from_slice(&seed.to_le_bytes());
@@ -36,38 +35,35 @@ pub fn stream(seed: u64, name: &str) -> Stream {
 }
 
 impl Stream {
-    /// Random commands for the tests of a device.
     #[cfg(test)]
     pub(crate) fn new(seed: u64) -> Stream {
         stream(seed, "commands")
     }
 
-    /// The key and the number of the stream: all that its numbers follow from.
     pub(crate) fn origin(&self) -> ([u8; 32], u64) {
         (self.0.get_seed(), self.0.get_stream())
     }
 
-    /// A number of 64 random bits.
+    /// Returns 64 random bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// A number below `bound`, which is not 0: the high half of a 128-bit product.
+    /// Returns a number below `bound`, which is not 0: the high half of a 128-bit product.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         debug_assert!(bound > 0, "there is no number below 0");
         ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// A number from the exponential distribution with this mean (below 2⁵⁸): times between
-    /// arrivals that know nothing of each other.
+    /// Draws the gaps of Poisson arrivals; the mean is below 2⁵⁸.
     pub fn exponential(&mut self, mean: u64) -> u64 {
         crate::workload::exponential(self.bits(), mean)
     }
 }
 
-/// The hash by Fowler, Noll and Vo, of 64 bits: it is written down, and names are few.
+/// 64-bit FNV-1a.
 fn fnv1a(name: &str) -> u64 {
     name.bytes().fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)

@@ -1,9 +1,7 @@
-//! A trace of a simulated trial, made of its events: what `schedlab trace record` makes of a real
-//! disk's.
+//! Records a simulated trial as a trace, like `schedlab trace record` on a real disk.
 //!
-//! An event of a request (issue, completion) is joined to the bios that clients handed over, by
-//! its sectors; see [`::trace::formats::Joiner`]. A client is a process, with the name that the
-//! load engine's threads have.
+//! Issue and completion events are joined to the submitted bios by sector; see
+//! [`::trace::formats::Joiner`]. Clients are processes, named like the load engine's threads.
 
 use ::trace::formats::{Action, Builder, Event as Joined, Extent, Format, Joiner};
 use ::trace::{Flags, Kind, Trace};
@@ -11,7 +9,7 @@ use elevator::Op;
 
 use crate::trace::{Event, EventKind, Observer};
 
-/// Listens to a trial.
+/// An observer that builds a trace.
 #[derive(Debug, Default)]
 pub struct Recorder {
     joiner: Joiner,
@@ -19,7 +17,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// The trace.
+    /// The finished trace.
     pub fn finish(self) -> Trace {
         let mut trace = self.to.finish(Format::Auto);
         "sim".clone_into(&mut trace.about.source);
@@ -50,7 +48,7 @@ impl Observer for Recorder {
         };
         let device = self.to.device("sim");
         let extent = Extent { sector: event.sector, sectors: event.nr_sectors };
-        // Clients wait for what they submit, but for buffered writes, which no event distinguishes.
+        // Clients wait for what they submit, except buffered writes, which no event distinguishes.
         let flags = Flags::SYNC;
         self.joiner.event(
             &Joined { at: event.at.as_ns(), action, kind, flags, extent, process, device },

@@ -1,19 +1,19 @@
-//! Every event of a simulated trial: for trace files, golden traces and checks.
+//! Events of a simulated trial, for trace files, golden traces and checks.
 
 use elevator::{Op, Time};
 
 /// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EventKind {
-    /// A client handed a bio over.
+    /// A client submitted a bio.
     Submit,
-    /// It, or a part of it, joined a request that was there.
+    /// A bio, or part of it, joined a request.
     Merge,
-    /// It became a request and was inserted into the elevator.
+    /// A bio became a request and was inserted into the elevator.
     Insert,
-    /// It found no free request and waits.
+    /// A bio found no free request and waits.
     Wait,
-    /// The device got a request.
+    /// The device received a request.
     Issue,
     /// The device finished a request.
     Complete,
@@ -21,17 +21,16 @@ pub enum EventKind {
     Done,
     /// The elevator's timer fired.
     Timer,
-    /// The device received a flush of its cache, for the client that asked first and for all that
-    /// asked with it.
+    /// The device received a flush, for the first client and those that joined it.
     Flush,
-    /// A client receives the completion of its flush; at once where there is nothing to flush.
+    /// A client receives its flush's completion; at once if there is nothing to flush.
     Flushed,
-    /// A client has done its work.
+    /// A client has finished its work.
     Exit,
 }
 
 impl EventKind {
-    /// Every kind, in the order of their life.
+    /// Every kind, in order of occurrence.
     pub const ALL: [EventKind; 11] = [
         EventKind::Submit,
         EventKind::Merge,
@@ -46,7 +45,7 @@ impl EventKind {
         EventKind::Exit,
     ];
 
-    /// The word in trace files.
+    /// The name in trace files.
     pub fn name(self) -> &'static str {
         match self {
             EventKind::Submit => "submit",
@@ -64,38 +63,38 @@ impl EventKind {
     }
 }
 
-/// Something that happened at a point in time. Fields that do not apply to a kind are 0 or None.
+/// An event. Fields that do not apply to its kind are 0 or `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
     /// When.
     pub at: Time,
     /// What.
     pub kind: EventKind,
-    /// The client (process) behind it; None for timers.
+    /// The client; `None` for timers.
     pub process: Option<u32>,
-    /// The request's tag; None where there is no request yet.
+    /// The request's tag, if it has one.
     pub tag: Option<u32>,
     /// Direction.
     pub op: Option<Op>,
     /// First sector of the bio or request.
     pub sector: u64,
-    /// Its sectors.
+    /// Length in sectors.
     pub nr_sectors: u32,
 }
 
 /// Receives every event in order of time.
 pub trait Observer {
-    /// Something happened.
+    /// Handles one event.
     fn event(&mut self, event: &Event);
 
-    /// Whether it uses events; if not, some of them are not made.
+    /// Whether it uses events; if not, some are not generated.
     #[inline]
     fn is_active(&self) -> bool {
         true
     }
 }
 
-/// Discards every event, without overhead.
+/// Discards every event at no cost.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unobserved;
 

@@ -1,4 +1,4 @@
-//! One simulated trial: its parts and its outcome.
+//! One simulated trial: parts and outcome.
 
 use crate::workload::{ClientTotals, FlowWork, Measured, Member, Params, Pass, WorkloadKind};
 use elevator::{Anticipation, Build, Counters, ElevatorKind, Limits, Origin, Queue, SECTOR_BYTES};
@@ -10,82 +10,74 @@ use crate::host::Host;
 use crate::trace::{Observer, Unobserved};
 use crate::turnaround::Turnarounds;
 
-/// Tags of all hardware queues at most.
+/// Maximum tags over all hardware queues.
 const MAX_TAGS: u32 = 1 << 18;
 
 /// A trial: one scheduler with its tunables, one device, one workload, one seed.
 #[derive(Debug)]
 pub struct Trial {
-    /// The row of the scheduler.
+    /// Its table row.
     pub elevator: &'static ElevatorKind,
     /// Tunables by name, within their ranges.
     pub tunables: Vec<(String, u64)>,
-    /// Ticks a second of the simulated kernel.
+    /// Ticks per second of the simulated kernel.
     pub hz: u32,
-    /// The CPUs that the clients are on, and their time for a request.
+    /// The CPUs and their time per request.
     pub host: Host,
-    /// Requests that can exist at once, 1 to 262,144; None: what the scheduler's kernel would
-    /// choose. With several hardware queues those of each, and no more than the device takes in
-    /// each.
+    /// Per hardware queue, 1 to 262,144; `None`: the scheduler's kernel default. With several
+    /// hardware queues at most the device's depth.
     pub nr_requests: Option<u32>,
-    /// Requests that the device gets at once; None: as many as it takes. Never more than that.
+    /// At the device, at most its own depth, which is the default.
     pub queue_depth: Option<u32>,
-    /// The device, new.
+    /// A new device.
     pub device: Box<dyn DeviceModel>,
-    /// The row of the workload.
+    /// Its table row.
     pub workload: &'static WorkloadKind,
     /// Its parameters.
     pub params: Params,
     /// Seed of the clients' random choices.
     pub seed: u64,
-    /// Work before the window, in nanoseconds; not observed where the workload has none.
+    /// In ns; ignored by workloads without warm-up.
     pub warmup_ns: u64,
-    /// The measured window, in nanoseconds.
+    /// The measured window, in ns.
     pub duration_ns: u64,
-    /// From the completion of a request to the earliest next one of the same client: interrupt,
-    /// wake-up, system call; in nanoseconds, taken as 1 at least (a client that needs no time on a
-    /// device that needs none would never end).
+    /// From a completion to the client's earliest next request, in ns; at least 1 is used, or a
+    /// zero-cost loop would never end.
     pub turnaround_ns: u64,
-    /// How much earlier or later that is, drawn anew each time, uniformly; at most `turnaround_ns`.
-    /// Without it clients that think for equal times fall into step, which no machine's do, and a
-    /// workload that draws nothing is the same for every seed.
+    /// Uniform, redrawn each time, at most `turnaround_ns`. Without it clients with equal think
+    /// times would run in lockstep.
     pub turnaround_spread_ns: u64,
 }
 
 /// The outcome of a trial.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Length of the measured window in nanoseconds; of passes: their sum.
+    /// Length of the measured window in ns, summed over passes.
     pub window_ns: u64,
-    /// What the clients have done, by the definitions of every arena.
+    /// The clients' metrics, defined as in every arena.
     pub measured: Measured,
-    /// Jain's index over the clients' own rates: 1 if all got the same, 1/n if one got everything.
-    /// None for fewer than two clients, or if no client got anything. Clients of different kinds
-    /// are unequal in any case.
+    /// Over the clients' rates; `None` for fewer than two clients or without I/O. Unequal client
+    /// kinds lower it in any case.
     pub jain_fairness: Option<f64>,
-    /// The longest time that a bio waited from being handed over to its completion. One that is
-    /// still open when the window closes counts with what it has waited by then, so that a starved
-    /// request shows.
+    /// From submission to completion. Bios open at the window's close count with their age, so
+    /// starvation shows.
     pub longest_wait_ns: u64,
-    /// Nanoseconds of the window in which the device had a command. With `idle_ns` it is the whole
-    /// window.
+    /// With a command at the device; with `idle_ns`, the whole window.
     pub busy_ns: u64,
-    /// Nanoseconds of the window in which the device had none.
+    /// Without a command at the device.
     pub idle_ns: u64,
-    /// The part of `idle_ns` in which requests were held: the overhead of idling on purpose. What
-    /// the study of WPCAS calls by a like name is something else:
+    /// The part of `idle_ns` with requests held. The WPCAS study's similarly named figure is
     /// [`Anticipation::false_idle_per_wait_ns`].
     pub deceptive_idle_ns: u64,
-    /// Mean distance from the end of a request to the start of the next one sent to the device, in
-    /// sectors, in the window.
+    /// From the end of a request to the start of the next one issued, in the window.
     pub mean_seek_sectors: Option<f64>,
-    /// Mean cylinders of a movement of the arm in the window; None where it did not move.
+    /// Per arm movement in the window.
     pub mean_seek_cylinders: Option<f64>,
-    /// Counters of the queue, over warm-up, window and drain.
+    /// Over warm-up, window and drain.
     pub queue: Counters,
-    /// Counters of the device, over warm-up, window and drain.
+    /// Over warm-up, window and drain.
     pub device: DeviceStats,
-    /// What idling on purpose cost and brought in the window; None for schedulers that never do.
+    /// In the window; `None` for schedulers that never idle.
     pub anticipation: Option<Anticipation>,
 }
 
@@ -101,22 +93,17 @@ impl Outcome {
     }
 }
 
-/// Simulates a trial with the clients of its workload. `stop` is asked now and then whether to give
-/// up.
+/// Passes are those of [`WorkloadKind::passes`]. Requests open at the window's close are drained
+/// but do not count. `stop` is polled regularly.
 ///
-/// Passes are made as [`WorkloadKind::passes`] says. What is open when the window closes is waited
-/// for and does not count.
-///
-/// # Errors
-/// [`SimError`]; wrong use of an elevator or a model is a panic, since it is a mistake in the
-/// laboratory.
+/// # Panics
+/// On misuse of an elevator or a model, which is a bug.
 pub fn run(
     trial: Trial,
     observer: &mut dyn Observer,
     stop: &dyn Fn() -> bool,
 ) -> Result<Outcome, SimError> {
-    // The engine is compiled here, twice, at this crate's level of optimisation, and not in each
-    // caller at the caller's.
+    // Instantiated here so that the engine gets this crate's optimisation level, not the caller's.
     if observer.is_active() {
         passes(trial, observer, stop)
     } else {
@@ -143,12 +130,8 @@ fn passes<O: Observer + ?Sized>(
     Ok(outcome(engine))
 }
 
-/// Simulates a trial with clients of the caller's, once: replayed traces, arrivals of a law. Of the
-/// workload's row and parameters only what concerns the way of I/O is used (direct or buffered,
-/// flushing, warm-up).
-///
-/// # Errors
-/// As [`run`].
+/// Simulates one pass of the caller's clients: replayed traces, generated arrivals. The trial's
+/// workload only decides how I/O is done (direct or buffered, flushing, warm-up).
 pub fn run_members(
     trial: Trial,
     members: Vec<Member>,
@@ -162,11 +145,7 @@ pub fn run_members(
     }
 }
 
-/// Simulates a trial with the clients of one flow of its workload alone, at the flow's part of the
-/// device.
-///
-/// # Errors
-/// As [`run`].
+/// Simulates one flow's clients alone, at the flow's part of the device.
 pub fn run_flow_alone(
     trial: Trial,
     number: usize,
@@ -196,8 +175,7 @@ fn one_pass<O: Observer + ?Sized>(
     Ok(outcome(engine))
 }
 
-/// The queue of a scheduler in front of a device, as the scheduler's kernel would set it up.
-/// `nr_requests`, `queue_depth`, `hz`, `host` and `tunables` are those of a [`Trial`].
+/// Sets up a scheduler's queue as its kernel would. The arguments are those of a [`Trial`].
 pub fn queue_for(
     kind: &ElevatorKind,
     tunables: &[(String, u64)],
@@ -233,7 +211,6 @@ pub fn queue_for(
     queue
 }
 
-/// Queue, device and rules of a trial.
 fn machine<O: Observer + ?Sized>(trial: Trial, observer: &mut O) -> Engine<'_, O> {
     let Trial { elevator: kind, workload, params, device, .. } = trial;
     let queue = queue_for(

@@ -1,8 +1,7 @@
-//! From the completion of a request to the client's next step: interrupt, wake-up, system call.
+//! The time from a completion to the client's next step: interrupt, wake-up, system call.
 //!
-//! Each client has a stream of its own, which lives as long as the trial, over all passes. So what
-//! a client draws depends on nothing but how often it has drawn, and another arena, in which the
-//! clients' events come in another order, draws the same.
+//! Each client has its own stream for the whole trial. A draw thus depends only on the client's
+//! earlier draws, and an arena with another order of events draws the same.
 
 use crate::random::{Stream, stream};
 
@@ -12,24 +11,23 @@ pub struct Turnarounds {
     seed: u64,
     least_ns: u64,
     spread_ns: u64,
-    /// One for each client that there has been.
     streams: Vec<Stream>,
 }
 
 impl Turnarounds {
-    /// `turnaround_ns` in the middle, at most `spread_ns` earlier or later, uniformly; a spread
-    /// beyond the middle is cut to it.
+    /// Draws uniformly from `turnaround_ns` ± `spread_ns`, with the spread capped at the
+    /// turnaround.
     pub fn new(seed: u64, turnaround_ns: u64, spread_ns: u64) -> Turnarounds {
         let spread_ns = spread_ns.min(turnaround_ns);
         Turnarounds { seed, least_ns: turnaround_ns - spread_ns, spread_ns, streams: Vec::new() }
     }
 
-    /// What every draw returns, if there is no spread.
+    /// The constant turnaround, if there is no spread.
     pub fn constant(&self) -> Option<u64> {
         (self.spread_ns == 0).then_some(self.least_ns.max(1))
     }
 
-    /// A client's next turnaround; at least 1 ns, so that no closed loop stands still.
+    /// A client's next turnaround; at least 1 ns, so that closed loops advance.
     #[inline]
     pub fn draw(&mut self, client: u32) -> u64 {
         if self.spread_ns == 0 {

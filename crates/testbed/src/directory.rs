@@ -1,19 +1,16 @@
-//! A directory of one test, and programs in it.
+//! A test's directory, and the programs in it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A directory on a real disk: loop devices with direct I/O lie in it, which a tmpfs refuses.
-/// Removed when dropped.
+/// A directory on a real disk, removed on drop. Loop devices with direct I/O need one: tmpfs
+/// refuses it.
 #[derive(Debug)]
 pub struct Directory(tempfile::TempDir);
 
 impl Directory {
-    /// `schedlab-test-XXXXXX` in /var/tmp; with the name of the run if `scripts/test` gave one, so
-    /// that it finds what is left behind.
-    ///
-    /// # Panics
-    /// If it cannot be made.
+    /// `/var/tmp/schedlab-test-XXXXXX`, with the run's name if `scripts/test` set one, so that
+    /// leftovers can be found.
     #[must_use]
     #[expect(clippy::new_without_default, reason = "it makes a directory")]
     pub fn new() -> Directory {
@@ -39,12 +36,9 @@ impl Directory {
     }
 }
 
-/// Copies a program that is to be run. Written by this process, it could be refused ("Text file
-/// busy"): a child that another thread forked at that moment has the descriptor open for writing
-/// until it becomes its own program. So another process writes it.
-///
-/// # Panics
-/// If it cannot be copied.
+/// Copies a program to run it. If this process wrote the copy, executing it could fail with "Text
+/// file busy": a child that another thread forks at that moment inherits the descriptor until it
+/// executes its own program. Therefore `cp` writes it.
 #[track_caller]
 pub fn copy_program(from: impl AsRef<Path>, to: impl AsRef<Path>) {
     let status = Command::new("cp").arg("--").arg(from.as_ref()).arg(to.as_ref()).status();

@@ -1,9 +1,8 @@
-//! What tests need of the machine: requirements that skip aloud, directories, loop devices and
-//! tmpfs of one test's own, and waiting.
+//! What tests need of the machine: requirements, whose absence is reported, directories, loop
+//! devices, tmpfs and waiting.
 //!
-//! Everything made here is removed when it is dropped, and only if it is still the test's own: loop
-//! devices are numbered, and the number of a device that was detached early may already belong to
-//! another test.
+//! Everything is removed on drop, if it still belongs to the test: the number of a loop device that
+//! was detached early may belong to another test by then.
 
 #![deny(unsafe_code)]
 

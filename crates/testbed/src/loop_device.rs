@@ -1,7 +1,7 @@
-//! A loop device of one test.
+//! A test's loop device.
 //!
-//! Made with the kernel's own calls and not with the product's code: a fault there must not break
-//! every other test's fixture.
+//! It uses system calls, not schedlab's own code: a fault there must not break the fixture of every
+//! other test.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::MetadataExt;
@@ -11,7 +11,7 @@ use crate::directory::Directory;
 use crate::sys::{self, LoopOptions};
 use crate::wait::eventually;
 
-/// A loop device over a file. Dropped, it is detached if it is still over that file.
+/// A loop device over a file, detached on drop if it is still over that file.
 #[derive(Debug)]
 pub struct Loop {
     /// `/dev/loopN`.
@@ -19,13 +19,12 @@ pub struct Loop {
     /// `loopN`.
     pub name: String,
     pub file: PathBuf,
-    /// Device and inode of the file, which tell it from one that took its name.
+    /// Device and inode of the file. They distinguish it from another file of the same name.
     inode: (u64, u64),
 }
 
 impl Loop {
-    /// Over a new file of `mib` MiB in the directory, every block written: the kernel reads holes
-    /// without any I/O.
+    /// Over a new file of `mib` MiB with every block allocated: reading a hole causes no I/O.
     #[must_use]
     pub fn new(directory: &Directory, name: &str, mib: usize) -> Loop {
         let file = directory.join(name);
@@ -35,7 +34,7 @@ impl Loop {
         Loop::over(&file)
     }
 
-    /// Over a new file without any block, for what needs no data in it.
+    /// Over a new sparse file, for tests that need no data.
     #[must_use]
     pub fn blank(directory: &Directory, name: &str, mib: u64) -> Loop {
         let file = directory.join(name);
@@ -48,8 +47,6 @@ impl Loop {
         Loop::with(file, LoopOptions::default())
     }
 
-    /// # Panics
-    /// If the device cannot be made.
     #[must_use]
     pub fn with(file: &Path, options: LoopOptions) -> Loop {
         let backing = OpenOptions::new().read(true).write(!options.read_only).open(file);
@@ -84,7 +81,6 @@ impl Loop {
         }
     }
 
-    /// Its directory in /sys/block.
     #[must_use]
     pub fn sys(&self) -> PathBuf {
         Path::new("/sys/block").join(&self.name)
@@ -95,21 +91,18 @@ impl Loop {
         self.sys().join("queue")
     }
 
-    /// # Panics
-    /// If the kernel refuses the value.
     pub fn set(&self, attribute: &str, value: &str) {
         fs::write(self.queue().join(attribute), value)
             .unwrap_or_else(|error| panic!("{attribute}={value}: {error}"));
     }
 
-    /// The text of an attribute of the queue, without white space around it.
+    /// A queue attribute, without surrounding white space.
     #[must_use]
     pub fn show(&self, attribute: &str) -> String {
         let text = fs::read_to_string(self.queue().join(attribute));
         text.unwrap_or_else(|error| panic!("{attribute}: {error}")).trim().to_owned()
     }
 
-    /// The scheduler in use.
     #[must_use]
     pub fn scheduler(&self) -> String {
         let line = self.show("scheduler");
@@ -130,7 +123,7 @@ impl Loop {
         missing.is_none()
     }
 
-    /// Reads it has completed.
+    /// Completed reads.
     #[must_use]
     pub fn reads(&self) -> u64 {
         let stat = fs::read_to_string(self.sys().join("stat")).expect("the device's counters");
@@ -140,8 +133,8 @@ impl Loop {
             .expect("reads come first")
     }
 
-    /// Every readable file of the queue and its scheduler, with its text: what a test must leave
-    /// unchanged.
+    /// Every readable file of the queue and its scheduler, with its text, to check that nothing
+    /// changed.
     #[must_use]
     pub fn snapshot(&self) -> Vec<(String, String)> {
         let mut all = Vec::new();
@@ -156,8 +149,8 @@ impl Loop {
         all
     }
 
-    /// Detaches it now, as a disk that is pulled out, and waits until the kernel has let go of the
-    /// file.
+    /// Detaches the device, as if a disk were unplugged, and waits until the kernel has released
+    /// the file.
     pub fn detach(&self) {
         self.release();
         let device = || File::open(&self.path).ok();
@@ -166,13 +159,13 @@ impl Loop {
         eventually(&format!("{} lets go of {}", self.path, self.file.display()), || !is_attached());
     }
 
-    /// Detaches the device if it is still over the test's file; the kernel does it when the last
-    /// opener closes it.
+    /// Detaches the device if it is still over the test's file. The kernel completes it when the
+    /// last opener closes the device.
     fn release(&self) {
-        // While it is open, it cannot be given another file.
+        // While it is open, no other file can be attached.
         let Ok(device) = File::open(&self.path) else { return };
         if sys::loop_backing(&device) == Some(self.inode) {
-            // A device keeps its scheduler for the next user of its number.
+            // The next user of this number would inherit the scheduler.
             let _ = fs::write(self.queue().join("scheduler"), "none");
             let _ = sys::detach_loop(&device);
         }

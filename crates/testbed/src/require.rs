@@ -1,12 +1,12 @@
-//! What a test needs. Without it the test is skipped with a message; under
+//! Requirements of a test. If one is missing, the test is skipped with a message; under
 //! `SCHEDLAB_MUST_RUN_ALL=1` it fails instead.
 
 use std::path::{Path, PathBuf};
 
-/// Whether the test can run: `needs` are programs, and `root`. Names what is missing otherwise.
+/// Whether the test can run. `needs` lists programs, and `root`; missing ones are printed.
 ///
 /// # Panics
-/// If something is missing and `SCHEDLAB_MUST_RUN_ALL` is set.
+/// If one is missing and `SCHEDLAB_MUST_RUN_ALL` is set.
 #[must_use]
 #[track_caller]
 pub fn require(needs: &[&str]) -> bool {
@@ -18,10 +18,10 @@ pub fn require(needs: &[&str]) -> bool {
     missing.is_empty()
 }
 
-/// Reports that a test is skipped.
+/// Prints that a test is skipped.
 ///
 /// # Panics
-/// If `SCHEDLAB_MUST_RUN_ALL` is set: there a skip is a failure.
+/// If `SCHEDLAB_MUST_RUN_ALL` is set.
 #[track_caller]
 pub fn skip(reason: &str) {
     assert!(
@@ -36,8 +36,8 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Where a program is: `PATH`, the directories for root's programs, or PostgreSQL's own, which are
-/// on nobody's `PATH`.
+/// Looks in `PATH`, the directories for root's programs, and PostgreSQL's own, which is on no
+/// `PATH`.
 #[must_use]
 pub fn tool(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();

@@ -1,24 +1,21 @@
-//! A tmpfs of one test.
+//! A test's tmpfs.
 
 use std::path::{Path, PathBuf};
 
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
-/// A mounted tmpfs; unmounted when dropped. Needs root.
+/// A mounted tmpfs, unmounted on drop. Needs root.
 #[derive(Debug)]
 pub struct Tmpfs(PathBuf);
 
 impl Tmpfs {
-    /// Mounts one of `mib` MiB over a directory.
+    /// Mounts a tmpfs of `mib` MiB on a directory.
     #[must_use]
     pub fn mount(over: &Path, mib: u32) -> Tmpfs {
         Tmpfs::with(over, &format!("size={mib}m"))
     }
 
-    /// Mounts one with these options, such as `size=64k,mode=0700`.
-    ///
-    /// # Panics
-    /// If it cannot be mounted.
+    /// Mounts a tmpfs with options such as `size=64k,mode=0700`.
     #[must_use]
     pub fn with(over: &Path, options: &str) -> Tmpfs {
         let options = std::ffi::CString::new(options).expect("no NUL");
@@ -35,7 +32,7 @@ impl Tmpfs {
 
 impl Drop for Tmpfs {
     fn drop(&mut self) {
-        // A process that still has a file open must not keep the mount in sight.
+        // Detached: a process with an open file must not keep the mount visible.
         let _ = unmount(&self.0, UnmountFlags::DETACH);
     }
 }

@@ -1,4 +1,4 @@
-//! Waiting for an event instead of for a time.
+//! Waiting for an event instead of a fixed time.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 /// Waits until `holds`.
 ///
 /// # Panics
-/// With the sentence `what` after two minutes: nothing that a test waits for takes a hundredth of
-/// that, and a test that never ends says nothing.
+/// With the message `what` after two minutes, 100 times what any test needs; otherwise a test could
+/// hang silently.
 #[track_caller]
 pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let began = Instant::now();

@@ -1,7 +1,6 @@
-//! What the minimal build says where the full one does something.
+//! Errors of the minimal build for features that only the full one has.
 
-/// That this build was made without support for `what`; `instead` is another way out, and ends in
-/// ", or ".
+/// Says that this build does not support `what`; `instead` is an alternative that ends in ", or ".
 pub fn absent(subject: &str, what: &str, instead: &str) -> String {
     format!(
         "{subject}: this build of schedlab does not support {what} (the one of `make demo` is without it); {instead}install schedlab \

@@ -1,32 +1,29 @@
-//! Which build of schedlab this is, and the refusals that name two builds.
-//!
-//! A program registers its identity when it starts; libraries ask here. What it consists of and
-//! why: docs/decisions/0036-builds.md.
+//! The identity of this build, and errors that name two builds. A program registers it at start;
+//! libraries query it. Contents and reasons: docs/decisions/0036-builds.md.
 
 use std::fmt::Display;
 use std::sync::OnceLock;
 
-/// Computed when it is first asked for: most commands never do.
+/// Computed lazily: most commands never need it.
 static REGISTERED: OnceLock<fn() -> String> = OnceLock::new();
 
 static IDENTITY: OnceLock<String> = OnceLock::new();
 
-/// The identity of tests and of programs that join no results.
+/// The identity in tests and in programs that join no results.
 pub const UNNAMED: &str = "unnamed";
 
-/// Registers the function that computes the identity of this build. The first call counts.
+/// The first call counts.
 pub fn register(identity: fn() -> String) {
     let _ = REGISTERED.set(identity);
 }
 
-/// The identity of this build.
 pub fn identity() -> &'static str {
     IDENTITY
         .get_or_init(|| REGISTERED.get().map_or_else(|| UNNAMED.to_owned(), |compute| compute()))
 }
 
-/// Why results of two builds are not joined, as the middle of an error; none if they are of one
-/// build.
+/// Says why results of two builds are not joined, as the middle of an error; `None` for equal
+/// builds.
 pub fn difference(found: &str, expected: &str) -> Option<String> {
     (found != expected).then(|| {
         format!(
@@ -37,8 +34,8 @@ pub fn difference(found: &str, expected: &str) -> Option<String> {
     })
 }
 
-/// Why a file of another format is not read, as the middle of an error that names the build which
-/// wrote it and this one.
+/// Says why a file of another format is rejected, as the middle of an error that names the writing
+/// build and this one.
 pub fn other_format(found: impl Display, expected: u32, writer: Option<&str>) -> String {
     let writer = writer
         .filter(|build| !build.is_empty())

@@ -1,8 +1,6 @@
 //! Counts with their nouns: `1 round`, `1,200 rounds`.
-//!
-//! One function, so that nothing says "1 rounds".
 
-/// Puts commas between the thousands of a decimal number: `-1,234.5`.
+/// Inserts thousands separators: `-1,234.5`.
 pub fn grouped(number: &str) -> String {
     let (sign, digits) = number.strip_prefix('-').map_or(("", number), |rest| ("-", rest));
     let (integer, fraction) = digits.split_once('.').map_or((digits, None), |(i, f)| (i, Some(f)));
@@ -20,7 +18,8 @@ pub fn grouped(number: &str) -> String {
     text
 }
 
-/// `1 round`, `1,200 rounds`, `2 more rounds`: the noun in the singular, whose plural takes an s.
+/// Formats `1 round`, `1,200 rounds`, `2 more rounds`: `what` is the singular, and its plural ends
+/// in s.
 pub fn counted(count: u64, what: &str) -> String {
     format!("{} {what}{}", grouped(&count.to_string()), if count == 1 { "" } else { "s" })
 }

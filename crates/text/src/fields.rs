@@ -1,41 +1,36 @@
-//! Tables of `KEY=VALUE` grammars: a row gives parser, error, help and reference.
+//! Tables of `KEY=VALUE` grammars: a row defines parser, error, help and reference.
 //!
-//! For values that are numbers, sizes, times, switches or words. A grammar with values of other
-//! types has rows of its own, and [`expected_one_of`] for a misspelt key.
+//! For numbers, sizes, times, switches and words. A grammar with other types has its own rows, and
+//! uses [`expected_one_of`] for misspelt keys.
 
 use crate::{format_duration, format_size, nearest, parse_duration_ns, parse_size};
 
-/// A key of a grammar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Field {
     pub name: &'static str,
     pub form: Form,
     /// Empty for none.
     pub default: &'static str,
-    /// One line of meaning.
     pub help: &'static str,
 }
 
-/// What a value looks like. Bounds are the smallest and the largest value.
+/// The form of a value. Bounds are inclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     Text,
-    /// A file's path; a relative one that does not exist is looked for next to the plan.
+    /// A path; a relative one that does not exist is resolved next to the plan.
     File,
-    /// Decimal digits.
     Whole(u64, u64),
-    /// A number with at most two decimals; value and bounds in hundredths.
+    /// At most two decimals; value and bounds in hundredths.
     Hundredths(u64, u64),
     /// Bytes, e.g. `64k`.
     Size(u64, u64),
     /// A time, e.g. `10s`; value and bounds in nanoseconds.
     Time(u64, u64),
-    /// `true` or `false`.
     Flag,
     Words(&'static [&'static str]),
 }
 
-/// A row.
 pub const fn field(
     name: &'static str,
     default: &'static str,
@@ -46,14 +41,10 @@ pub const fn field(
 }
 
 impl Form {
-    /// Any whole number.
     pub const NUMBER: Form = Form::Whole(0, u64::MAX);
-    /// Any size.
     pub const SIZE: Form = Form::Size(0, u64::MAX);
-    /// Any time.
     pub const TIME: Form = Form::Time(0, u64::MAX);
 
-    /// With the range or an example.
     pub fn words(self) -> String {
         match self {
             Form::Text => "text".to_owned(),
@@ -81,7 +72,7 @@ impl Form {
         }
     }
 
-    /// The smallest and the largest number that [`Form::read`] returns.
+    /// The bounds of [`Form::read`].
     pub fn bounds(self) -> (u64, u64) {
         match self {
             Form::Text | Form::File => (0, 0),
@@ -94,8 +85,7 @@ impl Form {
         }
     }
 
-    /// The value as a number: that of a word is its place in the row, that of a text 0. None if the
-    /// text does not have the form or the value is out of range.
+    /// The value as a number: a word's index, 0 for text. `None` if the form or range is wrong.
     pub fn read(self, text: &str) -> Option<u64> {
         let value = match self {
             Form::Text | Form::File => Some(0),
@@ -110,14 +100,12 @@ impl Form {
         value.filter(|value| (min..=max).contains(value))
     }
 
-    /// Whether the text is a value.
     pub fn reads(self, text: &str) -> bool {
         self.read(text).is_some()
     }
 }
 
-/// The end of an error about an unknown key or name: what was probably meant, and all that is
-/// known.
+/// The end of an error about an unknown key or name: a suggestion, and all known ones.
 pub fn expected_one_of<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     let list = known.join(", ");
@@ -127,12 +115,11 @@ pub fn expected_one_of<'a>(word: &str, known: impl IntoIterator<Item = &'a str>)
     }
 }
 
-/// A number of digits alone: values are written to the kernel as they were read.
+/// Digits only: values are written to the kernel verbatim.
 fn digits(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
-/// A decimal number in hundredths; none with more than two decimals.
 pub fn hundredths(text: &str) -> Option<u64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     if part.len() > 2 {

@@ -1,8 +1,8 @@
-//! Sizes, durations, misspelt names, text from outside, limits of inputs and the identity of a
-//! build, in one way everywhere.
+//! Sizes, durations, suggestions for names, external text, input limits and build identity, for all
+//! crates.
 //!
-//! A leaf crate: every other crate may depend on it, and it depends on `strsim` alone. Parsers
-//! return `None` or an enum; the caller names the flag or key in its own error.
+//! A leaf crate that depends on `strsim` alone. Parsers return `None` or an enum; the caller names
+//! the flag or key in its error.
 #![forbid(unsafe_code)]
 
 mod absent;

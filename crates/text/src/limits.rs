@@ -1,45 +1,39 @@
-//! How large an input from outside may be: one table for all that is read.
+//! Size limits of all external input.
 //!
-//! An input may be made by somebody else, or be damaged. Without a limit its size decides how much
-//! memory and time schedlab takes, as root, on a database server. Each limit is far above what an
-//! honest experiment needs and keeps one command below about 1 GB. The reference page of limits is
-//! rendered from [`LIMITS`], and a test accepts each at its limit and refuses it one beyond.
+//! Without limits a foreign or damaged input's size would decide how much memory and time schedlab
+//! takes, as root. Each limit is far above normal experiments and keeps a command below about 1 GB.
+//! The reference page is generated from [`LIMITS`], and a test checks each limit and one beyond it.
 
 use std::fmt;
 
 use crate::quantities::format_bytes;
 
-/// What a limit counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     Bytes,
-    /// What the word says, in the plural; the subject of the limit says it as well.
     Of(&'static str),
 }
 
-/// The most of something that is read.
+/// An upper bound on an input.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// What is bounded, as an error begins with it.
+    /// Begins the error.
     pub subject: &'static str,
     pub unit: Unit,
     pub most: u64,
-    /// What to do about a larger one.
     pub remedy: &'static str,
-    /// Why it is this number.
+    /// The reason for this number.
     pub why: &'static str,
 }
 
-/// More than a [`Limit`] allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exceeded {
     pub limit: &'static Limit,
-    /// None where reading stopped at the limit.
+    /// `None` if reading stopped at the limit.
     pub found: Option<u64>,
 }
 
 impl Unit {
-    /// A number of it, for people.
     pub fn show(self, number: u64) -> String {
         match self {
             Unit::Bytes => format_bytes(number),
@@ -57,7 +51,7 @@ impl fmt::Display for Exceeded {
         };
         let found = match (unit, self.found) {
             (_, None) => "more".to_owned(),
-            // Rounded, one byte too many would look like the limit itself.
+            // When rounded, one byte too many would look like the limit itself.
             (Unit::Bytes, Some(found)) if unit.show(found) == unit.show(*most) => {
                 format!("{found} bytes")
             }
@@ -72,10 +66,6 @@ impl fmt::Display for Exceeded {
 impl std::error::Error for Exceeded {}
 
 impl Limit {
-    /// Refuses more than the limit.
-    ///
-    /// # Errors
-    /// [`Exceeded`], which names what was found.
     pub fn check(&'static self, found: usize) -> Result<(), Exceeded> {
         let found = found as u64;
         if found > self.most { Err(Exceeded { limit: self, found: Some(found) }) } else { Ok(()) }

@@ -1,14 +1,12 @@
-//! The known name that a misspelt one was probably meant to be.
-//!
-//! Jaro-Winkler similarity, because most slips are a wrong, missing or swapped letter after a
-//! correct beginning, and because a name that was cut short (`slice` for `slice_idle`) still scores
-//! high. Edit distance would refuse the latter.
+//! Suggests a known name for a misspelt one, by Jaro-Winkler similarity: most typos follow a
+//! correct beginning, and truncated names (`slice` for `slice_idle`) still score high, unlike with
+//! edit distance.
 
-/// Names less similar than this, on a scale from 0 to 1, are not suggested.
+/// 0 to 1.
 const LEAST_SIMILARITY: f64 = 0.75;
 
-/// The name in `known` that is most similar to `word`, if any is similar enough. Case does not
-/// matter, nor `-` for `_`. Of equally similar names the first is taken.
+/// The most similar of the `known` names, if similar enough; the first one on a tie. Ignores case,
+/// and `-` equals `_`.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = normalised(word);
     let mut best = None;
@@ -27,7 +25,7 @@ pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) ->
     suggestion(nearest(word, known))
 }
 
-/// [`did_you_mean`] for a name that was looked up already.
+/// [`did_you_mean`] for a name already looked up.
 pub fn suggestion(nearest: Option<&str>) -> String {
     nearest.map_or(String::new(), |name| format!("; did you mean {name:?}?"))
 }

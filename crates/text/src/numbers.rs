@@ -1,4 +1,4 @@
-//! Numbers that several pages show in the same way.
+//! Number formats shared by several pages.
 
 /// A share as percent: `95 %`, `98.3 %`.
 pub fn percent(share: f64) -> String {
@@ -6,7 +6,6 @@ pub fn percent(share: f64) -> String {
     format!("{} %", text.strip_suffix(".0").unwrap_or(&text))
 }
 
-/// Two digits for each byte.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,14 +1,13 @@
-//! Text from outside, made fit for where it goes: a terminal, a cell of a spreadsheet.
+//! Makes external text safe for its destination: a terminal or a spreadsheet cell.
 
 use std::borrow::Cow;
 
-/// Shows each character that steers a terminal, or the order in which it shows the others, as `\u`
-/// and four hexadecimal digits: `\u001b` for ESC. Line ends and tabs stay.
+/// Escapes each character that controls a terminal or the display order, as `\u` and four
+/// hexadecimal digits: `\u001b` for ESC. Line ends and tabs stay.
 ///
-/// These are the control characters (C0, DEL, C1), the marks and overrides of writing direction,
-/// and the separators of lines and paragraphs. A backslash stays as it is, so the result is for
-/// reading and cannot be turned back; inside a string of JSON, where only some of these characters
-/// are escaped already, it means the same as before.
+/// These are the control characters (C0, DEL, C1), bidirectional marks and overrides, and line and
+/// paragraph separators. Backslashes are unchanged, so the result is not reversible; inside a JSON
+/// string it has the same meaning as before.
 pub fn escaped(text: &str) -> Cow<'_, str> {
     if !text.contains(steers) {
         return Cow::Borrowed(text);
@@ -20,9 +19,8 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// [`escaped`], but colours and weights (`ESC [ 1 ; 31 m`) stay: for a text whose parts from
-/// outside have been escaped before it was coloured. Should one of them have been forgotten, it can
-/// change colours and do nothing else.
+/// [`escaped`], except for colours and weights (`ESC [ 1 ; 31 m`): for text whose external parts
+/// were escaped before colouring. A forgotten part can only change colours.
 pub fn escaped_but_colours(text: &str) -> Cow<'_, str> {
     if !text.contains('\x1b') {
         return escaped(text);
@@ -43,14 +41,14 @@ pub fn escaped_but_colours(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Bytes of the colour that a text begins with; 0: none.
+/// Bytes of a leading colour sequence; 0: none.
 fn colour_length(text: &str) -> usize {
     let Some(numbers) = text.strip_prefix("\x1b[") else { return 0 };
     let end = numbers.find(|c: char| !c.is_ascii_digit() && c != ';').unwrap_or(numbers.len());
     if numbers[end..].starts_with('m') { 2 + end + 1 } else { 0 }
 }
 
-/// Whether a character steers a terminal, or the order in which it shows others; see [`escaped`].
+/// Whether a character controls a terminal or the display order.
 pub fn steers(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
@@ -61,9 +59,9 @@ pub fn steers(c: char) -> bool {
     }
 }
 
-/// A cell of CSV that no spreadsheet takes for a formula: a text that begins with `=`, `+`, `-`,
-/// `@` or white space other than a blank gets an apostrophe in front. Numbers such as -3.2 stay.
-/// [`from_spreadsheet`] takes it off again.
+/// A CSV cell that no spreadsheet interprets as a formula: text that begins with `=`, `+`, `-`, `@`
+/// or whitespace other than a blank gets a leading apostrophe. Numbers such as -3.2 are unchanged.
+/// [`from_spreadsheet`] removes it.
 pub fn for_spreadsheet(cell: &str) -> Cow<'_, str> {
     if is_formula(cell.trim_start_matches('\'')) {
         Cow::Owned(format!("'{cell}"))
@@ -72,7 +70,6 @@ pub fn for_spreadsheet(cell: &str) -> Cow<'_, str> {
     }
 }
 
-/// The cell that [`for_spreadsheet`] was given.
 pub fn from_spreadsheet(cell: &str) -> &str {
     match cell.strip_prefix('\'') {
         Some(rest) if is_formula(rest.trim_start_matches('\'')) => rest,

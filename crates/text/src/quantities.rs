@@ -1,20 +1,17 @@
 //! Sizes, durations and switches.
 //!
-//! Sizes are binary (`4k` is 4096 bytes), because results files, sectors and pages are; a bare
-//! number is bytes. A duration carries a unit, because different tools read a bare `10` as seconds
-//! or as milliseconds. A value that is not a whole number of bytes or nanoseconds is refused rather
-//! than rounded.
+//! Sizes are binary (`4k` is 4096 bytes), as sectors and pages are; a bare number is bytes.
+//! Durations need a unit, because tools disagree on a bare `10`. Fractions of a byte or nanosecond
+//! are rejected, not rounded.
 
 use std::time::Duration;
 
-/// What [`parse_size`] accepts, for messages.
 pub const SIZE_FORM: &str =
     "a size like 512, 4k, 512M, 2G (binary multiples; a bare number is bytes)";
-/// What [`parse_duration`] accepts, for messages.
 pub const DURATION_FORM: &str = "a duration with its unit, like 50us, 10ms, 2s (or 0)";
 
-/// Reads a size in bytes: `4096`, `4k`, `4KiB`, `512M`, `2G`, `1T`; upper or lower case, always
-/// powers of 1024. None if the text is not a size or does not fit into 64 bits.
+/// Parses a size in bytes: `4096`, `4k`, `4KiB`, `512M`, `2G`, `1T`; in either case, always powers
+/// of 1024. `None` if invalid or beyond 64 bits.
 pub fn parse_size(text: &str) -> Option<u64> {
     let (number, unit) = split(text);
     let number: u64 = number.parse().ok()?;
@@ -29,23 +26,18 @@ pub fn parse_size(text: &str) -> Option<u64> {
     number.checked_mul(1 << shift)
 }
 
-/// Why a text is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DurationError {
     /// It does not begin with a decimal number.
     NoNumber,
-    /// It has a number other than 0 and no unit.
+    /// A number other than 0 without a unit.
     NoUnit,
-    /// Its unit does not exist.
     UnknownUnit(String),
-    /// It is finer than a nanosecond, or longer than 2^64 - 1 ns (about 584 years).
+    /// Finer than a nanosecond, or longer than 2^64 - 1 ns (about 584 years).
     OutOfRange,
 }
 
-/// Reads a duration: `0`, `100ns`, `50us`, `50µs`, `1.5ms`, `2s`, `1m` or `1min`, `1h`.
-///
-/// # Errors
-/// [`DurationError`] says which part cannot be read.
+/// Parses a duration: `0`, `100ns`, `50us`, `50µs`, `1.5ms`, `2s`, `1m` or `1min`, `1h`.
 pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
     let (number, unit) = split(text);
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
@@ -73,12 +65,12 @@ pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
     Ok(Duration::from_nanos(ns))
 }
 
-/// [`parse_duration`] in nanoseconds, without the reason of a refusal.
+/// [`parse_duration`] in nanoseconds, without the error.
 pub fn parse_duration_ns(text: &str) -> Option<u64> {
     parse_duration(text).ok().map(|duration| duration.as_nanos() as u64)
 }
 
-/// Reads a switch: `true`, `yes`, `on`, `1` or `false`, `no`, `off`, `0`.
+/// Parses `true`, `yes`, `on`, `1` or `false`, `no`, `off`, `0`.
 pub fn parse_switch(text: &str) -> Option<bool> {
     match text {
         "true" | "yes" | "on" | "1" => Some(true),
@@ -87,8 +79,8 @@ pub fn parse_switch(text: &str) -> Option<bool> {
     }
 }
 
-/// Writes a size exactly, so that [`parse_size`] reads it back: `4k`, `512M`, `1000`. The largest
-/// unit that divides it.
+/// Formats a size exactly in the largest unit that divides it: `4k`, `512M`, `1000`. Inverse of
+/// [`parse_size`].
 pub fn format_size(bytes: u64) -> String {
     for (shift, unit) in [(40, "T"), (30, "G"), (20, "M"), (10, "k")] {
         if bytes != 0 && bytes.is_multiple_of(1 << shift) {
@@ -98,8 +90,8 @@ pub fn format_size(bytes: u64) -> String {
     bytes.to_string()
 }
 
-/// Writes a duration in nanoseconds exactly, so that [`parse_duration`] reads it back: `2s`,
-/// `1500ms`, `50us`. The largest unit up to seconds that divides it.
+/// Formats a duration in ns exactly in the largest unit up to seconds that divides it: `2s`,
+/// `1500ms`, `50us`. Inverse of [`parse_duration`].
 pub fn format_duration(ns: u64) -> String {
     if ns == 0 {
         return "0".into();
@@ -112,13 +104,13 @@ pub fn format_duration(ns: u64) -> String {
     format!("{ns}ns")
 }
 
-/// Writes the capacity of a device or file, rounded: `999 B`, `1.5 GiB`. Powers of 1024.
+/// Formats a capacity, rounded, in powers of 1024: `999 B`, `1.5 GiB`.
 pub fn format_bytes(bytes: u64) -> String {
     rounded(bytes, &[(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")])
 }
 
-/// Writes an amount of transferred data, rounded: `999 B`, `536.9 MB`. Powers of 1000, as in
-/// `MB/s`.
+/// Formats an amount of transferred data, rounded, in powers of 1000 as in `MB/s`: `999 B`,
+/// `536.9 MB`.
 pub fn format_bytes_decimal(bytes: u64) -> String {
     rounded(
         bytes,
@@ -126,8 +118,8 @@ pub fn format_bytes_decimal(bytes: u64) -> String {
     )
 }
 
-/// Writes a time span for people in its two largest units: `850 ms`, `42 s`, `3 min 12 s`,
-/// `2 h 5 min`, `1 d 1 h`. What is smaller is cut off.
+/// Formats a time span in its two largest units, truncated: `850 ms`, `42 s`, `3 min 12 s`,
+/// `2 h 5 min`, `1 d 1 h`.
 pub fn format_span(span: Duration) -> String {
     let s = span.as_secs();
     match (s / 86_400, s / 3600 % 24, s / 60 % 60, s % 60) {
@@ -146,7 +138,7 @@ fn rounded(bytes: u64, units: &[(u64, &str)]) -> String {
     }
 }
 
-/// The leading decimal number and the rest, without the blanks around them.
+/// The leading decimal number and the rest, trimmed.
 fn split(text: &str) -> (&str, &str) {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());

@@ -1,8 +1,8 @@
-//! What a disk was asked for: a trace of requests, from any source.
+//! A disk's I/O: a trace of requests from any source.
 //!
-//! A [`Trace`] is what every reader of a format makes, what `schedlab trace record` writes, and
-//! what a profile, a replay and a model are made from. A format that does not know a stage of a
-//! request leaves it out ([`At::UNKNOWN`]); nothing is invented.
+//! A [`Trace`] is the output of every reader and of `schedlab trace record`, and the input of
+//! profiles, replays and models. A stage unknown to a format is [`At::UNKNOWN`]; nothing is
+//! invented.
 
 #![forbid(unsafe_code)]
 

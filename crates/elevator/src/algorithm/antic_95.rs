@@ -1,18 +1,13 @@
 //! antic-95: waits while the seek it may save outweighs the likely wait, at most for the 95th
-//! percentile of think times.
+//! percentile of think times. A fixed wait suits neither fast nor slow processes.
 //!
-//! Problem: as in anticipatory, deceptive idleness; but a fixed waiting time suits neither fast nor
-//! slow processes.
-//!
-//! Approach: cost is the rest of the median think time, benefit the difference of positioning times
-//! between the candidate and the expected next request of the process. The scheduler waits while
-//! benefit exceeds cost, at most for the rest of the 95th percentile. Positioning time is the seek
-//! curve of the configured geometry without rotation; without a geometry nothing can be saved and
-//! it never waits.
+//! Cost is the rest of the median think time; benefit is the difference in positioning time between
+//! the candidate and the process's expected next request. Positioning time is the geometry's seek
+//! curve without rotation; without a geometry nothing can be saved and it never waits.
 //!
 //! Source: S. Iyer, P. Druschel, "Anticipatory scheduling", SOSP 2001, the "95%-Heuristic" of later
-//! work, put into the anticipatory scheduler of Linux 2.6.20 so that the two can be compared. The
-//! body of the paper was not available, hence:
+//! work, within the anticipatory scheduler of Linux 2.6.20 for comparison. The body of the paper
+//! was not available, hence:
 //!
 //! | part | evidence |
 //! |---|---|
@@ -29,13 +24,12 @@
 //! | median in the middle of its bucket, percentile at the upper edge | proposed |
 //! | combination with 2.6.20: the rule replaces rule 8, the percentile replaces antic_expire | proposed |
 //!
-//! Parameters in addition to those of anticipatory, of which antic_expire is absent: `anticipate`
-//! 1, `percentile` 95, `bucket_us` 500 (40 buckets and the overflow), `alpha` 16967 of 65536,
-//! `min_samples` 5, `prior_median_us` 3000, `prior_wait_us` 6000, `timer_us` 500 (0: the kernel's
-//! tick).
+//! Parameters: those of anticipatory without antic_expire, and `anticipate` 1, `percentile` 95,
+//! `bucket_us` 500 (40 buckets and the overflow), `alpha` 16967 of 65536, `min_samples` 5,
+//! `prior_median_us` 3000, `prior_wait_us` 6000, `timer_us` 500 (0: the kernel's tick).
 //!
-//! Departures: fixed point with 65536 = 1.0; think times in nanoseconds, not in ticks. While a
-//! process has requests outstanding its think time counts as 0, as in anticipatory.
+//! Departures: fixed point with 65536 = 1.0; think times in nanoseconds. As in anticipatory, the
+//! think time is 0 while the process has requests outstanding.
 
 use crate::clock::Clock;
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Role, Tunable};
@@ -58,8 +52,7 @@ const fn own(
     Tunable { name, unit, min: range.0, max: range.1, evidence: mark, help, role: Role::Knob }
 }
 
-/// The row of the table. The queue around it is legacy Linux's, like its base's, so that only the
-/// rule differs.
+/// In a legacy Linux queue like its base, so that only the rule differs.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "antic-95",
     origin: Origin::LegacyLinux,
@@ -126,20 +119,17 @@ fn build(build: &Build) -> Box<dyn Elevator> {
     Box::new(Machine::new(build, BenefitCost::new(build)))
 }
 
-/// Buckets of the table; think times beyond are in one more.
 const BUCKETS: usize = 40;
 
-/// 1.0 of weights.
 const ONE: u64 = 1 << 16;
 
-/// A process.
 #[derive(Debug, Clone)]
 struct Record {
-    /// Weights by think time, with the overflow last.
+    /// Weights by think time, the overflow last.
     table: [u32; BUCKETS + 1],
-    /// Think times seen, at least up to what is needed to believe the table.
+    /// At least up to `min_samples`.
     samples: u64,
-    /// Decayed mean of seek times, in nanoseconds; None before the first.
+    /// Decayed mean of seek times in nanoseconds; None before the first.
     seek_ns: Option<u64>,
 }
 
@@ -147,8 +137,7 @@ impl Record {
     const NEW: Record = Record { table: [0; BUCKETS + 1], samples: 0, seek_ns: None };
 
     fn add_think(&mut self, bucket: usize, alpha: u32) {
-        // At most 65536 · 65535, which 32 bits hold; eight of them at a time, as 64 bits would not
-        // be.
+        // At most 65536 · 65535, which fits 32 bits, so that eight are computed at a time.
         let keep = ONE as u32 - alpha;
         self.table.iter_mut().for_each(|weight| *weight = (*weight * keep) >> 16);
         self.table[bucket.min(BUCKETS)] += alpha;
@@ -160,7 +149,7 @@ impl Record {
         self.seek_ns = Some((mean * (ONE - alpha) + ns * alpha) / ONE);
     }
 
-    /// The bucket that so many percent of the think times do not exceed; None: the overflow.
+    /// The bucket of a percentile; None: the overflow.
     fn bucket_of(&self, percent: u64) -> Option<u64> {
         let all: u64 = self.table.iter().map(|weight| u64::from(*weight)).sum();
         let mut sum = 0;
@@ -172,7 +161,6 @@ impl Record {
     }
 }
 
-/// The rule: benefit against cost.
 #[derive(Debug)]
 struct BenefitCost {
     actuator: Actuator,
@@ -207,7 +195,6 @@ impl BenefitCost {
         self.records.get(process as usize).unwrap_or(&Record::NEW)
     }
 
-    /// How long think times are for all but a few; None: too long.
     fn longest_wait_ns(&self, process: u32) -> Option<u64> {
         let record = self.record(process);
         if record.samples < self.min_samples || record.samples == 0 {
@@ -216,7 +203,6 @@ impl BenefitCost {
         record.bucket_of(self.percentile).map(|bucket| (bucket + 1) * self.bucket_ns)
     }
 
-    /// The median think time; None: too long.
     fn median_ns(&self, process: u32) -> Option<u64> {
         let record = self.record(process);
         if record.samples < self.min_samples || record.samples == 0 {
@@ -364,7 +350,7 @@ mod tests {
 
     #[test]
     fn it_does_not_wait_longer_than_the_seek_that_it_would_save() {
-        // Just out of the 4 MiB that are close anyway: seven cylinders, 4.3 ms.
+        // Just outside the 4 MiB that are always close: seven cylinders, 4.3 ms.
         for (think_us, waits) in [(1000, true), (3900, true), (5000, false), (15_000, false)] {
             let mut bench = Bench::hp(&ROW);
             let end = bench.stream(ms(1), 0, 0, 20, think_us);
@@ -382,7 +368,7 @@ mod tests {
             bench.serve(now, 0);
             now = now + 2_000_000;
         }
-        // 16.2 ms of seek, of which 15.0 are what the process takes itself; it thinks for 2.
+        // A seek of 16.2 ms, of which the process's own takes 15.0; it thinks for 2 ms.
         let end = us(39_000);
         bench.read(end, 1, 2_600_000);
         assert_eq!(bench.dispatch(end).map(|got| got.process), Some(1));

@@ -1,28 +1,18 @@
-//! argon: the disk head belongs to one service at a time, long enough that changing over costs
-//! little.
+//! argon: gives the disk head to one service at a time, long enough to make change-overs cheap.
 //!
-//! Problem: services that share a disk interleave their requests, and each loses far more than the
-//! other's share.
-//!
-//! Approach: flows have quanta of disk time in strict rotation. Only requests of the flow whose
-//! quantum it is go to the device; the next quantum begins when the device has none of them any
-//! more. A quantum of the least weight is `switch_cost`·R/(1 − R) long, so that a change-over takes
-//! at most 1 − R of it: for R = 0.9 nine change-overs; other weights have multiples. A flow without
-//! requests is waited for, for `idle_wait`; then its quantum ends.
+//! Flows have quanta of disk time in strict rotation. Only the current flow's requests are
+//! dispatched; the next quantum begins when they have completed. The quantum of the least weight is
+//! `switch_cost`·R/(1 − R), so that a change-over takes at most 1 − R; other weights have
+//! multiples. An idle flow is waited for `idle_wait`, then its quantum ends. O(1) per request.
 //!
 //! Source: Wachs, Abd-El-Malek, Thereska, Ganger: "Argon: performance insulation for shared storage
-//! servers", FAST 2007; abstract confirmed, quantum derived.
+//! servers", FAST 2007; abstract confirmed, quantum derived. Parameters: `r_value` (percent,
+//! default 90, as in the paper), `switch_cost` (µs, 10000, proposed), `idle_wait` (µs, 2000,
+//! proposed).
 //!
-//! Parameters: `r_value` (percent, default 90, as in the paper), `switch_cost` (µs, 10000),
-//! `idle_wait` (µs, 2000); the last two defaults are proposed.
-//!
-//! Departures: no cache to partition, and prefetch and write-back are those of the workload.
-//! Proposed: a weight multiplies the quantum; a flow that is alone has its quantum renewed;
-//! requests of a flow go in order of arrival. The guarantee that is tested is 0.8 and not 0.9: in
-//! the 10 s of its property a flow with a tenth of the weights has some eleven quanta, and the end
-//! cuts one of them; 0.89 was found.
-//!
-//! Cost: O(1) for each request.
+//! Departures: no cache partitioning. Proposed: weights multiply the quantum; a lone flow's quantum
+//! is renewed; order of arrival within a flow. The tested guarantee is 0.8, not 0.9: in 10 s a flow
+//! with 10 % of the weight has about eleven quanta, one of them truncated; 0.89 was found.
 
 use std::collections::VecDeque;
 
@@ -36,7 +26,6 @@ use crate::vocabulary::Time;
 
 const US: u64 = 1000;
 
-/// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "argon",
     origin: Origin::Literature,
@@ -73,12 +62,11 @@ fn build(build: &Build) -> Box<dyn Elevator> {
     FlowElevator::boxed(build, Argon::default())
 }
 
-/// Whose quantum it is.
 #[derive(Debug, Clone, Copy)]
 struct Turn {
     flow: usize,
     ends: Time,
-    /// Since when, and until when, its next request is waited for.
+    /// Start and end of the wait for its next request.
     idle: Option<(Time, Time)>,
 }
 
@@ -88,7 +76,6 @@ struct Argon {
     switch_us: u64,
     idle_us: u64,
     turn: Option<Turn>,
-    /// Flows with requests, other than that whose turn it is.
     ring: VecDeque<usize>,
     in_ring: Vec<bool>,
     least: LeastWeight,
@@ -126,7 +113,6 @@ impl Argon {
         }
     }
 
-    /// The turn is over.
     fn end_turn(&mut self, queues: &FlowQueues) {
         let Some(turn) = self.turn.take() else { return };
         if queues.queued(turn.flow) > 0 {
@@ -134,7 +120,6 @@ impl Argon {
         }
     }
 
-    /// The wait has ended at `now`, with or without a request.
     fn end_wait(&mut self, now: Time, success: bool) {
         let Some((since, _)) = self.turn.as_mut().and_then(|turn| turn.idle.take()) else { return };
         let of = &mut self.anticipation;

@@ -1,10 +1,8 @@
-//! asptf: aged shortest positioning time first.
+//! asptf: aged shortest positioning time first. sptf starves requests that are always farther away
+//! than new arrivals.
 //!
-//! Problem: sptf starves requests that are always farther away than new arrivals.
-//!
-//! Approach: the next request is the one with the smallest effective time. t is the positioning
-//! time computed by the disk, `age` the time since the request was inserted into the queue. The
-//! tunable `rule` selects one of three definitions:
+//! The smallest effective time is next; ties go to the older request. t is the positioning time
+//! computed by the disk, `age` the time since insertion; `rule` selects the definition:
 //!
 //! | `rule` | effective time | evidence |
 //! |---|---|---|
@@ -12,19 +10,15 @@
 //! | 1 | t − age · weight / 1000 | DiskSim's source, confirmed |
 //! | 2 | t − age · weight | Jacobson and Wilkes 1991, recalled |
 //!
-//! Ties: the older request. Cost: as sptf, but where age outweighs distance the oldest are asked
-//! about, too (`nearest.rs`).
-//!
-//! Source: DiskSim (disksim_ioqueue.c) and the literature, as in the table. The names differ: here
-//! rule 0 is ASPTF and rule 1 its WPTF variant, in DiskSim ASPTF_OPT subtracts and WPTF_OPT
-//! multiplies. A paper's "ASPTF(6)" is therefore more likely rule 1 with weight 6 than rule 0 with
-//! 6 s.
+//! Source: DiskSim (disksim_ioqueue.c) and the literature, as in the table. Rule 0 is called ASPTF
+//! here and rule 1 WPTF; in DiskSim, ASPTF_OPT subtracts and WPTF_OPT multiplies. A paper's
+//! "ASPTF(6)" is thus more likely rule 1 with weight 6 than rule 0 with 6 s.
 //!
 //! Parameters: `rule` (choice, default 0); `w_ms` (ms, default 6000; literature 6 to 30 s,
-//! recalled); `weight` (thousandths of rule 1, whole numbers in rule 2; default 6, recalled).
+//! recalled); `weight` (thousandths in rule 1, integer in rule 2; default 6, recalled).
 //!
-//! Departures: integers are exact where DiskSim rounds. As in DiskSim, a merged request has the age
-//! of its oldest bio.
+//! Departures: exact integers where DiskSim rounds. As in DiskSim, a merged request has the age of
+//! its oldest bio. Cost: as sptf; where age outweighs distance, the oldest are rated, too.
 
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Role, Tunable};
 use crate::nearest::{Nearest, Value};
@@ -32,7 +26,6 @@ use crate::scheduler::Elevator;
 use crate::textbook::{Held, Rule, Textbook, View};
 use crate::vocabulary::Time;
 
-/// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "asptf",
     origin: Origin::Literature,
@@ -85,7 +78,6 @@ struct Asptf {
     aging: Aging,
 }
 
-/// How age counts.
 #[derive(Debug)]
 struct Aging {
     w_ms: u64,
@@ -94,7 +86,7 @@ struct Aging {
 }
 
 impl Aging {
-    /// What rule 0 multiplies by, in nanoseconds; below 0 for requests that are older than `w_ms`.
+    /// Time left until `w_ms` in nanoseconds, negative for older requests.
     fn left(&self, now: Time, since: Time) -> i128 {
         i128::from(self.w_ms) * 1_000_000 - age(now, since)
     }
@@ -105,8 +97,7 @@ fn age(now: Time, since: Time) -> i128 {
 }
 
 impl Value for Aging {
-    /// The effective time, times what is the same for all: only the order counts, and so no digit
-    /// is lost.
+    /// The effective time × a common factor: only the order matters, and no digit is lost.
     fn of(&self, now: Time, t_ns: u64, since: Time) -> i128 {
         let (t, weight) = (i128::from(t_ns), i128::from(self.weight));
         match self.rule {
@@ -169,7 +160,7 @@ mod tests {
     use crate::testing::request;
     use crate::textbook::vectors::drive;
 
-    /// The positioning time in milliseconds is the sector.
+    /// Positioning time in milliseconds equals the sector.
     #[derive(Debug)]
     struct BySector;
 
@@ -179,7 +170,7 @@ mod tests {
         }
     }
 
-    /// Which of these (positioning time in ms, age in ms) is served first at 10 s.
+    /// Which (positioning time in ms, age in ms) is served first at 10 s.
     fn first(set: &[(&str, u64)], waiting: &[(u64, u64)]) -> usize {
         let mut elevator = (ROW.build)(&drive(0));
         set.iter().for_each(|(name, value)| elevator.set(name, *value));

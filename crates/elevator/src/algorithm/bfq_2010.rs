@@ -1,33 +1,25 @@
 //! bfq-2010: budget fair queueing as first published: B-WF2Q+ over budgets in sectors, with
 //! feedback and idling.
 //!
-//! Problem: shares of disk time give flows with scattered requests less throughput than their
-//! weights say, and fair queueing of single requests loses the throughput of sequential ones.
-//!
-//! Approach: a flow in service has the device to itself until its budget of sectors or the time of
-//! a turn is used up, or it has no request for `slice_idle`. B-WF2Q+ chooses the next, by finish
-//! times of whole budgets. A budget grows when it was used up and shrinks when its flow went idle.
-//! The code is that of bfq, in a variant without what Linux added.
+//! A flow has the device to itself until its budget or time is used up, or it has been idle for
+//! `slice_idle`. The next has the earliest finish of its whole budget. A used-up budget grows;
+//! going idle shrinks it. A variant of bfq. O(log n) per request.
 //!
 //! Source: Checconi, Valente: "High throughput disk scheduling with fair bandwidth distribution",
-//! IEEE Transactions on Computers 59(9), 2010; recalled, by what of it is left in Linux 6.12
+//! IEEE Transactions on Computers 59(9), 2010; recalled, through its remains in Linux 6.12
 //! block/bfq-iosched.c.
 //!
-//! Parameters: `max_budget` (sectors, default 4096; 0: peak rate × `timeout_sync`), `timeout_sync`
-//! (ms, 125), `slice_idle` (ms, 8), `back_seek_max` (KiB, 16384), `back_seek_penalty` (factor, 2).
-//! The default of `max_budget` is proposed.
+//! Parameters: `max_budget` (sectors, default 4096, proposed; 0: peak rate × `timeout_sync`),
+//! `timeout_sync` (ms, 125), `slice_idle` (ms, 8), `back_seek_max` (KiB, 16384),
+//! `back_seek_penalty` (factor, 2).
 //!
-//! Departures: feedback on budgets and the order within a flow are those of Linux 6.12; a turn that
-//! takes its whole time is charged its whole budget (recalled). Service of two flows differs by two
-//! largest budgets: in requests, as many as fit in them.
-//!
-//! Cost: O(log n) for each request.
+//! Departures: budget feedback and order within a flow are those of Linux 6.12; a timed-out turn is
+//! charged its whole budget (recalled).
 
 use crate::algorithm::bfq::Variant;
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Tunable};
 use crate::scheduler::Elevator;
 
-/// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "bfq-2010",
     origin: Origin::Literature,
@@ -92,7 +84,7 @@ mod tests {
                 ..of(1, 20 + tag, 100_000 + u64::from(tag) * 64)
             });
         }
-        // The first budget is two thirds of the largest.
+        // The first budget is two thirds of the maximum.
         assert_eq!(drive.processes(12), [0, 0, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1]);
     }
 

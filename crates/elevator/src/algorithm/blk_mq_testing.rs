@@ -1,6 +1,5 @@
-//! A driver for unit tests of the blk-mq schedulers: random requests, merges, priorities and
-//! devices from a small generator, with the block layer's part of the contract kept and the
-//! elevator's part checked.
+//! Random tests of the blk-mq schedulers: requests, merges, priorities and devices from a small
+//! generator. Keeps the block layer's part of the contract and checks the elevator's.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +9,10 @@ use crate::scheduler::{Elevator, InsertAt, Merge, NoDisk};
 use crate::testing::request;
 use crate::vocabulary::{Op, Time};
 
-/// A linear congruential generator; its high bits are good enough to reach every branch.
+/// A linear congruential generator; use its high bits.
 pub(super) struct Lcg(pub(super) u64);
 
 impl Lcg {
-    /// A number below `bound`.
     pub(super) fn below(&mut self, bound: u64) -> u64 {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -22,7 +20,6 @@ impl Lcg {
     }
 }
 
-/// Totals of a random drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Totals {
     pub(super) inserted: u64,
@@ -44,12 +41,11 @@ struct Drive<'a> {
     totals: Totals,
 }
 
-/// Twice the depth, but enough for requests to meet and merge.
+/// Twice the depth, but enough for merges.
 fn nr_tags(depth: u32) -> u32 {
     (2 * depth).max(24)
 }
 
-/// Makes the elevator of a row for a device of this depth.
 pub(super) fn make(row: &ElevatorKind, depth: u32, rotational: bool) -> Box<dyn Elevator> {
     (row.build)(&Build {
         nr_tags: nr_tags(depth),
@@ -59,7 +55,7 @@ pub(super) fn make(row: &ElevatorKind, depth: u32, rotational: bool) -> Box<dyn 
     })
 }
 
-/// Sends `count` bios through an elevator and drains it.
+/// Ends drained.
 pub(super) fn drive(elevator: &mut dyn Elevator, depth: u32, seed: u64, count: u64) -> Totals {
     let mut drive = Drive {
         elevator,
@@ -236,8 +232,7 @@ impl Drive<'_> {
     }
 }
 
-/// Drives a row over depths, kinds of device and seeds, and checks that everything inserted comes
-/// out once.
+/// Runs a row with several depths, device kinds and seeds.
 pub(super) fn check_random_drives(row: &ElevatorKind) {
     let mut coalesced = 0;
     for (depth, rotational) in [(1, true), (1, false), (32, true), (32, false)] {
@@ -258,7 +253,7 @@ pub(super) fn check_random_drives(row: &ElevatorKind) {
     assert!(coalesced > 0, "requests are taken into neighbours");
 }
 
-/// Sets every tunable to both ends of its range, reads it back, and drives the row.
+/// Runs a row with both ends of every tunable's range.
 pub(super) fn check_extremes(row: &ElevatorKind) {
     for tunable in row.tunables {
         for value in [tunable.min, tunable.max] {

@@ -1,21 +1,17 @@
-//! c-look: one way over the requests, from the last one back to the first.
+//! c-look: one way over the requests, then back to the first. look serves the middle of the disk
+//! twice as often as its ends.
 //!
-//! Problem: look serves the middle of the disk twice as often as its ends.
+//! Like look, but when nothing is left ahead, the actuator returns to the farthest request behind
+//! and sweeps in the same direction. Requests on one cylinder go in order of arrival (proposed).
 //!
-//! Approach: as look, but when no request is left ahead the actuator returns to the request
-//! farthest behind and sweeps in the same direction again. Requests on one cylinder are served in
-//! order of arrival (proposed).
-//!
-//! Source: textbooks.
-//!
-//! Parameters: `direction` (switch, default 0: sweeps go up; proposed). Departures: none.
+//! Source: textbooks. Parameters: `direction` (switch, default 0: sweeps go up; proposed).
+//! Departures: none.
 
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
 use crate::scheduler::Elevator;
 use crate::sweep::{ONLY_DIRECTION, OneWay};
 use crate::textbook::Textbook;
 
-/// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "c-look",
     origin: Origin::Literature,

@@ -1,24 +1,16 @@
-//! c-scan: one way over the whole disk.
+//! c-scan: one way over the whole disk. Orders requests like c-look; C-SCAN continues to the last
+//! cylinder and from there to the first before it serves again.
 //!
-//! Problem: as c-look.
+//! Source: textbooks. Parameters: `direction` (switch, default 0: sweeps go up; proposed).
 //!
-//! Approach: requests are ordered as by c-look. C-SCAN continues to the last cylinder and from
-//! there to the first before it serves again.
-//!
-//! Source: textbooks.
-//!
-//! Parameters: `direction` (switch, default 0: sweeps go up; proposed).
-//!
-//! Departures: the two strokes are not made, because they are not I/O: an elevator orders requests
-//! and cannot move the actuator. C-SCAN therefore costs the same as C-LOOK here, and the test below
-//! adds the strokes to compare the order with the textbook's sums.
+//! Departures: the two strokes are not I/O, and an elevator cannot move the actuator, so c-scan
+//! costs the same as c-look. The test adds the strokes to compare with the textbook's sums.
 
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
 use crate::scheduler::Elevator;
 use crate::sweep::{ONLY_DIRECTION, OneWay};
 use crate::textbook::Textbook;
 
-/// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "c-scan",
     origin: Origin::Literature,

@@ -1,30 +1,24 @@
-//! dm-scan: sweeps over the groups of an EDF schedule whose members all end before the first one's
+//! dm-scan: sweeps over groups of an EDF schedule whose members all finish before the first one's
 //! deadline.
 //!
-//! Problem: SCAN-EDF saves seeks only where deadlines are equal, which they rarely are.
+//! A maximum scannable group from task i is the longest run k = i … j in EDF order with f_k ≤ d_i
+//! and r_k ≤ s_i: in any order, all finish before the group's smallest deadline. Each group is
+//! swept from its end nearer to the head. To restore EDF order, deadlines are then modified
+//! backwards, d'_k = min(d_k, d'_(k+1)), and groups are sought again until nothing improves.
+//! Requests without a deadline go, in LOOK order, when no released request has one; with `slack` as
+//! in rg-scan (proposed).
 //!
-//! Approach: the start is the EDF order. A maximum scannable group from task i is the longest run
-//! of tasks k = i … j with f_k ≤ d_i and r_k ≤ s_i: in any order all of them end before the group's
-//! smallest deadline. Each group is rearranged by SCAN, from its end that is nearer to the head.
-//! Because groups are defined on an EDF order, deadlines are then modified from the end backwards,
-//! d'_k = min(d_k, d'_(k+1)), and groups are sought again, until nothing changes or the schedule
-//! does not get shorter. Requests without a deadline are served where no released request has one,
-//! in the order of LOOK; with `slack` in the slack of the schedule, as rg-scan does (proposed).
-//!
-//! Source: Chang, Shih and Chang, RTSS 1998: groups, modified deadlines and repetition are
-//! confirmed in the abstract; the definition of a group and of the modification are recalled. That
-//! groups partition the order from its beginning, and that original deadlines are modified anew in
-//! each round, is proposed.
+//! Source: Chang, Shih and Chang, RTSS 1998: groups, modified deadlines and repetition confirmed in
+//! the abstract, their definitions recalled; partitioning from the start, and modifying original
+//! deadlines in each round, proposed.
 //!
 //! Parameters: `slack` (switch, default 0), `margin_us` (µs, default a revolution),
 //! `replan_percent` (percent, default 50), `rotation_us` (µs, default half a revolution),
-//! `transfer_ns` (ns a sector, default the disk's mean); all proposed.
+//! `transfer_ns` (ns per sector, default the disk's mean); all proposed.
 //!
-//! Departures: online use (`realtime/planned.rs`). Not guaranteed: that it meets what EDF meets.
-//! The abstract claims it, but seek times are not additive: a shorter schedule as a whole can delay
-//! one request behind a group (a test below has the smallest set). Cost: a plan of n requests takes
-//! O(n·log n) a round, of which there are few, and is shared by the arrivals until the next one;
-//! taking an arrival in is linear.
+//! Departures: online use (`realtime/planned.rs`). The abstract's claim to meet what EDF meets does
+//! not hold: seek times are not additive, and a shorter schedule can delay a request after a group
+//! (see the test). O(n·log n) per round; taking in an arrival is linear.
 
 use super::realtime::RealTime;
 use super::realtime::jobs::{Free, Job, edf_order, finish, serve, sweep};
@@ -33,7 +27,6 @@ use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
 use crate::realtime::ServiceModel;
 use crate::scheduler::Elevator;
 
-/// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "dm-scan",
     origin: Origin::Literature,
@@ -68,7 +61,7 @@ impl Planner for DmScan {
     }
 }
 
-/// Modifies the deadlines and rearranges every group. When the last request finishes.
+/// Sweeps every group; returns the last finish.
 fn round(model: &ServiceModel, mut free: Free, jobs: &mut [Job], due: &mut Vec<u64>) -> u64 {
     due.clear();
     due.extend(jobs.iter().map(|job| job.deadline));
@@ -86,10 +79,10 @@ fn round(model: &ServiceModel, mut free: Free, jobs: &mut [Job], due: &mut Vec<u
     free.now
 }
 
-/// The length of the maximum scannable group at the beginning of `jobs`; at least 1.
+/// Length of the first group, at least 1.
 fn scannable(model: &ServiceModel, free: Free, jobs: &[Job], due: u64) -> usize {
     let mut at = serve(model, free, &jobs[0]);
-    // s_i: a task that waits for its release starts then.
+    // s_i: a task starts at its release at the earliest.
     let starts = free.now.max(jobs[0].release);
     let mut nr = 1;
     while let Some(job) = jobs.get(nr).filter(|job| job.release <= starts && at.now <= due) {
@@ -121,7 +114,7 @@ mod tests {
 
     #[test]
     fn groups_are_sought_again_in_the_result_as_far_as_the_first_deadline_lets_them_grow() {
-        // EDF ends at 6, 29 and 53 ms: the second and third are a group, swept to 6, 12 and 36 ms.
+        // EDF ends at 6, 29 and 53 ms; the second and third form a group, swept to 6, 12 and 36 ms.
         let tasks = |first| [(0, first, 10), (0, 90, 190), (0, 91, 0)];
         assert_eq!(order(&ROW, 0, &tasks(8)), [0, 2, 1]);
         assert_eq!(

@@ -1,28 +1,18 @@
-//! drr: deficit round robin whose batches and concurrency adapt themselves.
+//! drr: deficit round robin with self-tuning batches and concurrency.
 //!
-//! Problem: a few requests of each flow in turn share fairly and make the device seek; long turns
-//! do the reverse.
-//!
-//! Approach: flows have turns. A turn adds the flow's quantum (`batch` by its weight, in multiples
-//! of the least weight) to its deficit and serves its requests in order of arrival while the
-//! deficit covers them; what a flow leaves when it runs empty is dropped. At most `concurrency`
-//! requests are in the device. Every `interval` both are tuned: while shares of flows with requests
-//! all the time keep within `fairness`, the concurrency goes up to its bound, then the batch
-//! doubles as long as that gains throughput; when shares are off, the batch is halved, then the
-//! concurrency decreases.
+//! A turn adds the flow's quantum (`batch` × weight / least weight) to its deficit and serves its
+//! requests in order of arrival while the deficit covers them; an emptied flow loses its deficit.
+//! At most `concurrency` requests are in the device. Every `interval`: while continuously
+//! backlogged flows' shares keep within `fairness`, first the concurrency rises to its bound, then
+//! the batch doubles as long as throughput gains; otherwise the batch halves, then the concurrency
+//! falls.
 //!
 //! Source: Gulati, Merchant, Uysal, Varman: "Efficient and adaptive proportional share I/O
-//! scheduling", HPL-2007-186 (2009); abstract confirmed, tuning recalled.
+//! scheduling", HPL-2007-186 (2009); abstract confirmed, tuning recalled. Parameters (defaults
+//! proposed): `batch` (KiB, default 256), `max_batch` (KiB, 4096), `concurrency` (requests, the
+//! device's queue depth), `interval` (ms, 1000), `fairness` (percent, 10), `adapt` (switch, 1).
 //!
-//! Parameters: `batch` (KiB, default 256), `max_batch` (KiB, 4096), `concurrency` (requests, the
-//! device's queue depth), `interval` (ms, 1000), `fairness` (percent, 10), `adapt` (switch, 1);
-//! defaults are proposed.
-//!
-//! Departures (proposed): the steps of the tuning; a flow is not waited for when its turn ends
-//! early.
-//!
-//! Cost: O(1) for each request (a request larger than the batch takes a few rounds), O(flows) for
-//! each interval.
+//! Departures (proposed): the tuning steps; no waiting for a flow whose turn ends early.
 
 use std::collections::VecDeque;
 
@@ -36,10 +26,9 @@ use crate::vocabulary::Time;
 
 const MS: u64 = 1_000_000;
 const LEAST_BATCH_KIB: u64 = 64;
-/// Intervals without tuning after a larger batch gained nothing.
+/// Intervals without tuning after a fruitless raise.
 const REST: u32 = 8;
 
-/// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "drr",
     origin: Origin::Literature,
@@ -102,27 +91,25 @@ fn build(build: &Build) -> Box<dyn Elevator> {
 #[derive(Debug, Clone, Copy, Default)]
 struct Flow {
     in_ring: bool,
-    /// Sectors.
     deficit: u64,
-    /// Sectors served in this interval.
+    /// In sectors.
     served: u64,
-    /// Whether it ran empty in this interval.
     ran_empty: bool,
 }
 
 #[derive(Debug)]
 struct Drr {
     settings: Settings,
-    /// In force: KiB and requests.
+    /// In KiB; in requests.
     batch: u64,
     concurrency: u64,
     ring: VecDeque<usize>,
-    /// Whether the first of the ring has had its quantum.
+    /// Whether the first flow of the ring has had its quantum.
     in_turn: bool,
     flows: Vec<Flow>,
     least: LeastWeight,
     interval_end: Option<Time>,
-    /// Sectors of the interval before, if the batch was raised after it.
+    /// Sectors of the interval before the batch was raised.
     before_raise: Option<u64>,
     rest: u32,
 }
@@ -165,8 +152,7 @@ impl Drr {
         self.batch * 2 * queues.flows().weight(flow) / self.least.get()
     }
 
-    /// Whether the shares of flows that had requests all the time are by weight; true if there are
-    /// no two such flows.
+    /// Whether continuously backlogged flows' shares follow the weights.
     fn is_fair(&self, queues: &FlowQueues) -> bool {
         let busy =
             self.flows.iter().enumerate().filter(|(_, flow)| flow.served > 0 && !flow.ran_empty);
@@ -306,7 +292,7 @@ mod tests {
 
     #[test]
     fn a_turn_is_a_batch_by_weight_and_the_rest_of_a_deficit_is_kept() {
-        // 64 KiB are 128 sectors: at 48 a request, 2, then 3 (32 are left, then 16), then 3.
+        // 64 KiB are 128 sectors: at 48 per request, 2, then 3 (32 remain, then 16), then 3.
         let mut drive = Drive::new(&ROW, &[100, 200], &[("batch", 64), ("adapt", 0)]);
         for tag in 0..10 {
             drive.insert(BlockRequest { nr_sectors: 48, ..of(0, tag, u64::from(tag) * 1000) });

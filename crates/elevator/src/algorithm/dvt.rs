@@ -1,26 +1,18 @@
-//! dvt: differential virtual time: proportional shares whose service times do not change abruptly.
+//! dvt: differential virtual time: proportional shares without abrupt changes of service time, to
+//! which a virtual machine would adapt.
 //!
-//! Problem: a virtual machine that gets its share in bursts sees its disk's latency jump, and
-//! adapts to the wrong device.
-//!
-//! Approach: each flow has a virtual time that grows by its sectors divided by its weight; the
-//! smallest is next. Every `interval` the mean service latency of a flow is compared with its
-//! reference: the guaranteed latency, or else the mean of the interval before. While it exceeds the
-//! reference by more than `bound`, its sectors count less (three quarters at each step, a half at
-//! least), so that it is served sooner; afterwards they count more again at each step, up to what
-//! they are.
+//! A flow's virtual time grows by sectors / weight; the smallest is next. Every `interval`, a
+//! flow's mean service latency is compared with its reference: the guaranteed latency, or the
+//! previous mean. While it exceeds the reference by more than `bound`, the flow's sectors count
+//! less (× 3/4 per step, at least half), so that it is served sooner; afterwards the count recovers
+//! stepwise. O(log n) per request.
 //!
 //! Source: Kesavan, Gavrilovska, Schwan: "Differential virtual time (DVT): rethinking I/O service
-//! differentiation for virtual machines", SoCC 2010; abstract confirmed, rule recalled.
+//! differentiation for virtual machines", SoCC 2010; abstract confirmed, rule recalled. Parameters
+//! (defaults proposed): `interval` (ms, default 100), `bound` (percent, 25), `cap` (switch, 1).
 //!
-//! Parameters: `interval` (ms, default 100), `bound` (percent, 25), `cap` (switch, 1); defaults are
-//! proposed.
-//!
-//! Departures (proposed): the steps; service latency is that of the device, from issue to
-//! completion, since a flow makes its own time in the queue as long as it likes; a flow that comes
-//! back starts at the virtual time of the last served one.
-//!
-//! Cost: O(log n) for each request.
+//! Departures (proposed): the steps; service latency is device time; a returning flow starts at the
+//! virtual time of the last one served.
 
 use crate::algorithm::flow_elevator::FlowElevator;
 use crate::algorithm::flow_queues::FlowQueues;
@@ -31,10 +23,8 @@ use crate::scheduler::{Disk, Elevator};
 use crate::vocabulary::Time;
 
 const MS: u64 = 1_000_000;
-/// Sectors count in full.
 const FULL: u64 = 256;
 
-/// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "dvt",
     origin: Origin::Literature,
@@ -75,7 +65,7 @@ fn build(build: &Build) -> Box<dyn Elevator> {
 #[derive(Debug, Clone, Copy)]
 struct Flow {
     time: u64,
-    /// How much of a sector counts, in 256ths.
+    /// In 256ths.
     scale: u64,
     interval_end: Time,
     latencies: (u64, u64),
@@ -94,9 +84,9 @@ struct Dvt {
     bound: u64,
     cap: bool,
     flows: Vec<Flow>,
-    /// Of flows with queued requests.
+    /// Virtual times of flows with queued requests.
     times: Tags,
-    /// Virtual time of the flow that was served last, before it was.
+    /// Virtual time of the last flow served, before its service.
     now: u64,
 }
 

@@ -1,20 +1,13 @@
 //! edf: earliest deadline first.
 //!
-//! Problem: a request that is late is useless to a client that plays a stream or closes a control
-//! loop.
+//! The released request with the smallest deadline is next, the older on a tie. It meets every
+//! deadline that any order meets if all services take equally long and releases coincide, but it
+//! ignores seeks. Requests without a deadline go in LOOK order when no other is available
+//! (proposed).
 //!
-//! Approach: of the released requests the one with the smallest deadline is next; of equal
-//! deadlines the older. It meets every deadline that any order meets if all services take equally
-//! long and all requests are released at once, and knows nothing of seeks, which on a disk are most
-//! of the service. Requests without a deadline are served where no other is there, in the order of
-//! LOOK (proposed).
-//!
-//! Source: Liu and Layland, JACM 20(1), 1973, and textbooks; recalled, as in the papers on disks
-//! that compare with it.
-//!
-//! Parameters: none. Departures: in a batch whose requests have release times, only released
-//! requests compete; the papers' s = max(r, f) can also be read as an order by deadline alone,
-//! which lets the disk wait for the release of an urgent request. Cost: logarithmic.
+//! Source: Liu and Layland, JACM 20(1), 1973, and textbooks; recalled. Parameters: none.
+//! Departures: only released requests compete; s = max(r, f) can also be read as an order by
+//! deadline alone, with the disk waiting for an urgent release.
 
 use super::realtime::{Choice, RealTime, Rule, View};
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
@@ -23,7 +16,6 @@ use crate::scheduler::Elevator;
 use crate::textbook::Held;
 use crate::vocabulary::Time;
 
-/// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "edf",
     origin: Origin::Literature,
@@ -39,7 +31,7 @@ fn build(build: &Build) -> Box<dyn Elevator> {
     RealTime::boxed(build, Edf::default())
 }
 
-/// Tags by deadline, then order of arrival; positions by tag are the frame's.
+/// By deadline, then arrival; the frame stores positions by tag.
 #[derive(Debug, Default)]
 struct Edf {
     by_deadline: Ordered<(Time, u64, u64)>,

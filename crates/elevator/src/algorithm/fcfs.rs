@@ -1,14 +1,8 @@
-//! fcfs: first come, first served.
+//! fcfs: first come, first served, the baseline of disk scheduling. Unlike `none` it merges bios of
+//! any process; unlike `noop` it has a blk-mq queue.
 //!
-//! Problem: the baseline that disk scheduling is compared with.
-//!
-//! Approach: order of arrival. It differs from `none` in merging bios of any process, and from
-//! `noop` in its queue, which is that of blk-mq.
-//!
-//! Source: textbooks.
-//!
-//! Parameters: none. Departures: none; a request that a neighbour was merged into has the position
-//! of the older of the two (proposed).
+//! Source: textbooks. Parameters: none. Departures: none; a merged request has the older one's
+//! position (proposed).
 
 use std::collections::BTreeMap;
 
@@ -16,7 +10,6 @@ use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
 use crate::scheduler::Elevator;
 use crate::textbook::{Held, Rule, Textbook, View};
 
-/// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "fcfs",
     origin: Origin::Literature,
@@ -36,7 +29,6 @@ fn build(build: &Build) -> Box<dyn Elevator> {
     Textbook::boxed(build, Fcfs::default())
 }
 
-/// Tags in order of arrival.
 #[derive(Debug, Default)]
 struct Fcfs {
     by_rank: BTreeMap<u64, u32>,

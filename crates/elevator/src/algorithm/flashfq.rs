@@ -1,27 +1,17 @@
-//! flashfq: fair queueing for flash: throttled dispatch, and anticipation for fairness without
-//! idling.
+//! flashfq: fair queueing for flash, with throttled dispatch, and anticipation without idling.
 //!
-//! Problem: flash needs many requests in the device, which fair queueing with one virtual time does
-//! not bound; and a flow that issues one synchronous request after another has none queued when it
-//! should be served ("deceptive idleness").
-//!
-//! Approach: start tags S and finish tags F = S + cost / weight. The cost is linear in the size,
-//! with coefficients of its own for reads and for writes. Virtual time v is the least S of the
-//! active flows; a request may go only if S <= v + T, so that no flow runs ahead of another by more
-//! than T. A flow is active while it has requests queued or in the device, and for a timeout after
-//! its last synchronous request has completed: the others run ahead by at most T meanwhile, and the
-//! device does not idle within that.
+//! Start tags S and finish tags F = S + cost / weight; cost is linear in size, separately for reads
+//! and writes. Virtual time v is the least S of active flows; a request may go only if S <= v + T.
+//! A flow is active while it has requests queued or in flight, and for a timeout after its last
+//! synchronous completion: others may run ahead by T before the device idles. O(log n) in the
+//! number of flows.
 //!
 //! Source: Shen, Park, "FlashFQ: A Fair Queueing I/O Scheduler for Flash-Based SSDs", USENIX ATC
-//! 2013 (its abstract; the rules are recalled). T and the timeout are proposed, within the ranges
-//! to be swept.
+//! 2013 (abstract; rules recalled). T and the timeout are proposed.
 //!
-//! Parameters: throttle T 64 KiB of a flow of weight 100; anticipation 2 ms; costs of a request:
-//! read_base and write_base 0 KiB, read_percent and write_percent 100, so that without a
-//! calibration bytes are charged.
-//!
-//! Departures: of several flows that may go the one with the smallest S goes. Cost: O(log n) in the
-//! number of flows.
+//! Parameters: throttle T 64 KiB of a flow of weight 100; anticipation 2 ms; request costs:
+//! read_base and write_base 0 KiB, read_percent and write_percent 100, which charges bytes.
+//! Departures: of several eligible flows, the smallest S goes first.
 
 use std::collections::VecDeque;
 
@@ -33,7 +23,6 @@ use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Disk, Elevator};
 use crate::vocabulary::{Op, Time};
 
-/// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "flashfq",
     origin: Origin::Literature,
@@ -65,19 +54,18 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
 };
 
 const SECTORS_PER_KIB: u64 = 2;
-/// The weight that the throttle is of.
+/// The throttle's reference weight.
 const USUAL_WEIGHT: u64 = 100;
 
-/// A flow.
 #[derive(Debug, Clone, Copy, Default)]
 struct Flow {
-    /// The start tag of its next request: the finish tag of the last one, or later.
+    /// Start tag of the next request, at least the last finish tag.
     start: u64,
-    /// Until when it counts as active without requests.
+    /// End of its activity without requests.
     until: Option<Time>,
 }
 
-/// Cost of a request: KiB, and percent of its size.
+/// KiB, and percent of the size.
 #[derive(Debug, Clone, Copy)]
 struct Cost {
     base_kib: u64,
@@ -90,8 +78,7 @@ struct FlashFq {
     /// Start tags of active flows; of flows with queued requests.
     active: Tags,
     backlogged: Tags,
-    /// When flows that wait for their next request stop being active, in order; an entry counts if
-    /// it is the flow's `until`.
+    /// Ends of activity, ascending; valid if equal to the flow's `until`.
     expiries: VecDeque<(Time, usize)>,
     virtual_time: u64,
     finished: u64,
@@ -132,13 +119,12 @@ impl FlashFq {
         virtual_time(sectors, 100 * weight)
     }
 
-    /// Virtual time follows the least start tag of active flows; without any it is what was served.
+    /// Virtual time follows the least start tag of active flows, or without any, the service.
     fn follow(&mut self) {
         let least = self.active.first().map_or(self.finished, |(start, _)| start);
         self.virtual_time = self.virtual_time.max(least);
     }
 
-    /// Flows whose time is over are not active any more.
     fn expire(&mut self, now: Time) {
         while let Some((at, flow)) = self.expiries.front().copied() {
             let over = self.flows[flow].until != Some(at);
@@ -268,7 +254,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Requests of 4 KiB, T of two of them.
+    /// Requests of 4 KiB; T is two of them.
     fn throttled(anticipation_us: u64) -> Box<dyn Elevator> {
         let mut flashfq = build(&Build::default());
         flashfq.set("throttle", 8);

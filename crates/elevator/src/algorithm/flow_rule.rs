@@ -1,9 +1,8 @@
-//! The rule of a scheduler of flows: which request is next; and the orders by tags and virtual
-//! times that such rules keep.
+//! The rule of a flow scheduler: which request is next; and orders by tags and virtual times.
 //!
-//! Virtual times are sectors divided by weight in fixed point, 64 bits of it: [`FRACTION_BITS`] of
-//! 20 leave room for 8 PiB of service to a flow of weight 1. Source of the idea of start and finish
-//! tags: fair queueing of packets; each rule names its own.
+//! Virtual times are sectors / weight in 64-bit fixed point; 20 fractional bits ([`FRACTION_BITS`])
+//! leave room for 8 PiB at weight 1. Start and finish tags originate in fair queueing of packets;
+//! each rule names its source.
 
 use std::fmt;
 
@@ -14,38 +13,32 @@ use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Anticipation, Disk};
 use crate::vocabulary::Time;
 
-/// Bits of a virtual time after the point.
 pub(crate) const FRACTION_BITS: u32 = 20;
 
-/// Virtual time that `sectors` take at a weight.
+/// Virtual time of `sectors` at a weight.
 #[inline]
 pub(crate) fn virtual_time(sectors: u64, weight: u64) -> u64 {
     (sectors << FRACTION_BITS) / weight
 }
 
-/// Whose request is next.
 pub(crate) trait FlowRule: fmt::Debug + Send {
-    /// A request has joined the queue of its flow, as the youngest.
+    /// A request has joined its flow's queue, as the youngest.
     fn arrived(&mut self, now: Time, queues: &FlowQueues, tag: u32);
 
-    /// The request that the device shall get, held by `queues`; None: idling on purpose, with a
-    /// timer or with requests in flight. Called only while a request is held that was not requeued.
-    /// [`FlowRule::sent`] follows.
+    /// The next request. None: deliberate idling, with a timer or with requests in flight. Called
+    /// only while a request other than requeued ones is held; [`FlowRule::sent`] follows.
     fn choose(&mut self, now: Time, queues: &mut FlowQueues, disk: &dyn Disk) -> Option<u32>;
 
-    /// The chosen request has left the queue of its flow for the device.
     fn sent(&mut self, now: Time, queues: &FlowQueues, tag: u32);
 
-    /// A requeued request has gone to the device again.
+    /// A requeued request has been sent again.
     fn sent_again(&mut self, _now: Time, _queues: &FlowQueues, _tag: u32) {}
 
-    /// The device has given a request back unserved; it waits before all others.
+    /// The device has returned a request, which now precedes all others.
     fn returned(&mut self, _now: Time, _queues: &FlowQueues, _tag: u32) {}
 
-    /// The device has completed a request of this flow.
     fn completed(&mut self, _now: Time, _queues: &FlowQueues, _flow: usize, _done: &Finished) {}
 
-    /// A queued request has grown.
     fn grown(
         &mut self,
         _now: Time,
@@ -55,7 +48,6 @@ pub(crate) trait FlowRule: fmt::Debug + Send {
     ) {
     }
 
-    /// The queued request `gone` is part of the queued request `survivor` now and held no more;
     /// [`FlowRule::grown`] follows.
     fn absorbed(
         &mut self,
@@ -66,7 +58,6 @@ pub(crate) trait FlowRule: fmt::Debug + Send {
         gone: &BlockRequest,
     );
 
-    /// A flow was declared, or its guarantee has changed.
     fn declared(&mut self, _queues: &FlowQueues, _flow: usize) {}
 
     fn next_timer(&self) -> Option<Time> {
@@ -88,10 +79,10 @@ pub(crate) trait FlowRule: fmt::Debug + Send {
     }
 }
 
-/// The least weight of all flows: what quanta are multiples of.
+/// The least weight of all flows, the unit of quanta.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LeastWeight {
-    /// 0: no flow is known.
+    /// 0: no flows.
     least: u64,
     known: usize,
 }
@@ -101,7 +92,6 @@ impl LeastWeight {
         self.least.max(1)
     }
 
-    /// There may be more flows than before.
     pub(crate) fn learn(&mut self, flows: &Flows) {
         for flow in self.known..flows.len() {
             let weight = flows.weight(flow);
@@ -110,25 +100,21 @@ impl LeastWeight {
         self.known = flows.len();
     }
 
-    /// A weight has changed.
     pub(crate) fn learn_all(&mut self, flows: &Flows) {
         *self = LeastWeight::default();
         self.learn(flows);
     }
 }
 
-/// Numbers (of requests or flows) by a value of each, the smallest value first; of equal values the
-/// one that was entered first.
+/// Numbers ordered by value, then insertion.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tags {
     tree: Ordered<(u64, u64)>,
-    /// The key of each number in the tree.
     keys: Vec<Option<(u64, u64)>>,
     entered: u64,
 }
 
 impl Tags {
-    /// Gives a number this value, in place of the one that it has.
     pub(crate) fn set(&mut self, number: u32, value: u64) {
         self.remove(number);
         if self.keys.len() <= number as usize {
@@ -138,24 +124,21 @@ impl Tags {
         self.entered += 1;
     }
 
-    /// Takes a number out; its value, if it was in.
     pub(crate) fn remove(&mut self, number: u32) -> Option<u64> {
         let key = self.keys.get_mut(number as usize).and_then(Option::take)?;
         self.tree.remove(key).expect("the key of a number is in the tree");
         Some(key.0)
     }
 
-    /// The value of a number that is in.
     pub(crate) fn value(&self, number: u32) -> Option<u64> {
         self.keys.get(number as usize).copied().flatten().map(|(value, _)| value)
     }
 
-    /// The smallest value, and whose it is.
     pub(crate) fn first(&self) -> Option<(u64, u32)> {
         self.tree.first().map(|((value, _), number)| (value, number))
     }
 
-    /// Of two numbers in the order, the survivor stays, with the earlier of the two keys.
+    /// Removes `gone`; the survivor keeps the earlier key.
     pub(crate) fn keep_earlier(&mut self, survivor: u32, gone: u32) {
         let keys = [survivor, gone].map(|number| self.keys.get(number as usize).copied().flatten());
         if let [Some(kept), Some(lost)] = keys {

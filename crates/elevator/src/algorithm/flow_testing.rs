@@ -1,5 +1,5 @@
-//! What the tests of schedulers of flows share: an elevator with flows of given weights, and a
-//! device of a millisecond a request.
+//! Shared test support for flow schedulers: an elevator with weighted flows, and a device of 1 ms
+//! per request.
 
 use crate::kind::{Build, ElevatorKind};
 use crate::request::{BlockRequest, Finished};
@@ -9,12 +9,11 @@ use crate::vocabulary::Time;
 
 pub(crate) const MS: u64 = 1_000_000;
 
-/// A read of 8 sectors by a process.
 pub(crate) fn of(process: u32, tag: u32, sector: u64) -> BlockRequest {
     BlockRequest { process, ..request(tag, sector) }
 }
 
-/// A scheduler under test. Process n is flow n.
+/// Process n is flow n.
 pub(crate) struct Drive {
     pub(crate) elevator: Box<dyn Elevator>,
     pub(crate) now: Time,
@@ -50,8 +49,7 @@ impl Drive {
         self.elevator.insert(self.now, request, InsertAt::Sorted);
     }
 
-    /// The next request, which completes a millisecond later; None if the scheduler has none and no
-    /// timer.
+    /// Completes it a millisecond later. None: neither a request nor a timer.
     pub(crate) fn serve(&mut self) -> Option<BlockRequest> {
         let given = loop {
             if let Some(given) = self.elevator.dispatch(self.now, &NoDisk) {
@@ -66,18 +64,16 @@ impl Drive {
         Some(given)
     }
 
-    /// Whose requests the next ones are.
     pub(crate) fn processes(&mut self, nr: usize) -> Vec<u32> {
         (0..nr).filter_map(|_| self.serve()).map(|request| request.process).collect()
     }
 
-    /// Where the next ones are.
     pub(crate) fn sectors(&mut self, nr: usize) -> Vec<u64> {
         (0..nr).filter_map(|_| self.serve()).map(|request| request.sector).collect()
     }
 
-    /// Sectors of each process among `nr` requests, while each always has `waiting` requests there,
-    /// of `sectors` each.
+    /// Sectors served per process among `nr` requests, with `waiting` requests of `sectors` always
+    /// queued for each.
     pub(crate) fn shares(&mut self, flows: u32, waiting: u32, sectors: u32, nr: usize) -> Vec<u64> {
         let at = |process: u32, tag: u32| BlockRequest {
             nr_sectors: sectors,

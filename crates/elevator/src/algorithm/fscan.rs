@@ -1,17 +1,11 @@
 //! fscan: sweeps over a closed group of requests while arrivals wait for the next group.
 //!
-//! Problem: in look, a process that stays on a cylinder keeps the actuator there.
+//! The group is served in LOOK order. With `step` = 0 a new group is all waiting requests (FSCAN),
+//! with N > 0 the oldest N (N-step-SCAN).
 //!
-//! Approach: the group is served as by LOOK, and arrivals do not join it. With `step` = 0 a new
-//! group consists of all waiting requests (FSCAN), with N > 0 of the oldest N (N-step-SCAN).
-//!
-//! Source: textbooks (FSCAN, N-step-SCAN).
-//!
-//! Parameters: `step` (requests, default 0), `direction` (switch, default 0: up first; proposed).
-//!
-//! Departures (proposed): a bio can merge into a request of the closed group, because the
-//! actuator moves there anyway; a request that an older neighbour was merged into belongs to the
-//! neighbour's group.
+//! Source: textbooks. Parameters: `step` (requests, default 0), `direction` (switch, default 0: up
+//! first; proposed). Departures (proposed): a bio can merge into a request of the closed group; a
+//! merged request belongs to the older one's group.
 
 use std::collections::BTreeMap;
 
@@ -20,15 +14,13 @@ use crate::scheduler::Elevator;
 use crate::sweep::{FIRST_DIRECTION, TwoWay};
 use crate::textbook::{Held, Rule, Textbook, View};
 
-/// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "fscan",
     origin: Origin::Literature,
     help: "sweeps over a closed group of requests; arrivals wait for the next group (N-step-SCAN with step = N)",
     source: "textbooks",
     evidence: Evidence::Confirmed,
-    // Those that pass a request belong to its own group, and a queue of the literature holds 256
-    // requests at most.
+    // Only requests of the same group pass a request, and a literature queue holds at most 256.
     guarantees: &[
         Guarantee::WorkConserving,
         Guarantee::Sweeping { turns: 1 },
@@ -53,13 +45,12 @@ fn build(build: &Build) -> Box<dyn Elevator> {
     Textbook::boxed(build, Fscan::default())
 }
 
-/// The group that is served, and those that wait for the next.
+/// The current group, and the requests waiting for the next.
 #[derive(Debug, Default)]
 struct Fscan {
     step: u64,
     group: TwoWay,
-    /// Requests that arrived before this one are the group's: so a merge needs no bookkeeping of
-    /// who is where.
+    /// Earlier arrivals belong to the group, so merges need no bookkeeping.
     closed: u64,
     waiting: BTreeMap<u64, Held>,
 }

@@ -1,25 +1,19 @@
-//! gsr: global seek-optimising real time, which moves single tasks of a schedule to wherever they
-//! are on the way.
+//! gsr: global seek-optimising real time: moves single tasks of a schedule to wherever they are on
+//! the way.
 //!
-//! Problem: groups of neighbours in a schedule do not reach a task that the head passes much
-//! earlier or later.
+//! Starting from RG-SCAN's schedule, a task moves to another place if total service time falls and
+//! every release and deadline is kept; the best move goes first, until none saves anything.
+//! Requests without a deadline use the slack, as in rg-scan.
 //!
-//! Approach: the start is the schedule of RG-SCAN. A task is moved to another place of the schedule
-//! if the service times of all become shorter in sum while every release and deadline is kept; the
-//! move that saves most is made first, until none saves anything. A place is good where the head
-//! passes the task anyway, inside a run of one direction. Requests without a deadline go into the
-//! slack as with rg-scan.
-//!
-//! Source: Journal of Systems and Software 80(2), 2007; recalled, no text could be read. The runs
-//! of one direction are implied by the saving and not represented (proposed).
+//! Source: Journal of Systems and Software 80(2), 2007; recalled, no text available. Runs of one
+//! direction are not represented (proposed).
 //!
 //! Parameters: as rg-scan, but `replan_percent` (percent, default 100000; proposed): an arrival
-//! goes where it adds the least seek and no deadline is missed, which is the same move for one
-//! task; a new plan is made when the old one is used up, or when the disk would wait. If no place
-//! is feasible, it goes where its deadline orders it.
+//! goes where it adds the least seek without a miss, or by its deadline; a new plan is made when
+//! the old one is used up or the disk would wait.
 //!
-//! Departures: online use (`realtime/planned.rs`). Cost: a plan of n requests takes O(n²) for each
-//! move, at most n of them as a rule; taking an arrival in is linear.
+//! Departures: online use (`realtime/planned.rs`). O(n²) per move, usually at most n moves; taking
+//! in an arrival is linear.
 
 use std::collections::VecDeque;
 
@@ -31,7 +25,6 @@ use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
 use crate::realtime::ServiceModel;
 use crate::scheduler::Elevator;
 
-/// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "gsr",
     origin: Origin::Literature,
@@ -53,8 +46,7 @@ struct Gsr;
 impl Planner for Gsr {
     fn plan(&self, model: &ServiceModel, free: Free, jobs: &mut Vec<Job>) {
         rg_scan::plan(model, free, jobs);
-        // Only orders that meet every deadline are improved: of others no move can say that it
-        // keeps them.
+        // Only orders that meet every deadline are improved: for others, moves cannot be verified.
         if is_feasible(model, free, jobs) {
             while let Some((from, to)) = best_move(model, free, jobs) {
                 shift(jobs, from, to);
@@ -89,12 +81,11 @@ fn is_feasible(model: &ServiceModel, free: Free, jobs: &[Job]) -> bool {
     misses(model, free, jobs) == 0
 }
 
-/// Moves the job at `from` so that it stands at `to`.
 fn shift(jobs: &mut [Job], from: usize, to: usize) {
     if from < to { jobs[from..=to].rotate_left(1) } else { jobs[to..=from].rotate_right(1) }
 }
 
-/// The feasible move that saves most; the first of several.
+/// The feasible move that saves most; the first on a tie.
 fn best_move(model: &ServiceModel, free: Free, jobs: &[Job]) -> Option<(usize, usize)> {
     let ends = |at: usize| at.checked_sub(1).map_or(free.head, |at| jobs[at].end);
     let seek =
@@ -105,17 +96,16 @@ fn best_move(model: &ServiceModel, free: Free, jobs: &[Job]) -> Option<(usize, u
             Some(*at)
         }))
         .collect();
-    // The seek to each place as it is now.
+    // The current seek to each place.
     let seeks: Vec<u64> = (0..=jobs.len()).map(|at| seek(ends(at), jobs.get(at))).collect();
     let mut best: Option<(u64, usize, usize)> = None;
     for (from, job) in jobs.iter().enumerate() {
         let without = seek(ends(from), jobs.get(from + 1));
         let now = seeks[from] + seeks[from + 1];
-        // Gap g is before the job at g; the gaps beside the job are where it is.
+        // Gap g precedes the job at g; the two gaps around the job are its own place.
         for gap in (0..=jobs.len()).filter(|gap| *gap != from && *gap != from + 1) {
             let added = seek(ends(gap), Some(job)) + seek(job.end, jobs.get(gap));
-            // Each side is exact: a move that is taken shortens the sum of all seeks, so that
-            // moving ends.
+            // Both sides are exact: each move shortens the sum of seeks, so the search terminates.
             let saved = (now + seeks[gap]).saturating_sub(without + added);
             let to = if gap > from { gap - 1 } else { gap };
             if saved > best.map_or(0, |(most, _, _)| most) && keeps(model, &before, jobs, from, to)
@@ -127,8 +117,8 @@ fn best_move(model: &ServiceModel, free: Free, jobs: &[Job]) -> Option<(usize, u
     best.map(|(_, from, to)| (from, to))
 }
 
-/// Whether the order after a move meets every deadline, if the order before it does. `before` is
-/// the actuator before each job.
+/// Whether a move keeps all deadlines, given that the order before it does. `before` is the
+/// actuator before each job.
 fn keeps(model: &ServiceModel, before: &[Free], jobs: &[Job], from: usize, to: usize) -> bool {
     let (first, last) = (from.min(to), from.max(to));
     let mut free = before[first];
@@ -146,7 +136,7 @@ fn keeps(model: &ServiceModel, before: &[Free], jobs: &[Job], from: usize, to: u
     }
     for (job, after) in jobs[last + 1..].iter().zip(&before[last + 2..]) {
         free = serve(model, free, job);
-        // What ends no later than before delays nothing behind it.
+        // An earlier end delays nothing after it.
         if free.now <= after.now || free.now > job.deadline {
             return free.now <= job.deadline;
         }

@@ -1,30 +1,20 @@
-//! hybrid: fair queueing over fixed budgets with exclusive access, what the successors of a paper
-//! suggest that it is.
+//! hybrid: fair queueing over fixed budgets with exclusive access.
 //!
-//! Problem: fair queueing of packets, request by request, makes a disk seek between flows and lets
-//! a flow that thinks lose its turn.
-//!
-//! Approach: WF2Q+ over budgets: a flow in service has the device to itself for a fixed number of
-//! sectors, and is waited for when it has no request. No feedback, no time limit, no heuristics.
-//! The code is that of bfq, in a variant without what came later.
+//! WF2Q+ over budgets: a flow has the device to itself for a fixed number of sectors and is waited
+//! for when it has no request. No feedback, time limit or heuristics: a flow of small scattered
+//! requests keeps the device for seconds. A variant of bfq.
 //!
 //! Source: the paper (Rizzo, Valente: "Hybrid: achieving deterministic fairness and high throughput
-//! in disk scheduling", CCCT 2004) was not found; this is our proposal, reconstructed from the same
-//! authors' BFQ.
+//! in disk scheduling", CCCT 2004) was not found; this is our reconstruction from the same authors'
+//! BFQ.
 //!
-//! Parameters: `max_budget` (sectors, default 4096), `slice_idle` (ms, 8), `back_seek_max` (KiB,
-//! 16384), `back_seek_penalty` (factor, 2); proposed.
-//!
-//! Departures: unknown. Without a time limit a flow of small scattered requests has the device for
-//! seconds.
-//!
-//! Cost: O(log n) for each request.
+//! Parameters (proposed): `max_budget` (sectors, default 4096), `slice_idle` (ms, 8),
+//! `back_seek_max` (KiB, 16384), `back_seek_penalty` (factor, 2). Departures: unknown.
 
 use crate::algorithm::bfq::Variant;
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Tunable};
 use crate::scheduler::Elevator;
 
-/// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "hybrid",
     origin: Origin::Literature,

@@ -1,26 +1,19 @@
-//! k2: few requests in the device, and real-time requests before all others.
+//! k2: few requests in the device, and real-time requests first.
 //!
-//! Problem: an NVMe device serves what it has in any order, so that a real-time request waits for
-//! everything that was sent before.
-//!
-//! Approach: at most `max_inflight` requests are in the device. A queue in order of arrival for
-//! each real-time level, one for all others; the first that is not empty is served. The class is
-//! that of the request's I/O priority.
+//! At most `max_inflight` requests are in the device. There is a FIFO per real-time level and one
+//! for all others, by I/O priority; the first non-empty one is served.
 //!
 //! Source: Miemietz, Weisbach, Roitzsch, Härtig, "K2: Work-Constraining Scheduling of NVMe-Attached
-//! Storage", RTSS 2019; the rules are those of TUD-OS/k2-scheduler, k2.c (confirmed). The paper's
-//! evaluation is known by its abstract only.
+//! Storage", RTSS 2019 (abstract); rules from TUD-OS/k2-scheduler, k2.c (confirmed). Parameters:
+//! max_inflight 32 requests.
 //!
-//! Parameters: max_inflight 32 requests.
+//! Derived: nothing ages; a head insertion goes to the end of its queue; bios merge into requests
+//! of any class. A completion runs the hardware queue only if exactly max_inflight - 1 are left, so
+//! raising a used-up max_inflight has no effect until the next insertion.
 //!
-//! Derived from the source: nothing ages, so that real-time requests can starve the others without
-//! end. A request inserted at the head goes to the end of its queue. Bios join requests of any
-//! class. The hardware queue is run again after a completion only if exactly max_inflight - 1 are
-//! left: raising max_inflight while it is used up has no effect until the next insertion.
-//!
-//! Departures: a requeued request leaves the count of those in flight (in the source it is never
-//! taken off); with nothing in flight the queue is always run. The fork whose bound is a sum of
-//! estimated latencies (grassnick/k2-scheduler) is left out.
+//! Departures: a requeue decrements the count in flight (the source never does); with nothing in
+//! flight the queue always runs; no variant bounded by estimated latencies
+//! (grassnick/k2-scheduler).
 
 use crate::chain::{Chain, Links};
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Role, Tunable};
@@ -28,7 +21,7 @@ use crate::request::{BlockRequest, Finished, PrioClass};
 use crate::scheduler::{Disk, Elevator, InsertAt, Merge};
 use crate::vocabulary::Time;
 
-/// The row of the table. It waits for completions only, so with nothing in flight it never refuses.
+/// It waits only for completions, so it never refuses with nothing in flight.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "k2",
     origin: Origin::BlkMq,
@@ -48,15 +41,15 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     build,
 };
 
-/// Real-time levels; the queue after them is that of all other requests.
+/// Real-time levels; the next queue is for all other requests.
 const LEVELS: usize = 8;
-/// Where a level that does not exist goes.
+/// For a level that does not exist.
 const USUAL_LEVEL: usize = 4;
 
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     request: BlockRequest,
-    /// Order of arrival; a request that took a neighbour in has the earlier of the two.
+    /// The earlier one after a merge.
     rank: u64,
     in_flight: bool,
 }
@@ -70,7 +63,7 @@ struct K2 {
     len: usize,
     in_flight: u64,
     max_inflight: u64,
-    /// Whether something has run the hardware queue since a dispatch found it full or empty.
+    /// Since a dispatch found it full or empty.
     kicked: bool,
 }
 

@@ -1,23 +1,18 @@
 //! look: up and down over the requests, turning at the last one on each side.
 //!
-//! Problem: order of arrival moves the actuator back and forth over the disk.
+//! The next request is the nearest at the actuator or beyond in its direction; when none is left
+//! ahead, it turns. Requests on one cylinder go in order of arrival (proposed). As in textbooks,
+//! arrivals on the current cylinder join, so a process that stays there keeps the actuator; `fscan`
+//! avoids that.
 //!
-//! Approach: the next request is the nearest at the actuator or beyond it in its direction.
-//! Arrivals ahead of the actuator join the sweep; when none is left ahead, it turns. Requests on
-//! one cylinder are served in order of arrival (proposed). As in the textbooks, arrivals on the
-//! current cylinder join too, so that a process that never leaves a cylinder keeps the actuator
-//! there; `fscan` avoids that.
-//!
-//! Source: textbooks, of which many call it SCAN.
-//!
-//! Parameters: `direction` (switch, default 0: up first; proposed). Departures: none.
+//! Source: textbooks, many of which call it SCAN. Parameters: `direction` (switch, default 0: up
+//! first; proposed).
 
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
 use crate::scheduler::Elevator;
 use crate::sweep::{FIRST_DIRECTION, TwoWay};
 use crate::textbook::Textbook;
 
-/// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "look",
     origin: Origin::Literature,

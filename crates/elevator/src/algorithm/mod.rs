@@ -1,6 +1,6 @@
-//! One file for each scheduler. Each holds its row of the table; `table.rs` lists the rows.
+//! One file per scheduler, with its row of the table; `table.rs` lists the rows.
 
-// Linux today.
+// Current Linux.
 pub(crate) mod bfq;
 #[cfg(test)]
 mod blk_mq_testing;
@@ -39,7 +39,7 @@ pub(crate) mod sptf;
 pub(crate) mod sstf;
 pub(crate) mod vscan_r;
 
-// Schedulers of flows: what they share.
+// Common parts of flow schedulers.
 pub(crate) mod flow_elevator;
 pub(crate) mod flow_queues;
 pub(crate) mod flow_rule;
@@ -59,7 +59,7 @@ pub(crate) mod yfq;
 // Our own.
 pub(crate) mod occupancy;
 
-// Today's research.
+// Current research.
 pub(crate) mod adios;
 pub(crate) mod flashfq;
 pub(crate) mod gimbal;

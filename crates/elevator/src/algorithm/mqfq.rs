@@ -1,26 +1,18 @@
-//! mqfq: multi-queue fair queueing: every flow that is not too far ahead may dispatch, in no global
-//! order.
+//! mqfq: multi-queue fair queueing: every flow that is not too far ahead may dispatch, without a
+//! global order and its lock.
 //!
-//! Problem: one order of all requests by their tags is one lock, and fast devices with many queues
-//! outrun it.
+//! A flow is throttled while the start tag S of its next request is more than T ahead of virtual
+//! time, the least S of flows with queued requests; any other may dispatch while fewer than D
+//! requests are in the device. T trades fairness for freedom: 0 is exact.
 //!
-//! Approach: flows with queues of their own. A flow is throttled while the start tag S of its next
-//! request is more than T ahead of virtual time, the least S of flows with queued requests; any
-//! other may dispatch, while fewer than D requests are in the device. When virtual time rises,
-//! flows become active again. T trades fairness for freedom: 0 is exact, a large one is none.
+//! Source: Hedayati, Shen, Scott, Marty, "Multi-Queue Fair Queueing", USENIX ATC 2019 (abstract);
+//! rules second-hand, from COS-IN/iluvatar-faas gpu_mqfq.rs, the rest recalled. Parameters:
+//! throttle T 64 KiB of a flow of weight 100 (proposed), depth D of the device, charge 1. `charge`
+//! 0 charges the flow's average, as that source does for unknown costs: a flow that alternates
+//! small and large requests gains (derived).
 //!
-//! Source: Hedayati, Shen, Scott, Marty, "Multi-Queue Fair Queueing", USENIX ATC 2019 (its
-//! abstract); the rules are second-hand, after COS-IN/iluvatar-faas gpu_mqfq.rs, the rest is
-//! recalled.
-//!
-//! Parameters: throttle T 64 KiB of a flow of weight 100 (proposed), depth D that of the device,
-//! charge 1. With `charge` 0 a request is charged the average of its flow, as in that source, where
-//! costs are unknown beforehand: a flow that alternates small and large requests gains (derived).
-//!
-//! Departures: active flows take turns, where the paper leaves the order to CPUs. The lock-free
-//! parts (the tree of minima, the tokens, the wheel of throttled queues) are what the tree of tags
-//! is here; a flow without requests leaves the minimum at once in any case, so that the time for
-//! which it stays active changes nothing and is left out. Cost: O(log n) in the number of flows.
+//! Departures: active flows take turns (the paper leaves the order to CPUs). A tree of tags
+//! replaces the lock-free parts; a flow's grace period has no effect here and is omitted.
 
 use std::collections::VecDeque;
 
@@ -32,7 +24,7 @@ use crate::request::BlockRequest;
 use crate::scheduler::{Disk, Elevator};
 use crate::vocabulary::Time;
 
-/// The row of the table. It waits for completions only.
+/// It waits only for completions.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "mqfq",
     origin: Origin::Literature,
@@ -67,16 +59,15 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
 };
 
 const SECTORS_PER_KIB: u64 = 2;
-/// The weight that the throttle is of.
+/// The throttle's reference weight.
 const USUAL_WEIGHT: u64 = 100;
-/// One part in 2 to the power of this of the mean is of the last request.
+/// log2 of the mean's decay.
 const MEAN_SHIFT: u32 = 3;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Flow {
-    /// The start tag of its next request.
     start: u64,
-    /// Mean sectors of its requests; 0: none has come.
+    /// 0: none yet.
     mean: u64,
 }
 
@@ -85,7 +76,7 @@ struct Mqfq {
     flows: Vec<Flow>,
     /// Start tags of flows with queued requests.
     starts: Tags,
-    /// Of these, the ones that may dispatch take turns, the others wait for virtual time.
+    /// Eligible flows; the others wait for virtual time.
     turns: VecDeque<usize>,
     throttled: Tags,
     virtual_time: u64,
@@ -112,12 +103,10 @@ impl Mqfq {
         }
     }
 
-    /// A start tag beyond this is throttled.
     fn horizon(&self) -> u64 {
         self.virtual_time + virtual_time(self.throttle_kib * SECTORS_PER_KIB, USUAL_WEIGHT)
     }
 
-    /// A flow with queued requests may dispatch, or is throttled.
     fn place(&mut self, flow: usize) {
         let start = self.flows[flow].start;
         self.starts.set(flow as u32, start);
@@ -129,7 +118,7 @@ impl Mqfq {
         }
     }
 
-    /// Virtual time rises to the least start tag, and flows become active.
+    /// Advances virtual time to the least start tag and activates flows.
     fn follow(&mut self) {
         let Some((least, _)) = self.starts.first() else { return };
         self.virtual_time = self.virtual_time.max(least);

@@ -1,18 +1,14 @@
-//! none: no scheduler. Requests are dispatched in order of arrival.
+//! none: no scheduler; order of arrival. Sorting costs CPU time and gains nothing without seek
+//! times.
 //!
-//! Problem: sorting costs CPU time and gains nothing on devices without seek times.
-//!
-//! Approach: order of arrival. The kernel keeps a list per CPU, so a bio is merged into requests
-//! of its own CPU only; a client is a process on a CPU of its own unless there are fewer (`cpus`).
-//! Bios are merged into requests, but requests are not merged with each other
+//! The kernel keeps a list per CPU, so a bio merges only into requests of the same CPU; a process
+//! has its own CPU unless `cpus` is lower. Requests do not merge with each other
 //! (blk_bio_list_merge): a bio that fills a gap leaves two contiguous requests.
 //!
-//! Source: Linux 6.12 block/blk-mq.c and blk-mq-sched.c; confirmed.
-//!
-//! Parameters: `linux` (612), the version whose rule wakes clients that wait for a tag
-//! (`queue/lines.rs`). Departures: lists of several CPUs are dispatched in order of arrival, not
-//! CPU by CPU; the kernel compares a bio with the last eight requests of its list, the queue here
-//! with all of them.
+//! Source: Linux 6.12 block/blk-mq.c and blk-mq-sched.c; confirmed. Parameters: `linux` (612), for
+//! waking clients that wait for a tag (`queue/lines.rs`). Departures: lists of several CPUs are
+//! dispatched in order of arrival, not by CPU; a bio is compared with all requests of its list, not
+//! the last eight.
 
 use std::collections::VecDeque;
 
@@ -22,7 +18,6 @@ use crate::scheduler::{Disk, Elevator, Features, InsertAt, Merge};
 use crate::topology::Topology;
 use crate::vocabulary::{LINUX_VERSION, Time};
 
-/// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "none",
     origin: Origin::BlkMq,
@@ -40,7 +35,6 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     build,
 };
 
-/// Requests in order of arrival.
 #[derive(Debug)]
 struct NoElevator {
     list: VecDeque<BlockRequest>,

@@ -1,16 +1,10 @@
-//! noop: a queue in order of arrival with merges. The choice in Linux 2.6 for devices that later
-//! use `none`.
+//! noop: order of arrival with merges; Linux 2.6's choice for devices that later use `none`.
 //!
-//! Problem: as none.
+//! Requests enter the dispatch list singly, when it is empty, so its sorting has no effect. Back
+//! merges use the queue's hash, front merges its one-hit cache; a bio may merge into a request of
+//! any process. Two requests merge if adjacent in the list.
 //!
-//! Approach: requests enter the dispatch list one at a time, when it is empty, so that its sorting
-//! has no effect: order of arrival. Back merges by the queue's hash; front merges into the request
-//! that was joined or inserted last, by the queue's one-hit cache; a bio may be merged into a
-//! request of any process. Two requests are joined if they are neighbours in the list.
-//!
-//! Source: Linux 2.6.20 block/noop-iosched.c; confirmed.
-//!
-//! Parameters: none. Departures: none known.
+//! Source: Linux 2.6.20 block/noop-iosched.c; confirmed. Parameters: none. Departures: none known.
 
 use crate::fifo::Fifo;
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
@@ -18,7 +12,6 @@ use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Disk, Elevator, InsertAt, Legacy, Merge};
 use crate::vocabulary::Time;
 
-/// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "noop",
     origin: Origin::LegacyLinux,
@@ -34,11 +27,9 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     build,
 };
 
-/// Requests in order of arrival.
 #[derive(Debug)]
 struct Noop {
     order: Fifo,
-    /// By tag; None where the tag is not held.
     requests: Vec<Option<BlockRequest>>,
 }
 
@@ -167,7 +158,7 @@ mod tests {
         let mut noop = filled(&[900, 100, 500, 108]);
         let grown = BlockRequest { nr_sectors: 16, ..request(2, 500) };
         noop.merged(Time::ZERO, &request(2, 500), &grown);
-        // Tag 3 survives tag 1 and goes to its place.
+        // Tag 3 survives tag 1 and takes its place.
         noop.coalesced(Time::ZERO, &request(3, 108), &request(1, 100));
         let order: Vec<_> = std::iter::from_fn(|| noop.dispatch(Time::ZERO, &NoDisk)).collect();
         assert_eq!(order, [request(0, 900), request(3, 108), grown]);

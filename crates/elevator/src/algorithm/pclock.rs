@@ -1,26 +1,19 @@
 //! pclock: earliest deadline first under arrival curves: bursts, rates and latencies are reserved
-//! for each flow on its own.
+//! separately.
 //!
-//! Problem: a weight gives a flow throughput but no latency, and a burst is punished afterwards.
-//!
-//! Approach: a flow has an arrival curve (burst σ, rate ρ) and a latency bound δ. Tokens grow by ρ
-//! up to σ. A request that finds its bytes in tokens starts now (start tag S = now), another one as
-//! much after the flow's last start tag as its bytes take at ρ; it must be done by F = S + δ. The
-//! smallest F is next. A flow beyond its curve has tags in the future. When all tags that wait are
-//! in the future, the device is free: then all are drawn back, so that service that no other flow
-//! needed is not held against a flow later.
+//! A flow has an arrival curve (burst σ, rate ρ) and a latency bound δ. Tokens grow by ρ up to σ. A
+//! request with enough tokens has start tag S = now, any other the flow's last start tag plus its
+//! bytes / ρ; it is due at F = S + δ. The smallest F is next. When all waiting tags are in the
+//! future, they are shifted back, so that spare capacity is not charged later. O(log n) per
+//! request.
 //!
 //! Source: Gulati, Merchant, Varman: "pClock", SIGMETRICS 2007; abstract confirmed, tag rules
-//! recalled.
+//! recalled. Parameters (proposed), for unspecified guarantees: `default_rate` (KiB/s, default
+//! 1024), `default_burst` (KiB, 128), `default_latency` (ms, 1000).
 //!
-//! Parameters: `default_rate` (KiB/s, default 1024), `default_burst` (KiB, 128), `default_latency`
-//! (ms, 1000) for what a flow is not guaranteed; proposed.
-//!
-//! Departures (proposed): tokens are bytes, the paper counts requests; S is never in the past;
-//! drawing back is a clock that jumps ahead, which is the same and takes no step for each request;
-//! what a merge adds is paid in tokens and keeps the tags.
-//!
-//! Cost: O(log n) for each request.
+//! Departures (proposed): tokens are bytes, not requests; S is never in the past; shifting tags is
+//! a jump of the clock, which is equivalent; growth by a merge is paid in tokens and keeps the
+//! tags.
 
 use crate::algorithm::flow_elevator::FlowElevator;
 use crate::algorithm::flow_queues::FlowQueues;
@@ -33,7 +26,6 @@ use crate::vocabulary::Time;
 const SECOND: u64 = 1_000_000_000;
 const MS: u64 = 1_000_000;
 
-/// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "pclock",
     origin: Origin::Literature,
@@ -73,12 +65,9 @@ fn build(build: &Build) -> Box<dyn Elevator> {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Flow {
-    /// Billionths of bytes; negative beyond the curve. None: the flow has issued nothing, and has
-    /// its whole burst.
+    /// In 10^-9 bytes; negative beyond the curve. None: the full burst.
     tokens: Option<i128>,
-    /// When tokens were last counted.
     counted: Time,
-    /// The last start tag.
     last_start: u64,
 }
 
@@ -88,10 +77,10 @@ struct PClock {
     default_burst_kib: u64,
     default_latency_ms: u64,
     flows: Vec<Flow>,
-    /// Of requests, on the clock of tags.
+    /// On the clock of tags.
     starts: Tags,
     finishes: Tags,
-    /// Nanoseconds by which the clock of tags is ahead.
+    /// Of the clock of tags.
     ahead: u64,
 }
 
@@ -110,7 +99,6 @@ impl Default for PClock {
 }
 
 impl PClock {
-    /// Rate, burst and latency bound of a flow.
     fn curve(&self, queues: &FlowQueues, flow: usize) -> (u64, u64, u64) {
         let spec = queues.flows().spec(flow);
         let burst = if spec.burst == 0 { self.default_burst_kib * 1024 } else { spec.burst };
@@ -118,7 +106,6 @@ impl PClock {
         (spec.rate.unwrap_or(self.default_rate_kib * 1024).max(1), burst, latency)
     }
 
-    /// The tokens of a flow at this time.
     fn count(&mut self, now: Time, flow: usize, rate: u64, burst: u64) -> i128 {
         let (state, full) = (&mut self.flows[flow], i128::from(burst) * i128::from(SECOND));
         let grown = i128::from(now - state.counted) * i128::from(rate);
@@ -184,7 +171,7 @@ impl FlowRule for PClock {
     ) {
         self.starts.keep_earlier(survivor.tag, gone.tag);
         self.finishes.keep_earlier(survivor.tag, gone.tag);
-        // Paid for already; `grown` takes it once more.
+        // Already paid; `grown` takes it again.
         let state = &mut self.flows[flow];
         state.tokens =
             state.tokens.map(|tokens| tokens + i128::from(gone.bytes()) * i128::from(SECOND));
@@ -213,7 +200,7 @@ mod tests {
     use crate::algorithm::flow_testing::{Drive, of};
     use crate::scheduler::FlowSpec;
 
-    /// 4 KiB are a request of the tests.
+    /// In units of a 4 KiB request.
     fn curve(burst: u64, rate: u64, latency_ms: u64) -> FlowSpec {
         FlowSpec {
             weight: None,
@@ -247,8 +234,8 @@ mod tests {
 
     #[test]
     fn service_that_no_other_flow_needed_is_not_held_against_a_flow() {
-        // Alone for twenty requests: at ten a second the last is two seconds ahead. The other then
-        // has not two seconds to itself.
+        // Alone for twenty requests at ten per second, the last is two seconds ahead. That does not
+        // give the other flow two seconds alone.
         let mut drive = Drive::guaranteeing(&ROW, &[curve(1, 10, 50), curve(1, 10, 50)], &[]);
         for tag in 0..20 {
             drive.insert(of(0, tag, u64::from(tag) * 100));
@@ -265,8 +252,8 @@ mod tests {
 
     #[test]
     fn a_greedy_flow_does_not_delay_one_inside_its_curve_beyond_its_bound() {
-        // A request a millisecond: capacity 1000 a second; 200 and 500 are guaranteed. The greedy
-        // flow has 30 waiting at any time.
+        // 1 ms per request: capacity 1000 per second, of which 200 and 500 are guaranteed. The
+        // greedy flow always has 30 waiting.
         let mut drive = Drive::guaranteeing(&ROW, &[curve(4, 200, 12), curve(2, 500, 8)], &[]);
         (0..30).for_each(|tag| drive.insert(of(1, tag, u64::from(tag) * 100)));
         let (mut next, mut worst) = (0, 0);

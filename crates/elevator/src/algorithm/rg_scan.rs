@@ -1,28 +1,22 @@
-//! rg-scan: sweeps over every run of a schedule that can be swept without a miss and without a
-//! delay behind it.
+//! rg-scan: sweeps over every run of a schedule that can be swept without a miss and without
+//! delaying its successor.
 //!
-//! Problem: DM-SCAN's groups must end before their smallest deadline, and its modified deadlines
-//! make them smaller each time.
-//!
-//! Approach: the start is the EDF order. A reschedulable group is a run of tasks that, ordered by
-//! SCAN from where the actuator is before it, all meet their own deadlines and do not end later for
-//! the task behind the group. From the first task on the group is extended while that holds,
-//! rearranged, and the next one begins behind it; this is repeated on the result until it does not
-//! get shorter. Neither an EDF order nor modified deadlines are needed. Requests without a deadline
-//! are inserted in the slack: the one nearest on the way to the next task goes first if every task
-//! still meets its deadline after it.
+//! Starting from EDF order, a reschedulable group is a run that, swept from the actuator's
+//! position, meets its deadlines and does not end later. Groups are extended greedily from the
+//! first task, swept, and the process is repeated until the schedule no longer shortens. Requests
+//! without a deadline use the slack: the nearest on the way to the next task goes first if every
+//! deadline is still met.
 //!
 //! Source: Chang, Chang, Shih and Chang, Journal of Systems and Software 59(2), 2002: the group,
-//! and that it needs neither EDF order nor modification, is confirmed in the abstract; how groups
-//! are built is recalled. Which request is inserted, and the margin, are proposed.
+//! without EDF order or modified deadlines, is confirmed in the abstract; its construction is
+//! recalled; slack insertion and margin are proposed.
 //!
 //! Parameters: `slack` (switch, default 1), `margin_us` (µs, default a revolution),
 //! `replan_percent` (percent, default 50), `rotation_us` (µs, default half a revolution),
-//! `transfer_ns` (ns a sector, default the disk's mean); all proposed.
+//! `transfer_ns` (ns per sector, default the disk's mean); all proposed.
 //!
-//! Departures: online use (`realtime/planned.rs`). Cost: a plan of n requests in groups of g takes
-//! O(n·g) a round, and is shared by the arrivals until the next one; taking an arrival in is
-//! linear.
+//! Departures: online use (`realtime/planned.rs`). O(n·g) per round for groups of g; taking in an
+//! arrival is linear.
 
 use super::realtime::RealTime;
 use super::realtime::jobs::{Free, Job, edf_order, finish, serve};
@@ -31,7 +25,6 @@ use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
 use crate::realtime::ServiceModel;
 use crate::scheduler::Elevator;
 
-/// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "rg-scan",
     origin: Origin::Literature,
@@ -56,7 +49,7 @@ impl Planner for RgScan {
     }
 }
 
-/// The schedule of RG-SCAN; also the start of GSR's.
+/// RG-SCAN's schedule; also the start of GSR's.
 pub(crate) fn plan(model: &ServiceModel, free: Free, jobs: &mut Vec<Job>) {
     edf_order(model, free, jobs);
     let mut ends = finish(model, free, jobs);
@@ -70,7 +63,7 @@ pub(crate) fn plan(model: &ServiceModel, free: Free, jobs: &mut Vec<Job>) {
     }
 }
 
-/// Rearranges every group. When the last request finishes.
+/// Sweeps every group; returns the last finish.
 fn round(model: &ServiceModel, mut free: Free, jobs: &mut [Job], group: &mut Group) -> u64 {
     let mut from = 0;
     while from < jobs.len() {
@@ -87,7 +80,7 @@ fn round(model: &ServiceModel, mut free: Free, jobs: &mut [Job], group: &mut Gro
     free.now
 }
 
-/// Puts the reschedulable group at the beginning of `jobs` into `group`; its length, at least 1.
+/// Finds the group at the start of `jobs`; returns its length, at least 1.
 fn reschedulable(model: &ServiceModel, free: Free, jobs: &[Job], group: &mut Group) -> usize {
     group.clear();
     group.add(jobs[0]);
@@ -103,8 +96,7 @@ fn reschedulable(model: &ServiceModel, free: Free, jobs: &[Job], group: &mut Gro
     jobs.len()
 }
 
-/// Whether a sweep over the group meets its deadlines and delays neither its end nor the task
-/// behind it.
+/// Whether a sweep meets all deadlines without delaying its end or the next task.
 fn fits(
     model: &ServiceModel,
     free: Free,

@@ -1,23 +1,17 @@
-//! scan: up and down over the whole disk.
+//! scan: up and down over the whole disk. Orders requests like look; SCAN continues to the last
+//! cylinder before it turns.
 //!
-//! Problem: as look.
+//! Source: textbooks. Parameters: `direction` (switch, default 0: up first; proposed).
 //!
-//! Approach: requests are ordered as by look. SCAN continues to the last cylinder before it turns.
-//!
-//! Source: textbooks.
-//!
-//! Parameters: `direction` (switch, default 0: up first; proposed).
-//!
-//! Departures: the stroke to the last cylinder is not made, because it is not I/O: an elevator
-//! orders requests and cannot move the actuator. SCAN therefore costs the same as LOOK here, and
-//! the test below adds the stroke to compare the order with the textbook's sum.
+//! Departures: the stroke to the last cylinder is not I/O, and an elevator cannot move the
+//! actuator, so scan costs the same as look. The test adds the stroke to compare with the
+//! textbook's sum.
 
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
 use crate::scheduler::Elevator;
 use crate::sweep::{FIRST_DIRECTION, TwoWay};
 use crate::textbook::Textbook;
 
-/// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "scan",
     origin: Origin::Literature,

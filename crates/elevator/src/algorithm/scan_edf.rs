@@ -1,23 +1,17 @@
-//! scan-edf: earliest deadline first, and among equal deadlines the order of a sweep.
+//! scan-edf: earliest deadline first, and among equal deadlines sweep order.
 //!
-//! Problem: EDF seeks across the whole disk for requests whose deadlines differ by nothing.
+//! Released requests with the smallest deadline form a group; the nearest ahead is next, and
+//! without one ahead the sweep turns. Ties result from clients that round deadlines to periods, or
+//! `round_us`; without ties it is EDF. Requests without a deadline go in LOOK order when no other
+//! is available (proposed).
 //!
-//! Approach: of the released requests those with the smallest deadline are a group; within it the
-//! next is the nearest ahead of the actuator in its direction, and where none is ahead it turns.
-//! Where all deadlines differ it is EDF. Ties are made by the clients, which round deadlines to the
-//! ends of periods, or by `round_us`. Requests without a deadline are served where no other is
-//! there, in the order of LOOK (proposed).
+//! Source: Reddy and Wyllie, ACM Multimedia 1993; rule confirmed in the abstract. The paper's
+//! perturbed deadlines D + f(N), f(N) = N/N_max − 1, are recalled: they sweep only upwards.
+//! Parameters: `round_us` (µs, default 0; recalled), to whose multiples deadlines are rounded down;
+//! `direction` (switch, default 0: up first; proposed).
 //!
-//! Source: Reddy and Wyllie, ACM Multimedia 1993; the rule is confirmed in the abstract. The
-//! paper's implementation by perturbed deadlines D + f(N), f(N) = N/N_max − 1, is recalled: it
-//! sweeps upward only, while this sweeps both ways.
-//!
-//! Parameters: `round_us` (µs, default 0; recalled): deadlines count as the multiple of this below
-//! them. `direction` (switch, default 0: up first; proposed).
-//!
-//! Departures: the two-way sweep. It is not true of every set of tied deadlines that what EDF meets
-//! scan-edf meets: a sweep that starts in the wrong direction takes longer than the order of
-//! arrival. Cost: logarithmic.
+//! Departures: sweeps both ways. A sweep in the wrong direction can miss tied deadlines that EDF
+//! meets.
 
 use super::realtime::{Choice, RealTime, Rule, View};
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Role, Tunable};
@@ -26,7 +20,6 @@ use crate::scheduler::Elevator;
 use crate::sweep::{Direction, FIRST_DIRECTION};
 use crate::textbook::Held;
 
-/// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "scan-edf",
     origin: Origin::Literature,
@@ -56,11 +49,11 @@ fn build(build: &Build) -> Box<dyn Elevator> {
 /// Deadline (rounded), position, rank.
 type Key = (u64, u64, u64);
 
-/// Tags by deadline, then position, then order of arrival.
+/// By deadline, then position, then arrival.
 #[derive(Debug, Default)]
 struct ScanEdf {
     groups: Ordered<Key>,
-    /// By tag; what the keys were rounded from.
+    /// By tag: unrounded deadlines.
     deadlines: Vec<u64>,
     round_ns: u64,
     direction: Direction,
@@ -72,7 +65,6 @@ impl ScanEdf {
         deadline.checked_div(self.round_ns).map_or(deadline, |periods| periods * self.round_ns)
     }
 
-    /// All keys again, after the rounding has changed.
     fn round_to(&mut self, round_ns: u64) {
         let before = std::mem::take(&mut self.groups);
         self.round_ns = round_ns;
@@ -83,7 +75,7 @@ impl ScanEdf {
         }
     }
 
-    /// The nearest of this group at `from` or beyond; the oldest of those at one position.
+    /// The oldest at one position.
     fn ahead(&self, deadline: u64, from: u64) -> Option<(Key, u32)> {
         let inside = |found: &(Key, u32)| found.0.0 == deadline;
         match self.direction {

@@ -1,25 +1,18 @@
 //! sfq-d: start-time fair queueing with several requests in the device.
 //!
-//! Problem: a device that serves many requests at a time shares itself by who keeps more of them
-//! there.
-//!
-//! Approach: each flow has a virtual time that its requests take: start tag S = max(v, finish tag
-//! of the flow's request before), finish tag F = S + bytes / weight. At most D requests are in the
-//! device; a free place goes to the smallest S, of equal ones to the earlier arrival. v is the S of
-//! the request that was dispatched last; when nothing is left, the largest F served.
+//! Start tag S = max(v, the flow's previous finish tag), finish tag F = S + bytes / weight. At most
+//! D requests are in the device; the smallest S goes next, the earlier arrival on a tie. v is the S
+//! of the last dispatch, or the largest F served when idle.
 //!
 //! Source: Jin, Chase, Kaur, "Interposed Proportional Sharing for a Storage Service Utility",
-//! SIGMETRICS 2004 (its abstract; the rules are recalled). `variant` 1 is Min-SFQ(D), where v is
-//! the least S of all that are queued or in the device; 2 is 4-Tag SFQ(D), ordered by the tags of
-//! 1, and among equal ones by those of 0. `latency_target` steers D as SFQ(D)2 of IBIS (Xu, Zhao)
-//! does: each period D += K (target - mean latency), in 1 to 128; period and K = D / (2 target) are
-//! proposed.
+//! SIGMETRICS 2004 (abstract; rules recalled). `variant` 1 is Min-SFQ(D), where v is the least S
+//! queued or in the device; 2 is 4-Tag SFQ(D), ordered by the tags of 1, then 0. `latency_target`
+//! adapts D as SFQ(D)2 of IBIS (Xu, Zhao): per period D += K (target - mean latency), within 1 to
+//! 128; period and K = D / (2 target) are proposed.
 //!
 //! Parameters: depth 32 requests (proposed), variant 0, latency_target 0 (off), period 1 s.
-//!
-//! Departures: tags are computed for the first request of each flow only, which gives the same tags
-//! while a flow is backlogged and lets requests grow by merges before they are charged. A requeued
-//! request is not charged again.
+//! Departures: only each flow's first request has tags, which is equivalent while backlogged. A
+//! requeued request is not charged again.
 
 use crate::algorithm::flow_elevator::FlowElevator;
 use crate::algorithm::flow_queues::FlowQueues;
@@ -30,7 +23,7 @@ use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Disk, Elevator};
 use crate::vocabulary::Time;
 
-/// The row of the table. It waits for completions only.
+/// It waits only for completions.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "sfq-d",
     origin: Origin::Literature,
@@ -65,7 +58,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     build,
 };
 
-/// The largest D that steering sets.
+/// Maximum of an adapted D.
 const MOST: u64 = 128;
 const SFQ: usize = 0;
 const MIN: usize = 1;
@@ -75,18 +68,18 @@ type Pair = [u64; 2];
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Flow {
-    /// Of its first request, if it has one; else what it served last finished at.
+    /// Tags of its first request; without one, its last finish tag.
     tags: Pair,
-    /// The arrival of its first request; None: it has none.
+    /// The arrival of its first request.
     head: Option<u64>,
 }
 
 #[derive(Debug)]
 struct SfqD {
     flows: Vec<Flow>,
-    /// Flows with requests, by the tags of the variant and the arrival of the first request.
+    /// Flows with requests, by the variant's tags and the first arrival.
     heads: Ordered<(u64, u64, u64)>,
-    /// Start tags (of Min) of what is in the device, by tag of the request.
+    /// (Min-)start tags.
     in_device: Tags,
     last_start: u64,
     finished: Pair,
@@ -97,7 +90,6 @@ struct SfqD {
     steering: Steering,
 }
 
-/// D, as it is steered.
 #[derive(Debug, Clone, Copy, Default)]
 struct Steering {
     depth: Option<u64>,
@@ -107,7 +99,6 @@ struct Steering {
 }
 
 impl Steering {
-    /// Counts a completion; at the end of a period D changes.
     fn completed(
         &mut self,
         now: Time,
@@ -159,7 +150,7 @@ impl SfqD {
         }
     }
 
-    /// The virtual times; called before a request of a flow without requests counts.
+    /// Called before a request of an idle flow counts.
     fn virtual_times(&self, idle: bool) -> Pair {
         if idle {
             return self.finished;
@@ -284,8 +275,7 @@ mod tests {
         elevator
     }
 
-    /// Inserts requests of these processes and sizes in units of 8 sectors; the tag is the position
-    /// in the list.
+    /// Sizes in units of 8 sectors; tags are list positions.
     fn insert(elevator: &mut dyn Elevator, from: u32, requests: &[(u32, u32)]) {
         for (tag, (process, units)) in (from..).zip(requests) {
             let request = request(tag, 10_000 * u64::from(tag));
@@ -302,7 +292,7 @@ mod tests {
         elevator.complete(Time::from_ns(latency_ns), &Finished { request, issued: Time::ZERO });
     }
 
-    /// Processes in order of service, one request in the device at a time.
+    /// Processes in service order, at queue depth 1.
     fn order(elevator: &mut dyn Elevator) -> Vec<u32> {
         let serve = |_| {
             next(elevator)
@@ -343,7 +333,7 @@ mod tests {
     #[test]
     fn with_the_least_outstanding_tag_as_virtual_time_a_newcomer_starts_behind_a_lone_flow_and_monopolises()
      {
-        // The lone flow has one of 4 units in the device, from 0 on, and more behind it.
+        // The lone flow has one of 4 units in the device from 0 on, and more queued.
         let newcomer_runs = [0, 1, 2].map(|variant| {
             let mut sfq = sfq(&[1, 1], &[("depth", 2), ("variant", variant)]);
             insert(sfq.as_mut(), 0, &[(0, 4), (0, 4), (0, 4), (0, 4)]);

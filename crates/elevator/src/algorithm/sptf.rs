@@ -1,22 +1,15 @@
-//! sptf: shortest positioning time first (also SATF), which includes rotation.
+//! sptf: shortest positioning time first (SATF), including rotation.
 //!
-//! Problem: on a disk the rotational latency is as long as a seek, and orders by cylinder ignore
-//! it.
+//! The request whose first sector is under the head soonest is next: seek and settle or head
+//! switch, then rotation, computed by the disk at the decision. Ties: the older. It has the best
+//! mean service time, and starves requests that are always farther away.
 //!
-//! Approach: the next request is the one whose first sector is under the head soonest: seek and
-//! settle or head switch, then rotation, computed by the disk at the time of the decision. Ties:
-//! the older request. It has the best mean service time, and starves requests that are always
-//! farther away than others.
+//! Source: literature on rotation-aware scheduling (Seltzer, Chen and Ousterhout 1990; Jacobson and
+//! Wilkes 1991), recalled; DiskSim (disksim_ioqueue.c, SPTF_OPT), confirmed. Parameters: none.
+//! Departures: none.
 //!
-//! Source: the literature on rotation-aware scheduling (Seltzer, Chen and Ousterhout 1990; Jacobson
-//! and Wilkes 1991), recalled; DiskSim (disksim_ioqueue.c, SPTF_OPT), confirmed.
-//!
-//! Parameters: none.
-//!
-//! Cost: that of the requests whose seek alone is shorter than the chosen one's positioning time
-//! (`nearest.rs`); on a device that bounds nothing, linear in the requests held. Only a simulator
-//! (or the drive itself, which calls it RPO) can run it; on a device without mechanics all
-//! positioning times are 0 and it is fcfs. Departures: none.
+//! Rates the requests whose seek alone is shorter than the chosen positioning time (`nearest.rs`).
+//! Only a simulator (or the drive itself, as RPO) can run it. Without mechanics it is fcfs.
 
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
 use crate::nearest::{Nearest, Value};
@@ -24,7 +17,6 @@ use crate::scheduler::Elevator;
 use crate::textbook::{Held, Rule, Textbook, View};
 use crate::vocabulary::Time;
 
-/// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "sptf",
     origin: Origin::Literature,
@@ -40,13 +32,11 @@ fn build(build: &Build) -> Box<dyn Elevator> {
     Textbook::boxed(build, Sptf::default())
 }
 
-/// Requests by where they start.
 #[derive(Debug, Default)]
 struct Sptf {
     held: Nearest,
 }
 
-/// The positioning time itself.
 struct Soonest;
 
 impl Value for Soonest {
@@ -77,7 +67,7 @@ impl Rule for Sptf {
     }
 }
 
-/// A disk in a few lines, and a load on it; also for asptf.
+/// A small disk model and a load; also for asptf.
 #[cfg(test)]
 pub(crate) mod bench {
     use super::*;
@@ -86,12 +76,12 @@ pub(crate) mod bench {
     use crate::testing::request;
     use crate::textbook::vectors::drive;
 
-    /// 200 cylinders of one track of 10 sectors, 10 ms a turn, 1 ms and 50 µs for each cylinder of
-    /// a seek.
+    /// 200 cylinders of one track of 10 sectors, 10 ms per revolution; seeks of 1 ms + 50 µs per
+    /// cylinder.
     #[derive(Debug, Default)]
     pub(crate) struct Drive {
         pub(crate) cylinder: u64,
-        /// First and last sector of what the drive's memory holds; (0, 0): nothing.
+        /// First and last sector in the drive's cache; (0, 0): none.
         pub(crate) remembered: (u64, u64),
     }
 
@@ -141,7 +131,7 @@ pub(crate) mod bench {
             }
         }
 
-        /// Serves a request; when it is done.
+        /// Serves a request; returns its completion.
         pub(crate) fn serve(&mut self, now: Time, request: &BlockRequest) -> Time {
             let done = now + self.positioning_ns(now, request) + SECTOR_NS;
             self.cylinder = request.sector / 10;
@@ -149,12 +139,11 @@ pub(crate) mod bench {
         }
     }
 
-    /// What a steady load of random requests of one sector got.
     #[derive(Debug)]
     pub(crate) struct Measured {
         pub(crate) mean_service_ns: u64,
         pub(crate) longest_wait_ns: u64,
-        /// Standard deviation of the time from arrival to the end of service.
+        /// Standard deviation from arrival to completion.
         pub(crate) response_sd_ns: u64,
     }
 
@@ -216,7 +205,7 @@ mod tests {
     #[test]
     fn the_soonest_under_the_head_goes_first_not_the_nearest() {
         let mut elevator = (ROW.build)(&drive(200));
-        // From cylinder 0 at angle 0: sector 9 of the own cylinder comes in 9 ms, sector 3 of
+        // From cylinder 0 at angle 0: sector 9 of the same cylinder comes in 9 ms, sector 3 of
         // cylinder 20 after a seek of 2 ms.
         for (tag, sector) in [(0, 9), (1, 203), (2, 201)] {
             elevator.insert(
@@ -273,7 +262,7 @@ mod tests {
             let ours = steady(&ROW, &[], held).mean_service_ns;
             for row in &OTHERS {
                 let theirs = steady(row, &[], held).mean_service_ns;
-                // A short queue has no old requests: there asptf is sptf.
+                // A short queue has no old requests: there asptf equals sptf.
                 let better = ours < theirs || (row.name == "asptf" && ours == theirs);
                 assert!(better, "{} with {held} waiting: {ours} against {theirs}", row.name);
             }

@@ -1,23 +1,16 @@
 //! sstf: shortest seek time first.
 //!
-//! Problem: order of arrival makes long seeks.
+//! The request on the nearest cylinder is next; on a tie the one in the direction of the last
+//! movement, then the older (proposed). Distant requests starve under a steady load near the
+//! actuator, as a test shows.
 //!
-//! Approach: the next request is the one on the nearest cylinder; of two at the same distance the
-//! one in the direction of the last movement, then the older (the tie-break is proposed). Most
-//! seeks are short, but requests far away starve under a steady load near the actuator, as a test
-//! below shows.
-//!
-//! Source: textbooks.
-//!
-//! Parameters: none. Departures: none. Cost: logarithmic; only the nearest request on each side is
-//! considered.
+//! Source: textbooks. Parameters: none. Departures: none.
 
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
 use crate::scheduler::Elevator;
 use crate::sweep::{Direction, Places};
 use crate::textbook::{Actuator, Held, Rule, Textbook, View};
 
-/// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "sstf",
     origin: Origin::Literature,
@@ -33,7 +26,6 @@ fn build(build: &Build) -> Box<dyn Elevator> {
     Textbook::boxed(build, Sstf::default())
 }
 
-/// Requests along the actuator's way, and where it went last.
 #[derive(Debug, Default)]
 struct Sstf {
     places: Places,
@@ -128,7 +120,7 @@ mod tests {
         assert_eq!(tags, [0, 2, 1], "from 59, 62 is nearer than 47");
     }
 
-    /// Head movement of 4000 requests at random cylinders while `held` of them wait at any time.
+    /// Mean over 4000 requests at random cylinders.
     fn mean_movement(row: &ElevatorKind, held: u32) -> u64 {
         let mut elevator = at(row, 200, 53, &[]);
         let mut seed = 1_u64;
@@ -158,8 +150,7 @@ mod tests {
         }
     }
 
-    /// After how many others a request at cylinder 150 is served, while three requests always wait
-    /// in cylinders 40 to 60.
+    /// Others served before a request at cylinder 150 while three always wait in 40 to 60.
     fn passed(row: &ElevatorKind) -> Option<u64> {
         let mut elevator = at(row, 200, 50, &[]);
         elevator.insert(Time::ZERO, cylinder(0, 150, 200), InsertAt::Sorted);

@@ -1,26 +1,19 @@
-//! vscan-r: V(R), a continuum from SSTF to LOOK.
+//! vscan-r: V(R), a continuum from SSTF, which starves, to LOOK, which makes longer seeks.
 //!
-//! Problem: SSTF starves, LOOK makes longer seeks.
+//! A request opposite to the last movement counts as R·N cylinders farther away, with N cylinders
+//! in total; the nearest is next. Ties: the request in the direction, then the older (proposed;
+//! DiskSim alternates).
 //!
-//! Approach: a request opposite to the direction of the last movement counts as R·N cylinders
-//! farther away than it is, with N the cylinders of the disk; the nearest is next. V(0) is SSTF,
-//! V(1) is LOOK. Ties: the request in the direction, then the older (proposed; DiskSim alternates).
-//! Cost: logarithmic, as SSTF.
-//!
-//! Source: Geist and Daniel, "A continuum of disk scheduling algorithms", TOCS 5(1), 1987, of which
-//! the abstract was read; DiskSim (disksim_ioqueue.c) implements the rule with R = 0.2.
-//!
-//! Parameters: `r_percent` (percent, default 20), `direction` (switch, default 0: up first;
-//! proposed).
-//!
-//! Departures (proposed): without a geometry, N is the end of the highest request so far.
+//! Source: Geist and Daniel, "A continuum of disk scheduling algorithms", TOCS 5(1), 1987
+//! (abstract); DiskSim (disksim_ioqueue.c) implements the rule with R = 0.2. Parameters:
+//! `r_percent` (percent, default 20), `direction` (switch, default 0: up first; proposed).
+//! Departures (proposed): without a geometry, N is the highest request end so far.
 
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Role, Tunable};
 use crate::scheduler::Elevator;
 use crate::sweep::{Direction, FIRST_DIRECTION, Places};
 use crate::textbook::{Actuator, Held, Rule, Textbook, View};
 
-/// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "vscan-r",
     origin: Origin::Literature,
@@ -48,19 +41,17 @@ fn build(build: &Build) -> Box<dyn Elevator> {
     Textbook::boxed(build, Vscan { r_percent: 20, places, direction, first: direction })
 }
 
-/// Requests along the actuator's way, and where it went last.
 #[derive(Debug)]
 struct Vscan {
     r_percent: u64,
     places: Places,
     direction: Direction,
-    /// What the tunable was set to; the actuator has turned since.
+    /// The tunable's value; the actuator may have turned since.
     first: Direction,
 }
 
 impl Vscan {
-    /// Whether the nearest ahead is at least as near as the nearest behind with its penalty; in
-    /// hundredths of a cylinder, so that nothing is rounded.
+    /// Whether to keep the direction; in hundredths of a cylinder, to avoid rounding.
     fn stays(&self, arm: Actuator, ahead: u64, behind: u64) -> bool {
         let hundredths = |position: u64| u128::from(position.abs_diff(arm.head)) * 100;
         hundredths(ahead)

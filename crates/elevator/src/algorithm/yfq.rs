@@ -1,26 +1,17 @@
-//! yfq: yet another fair queueing: the requests with the smallest finish tags, a few at a time in
-//! order of sectors.
+//! yfq: yet another fair queueing: small batches of the smallest finish tags, each in sector order.
 //!
-//! Problem: fair queueing ignores where requests are, and order of sectors ignores whose they are.
+//! Each flow's first request has a start tag, and a finish tag later by its sectors / weight. Up to
+//! `batch` requests with the smallest finish tags are served together in ascending sector order
+//! from the last end. Virtual time is the smallest start tag of flows with requests, otherwise the
+//! largest finish tag. Larger batches shorten seeks and coarsen shares.
 //!
-//! Approach: the first request of each flow has a start tag and a finish tag, its sectors by the
-//! flow's weight later. Up to `batch` requests with the smallest finish tags are taken together and
-//! served in ascending order of sectors, on from where the last one ended; then the next batch.
-//! Virtual time is the smallest start tag of flows with requests, and the largest finish tag when
-//! there is none. A larger batch makes seeks shorter and shares coarser.
+//! Source: Bruno, Brustoloni, Gabber, Özden, Silberschatz, ICMCS 1999; tag rules recalled, not
+//! confirmed. Parameters: `batch` (requests, default 4; proposed).
 //!
-//! Source: Bruno, Brustoloni, Gabber, Özden, Silberschatz, ICMCS 1999; the tag rules are recalled,
-//! not confirmed.
-//!
-//! Parameters: `batch` (requests, default 4; the default is proposed).
-//!
-//! Departures: the paper's way through a batch is taken for one ascending sweep; nothing is
-//! anticipated. Consequence of the rules: requests that fit one batch together are served together.
-//! Flows that never have more than a few waiting share equally whatever their weights and sizes, so
-//! that the bounded lag of fair queueing holds with `batch` = 1 alone. Smallest counter-example:
-//! two flows of weights 100 and 200 that keep two requests each.
-//!
-//! Cost: O(log n) for each request.
+//! Departures: a batch is assumed to be one ascending sweep. Consequence: flows that fit one batch
+//! together share equally regardless of weights and sizes, so the bounded lag of fair queueing
+//! holds only with `batch` = 1 (smallest counter-example: weights 100 and 200 with two requests
+//! each).
 
 use crate::algorithm::flow_elevator::FlowElevator;
 use crate::algorithm::flow_queues::FlowQueues;
@@ -31,7 +22,6 @@ use crate::scheduler::{Disk, Elevator};
 use crate::sorted::{Sorted, by_sector};
 use crate::vocabulary::Time;
 
-/// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "yfq",
     origin: Origin::Literature,
@@ -64,15 +54,13 @@ fn build(build: &Build) -> Box<dyn Elevator> {
 #[derive(Debug)]
 struct Yfq {
     batch_size: u64,
-    /// Of flows with queued requests, by number: of the first request.
+    /// Tags of flows' first requests.
     starts: Tags,
     finishes: Tags,
-    /// The last finish tag of each flow.
+    /// Last finish tags by flow.
     finish_of: Vec<u64>,
-    /// The largest of them.
     last_finish: u64,
     batch: Sorted,
-    /// Where the last request of a batch ended.
     at: u64,
 }
 
@@ -102,7 +90,6 @@ impl Yfq {
         &mut self.finish_of[flow]
     }
 
-    /// The first request of a flow has this start tag.
     fn tag(&mut self, queues: &FlowQueues, flow: usize, start: u64) {
         let first = queues.oldest(flow).expect("a tagged flow has a request");
         let sectors = u64::from(queues.request(first).nr_sectors);
@@ -113,7 +100,7 @@ impl Yfq {
         self.last_finish = self.last_finish.max(finish);
     }
 
-    /// The first request of a flow is another one, or has grown: its start tag stands.
+    /// The first request was replaced or has grown: its start tag stays.
     fn tag_again(&mut self, queues: &FlowQueues, flow: usize) {
         if let Some(start) = self.starts.value(flow as u32) {
             self.tag(queues, flow, start);

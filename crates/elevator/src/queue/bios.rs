@@ -1,32 +1,29 @@
-//! The bios behind requests: a slab of parts, linked for each request in order of submission.
+//! The bios of each request: a slab of parts, linked per request in order of submission.
 //!
-//! A bio that fits into one request is one part. A larger one is several; its first part stands
-//! for it and counts those that are not done. Nothing is allocated once the slab has grown to the
-//! largest number of parts that were ever there.
+//! A bio that fits in one request is one part. A larger one has several; its first part represents
+//! it and counts the unfinished ones. The slab allocates only while it grows.
 
 const NONE: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy)]
 struct Part {
     cookie: u64,
-    /// How many parts were submitted before it.
+    /// Parts submitted before it.
     order: u64,
-    /// The part that stands for its bio; itself for the first.
+    /// The first part, possibly itself.
     bio: u32,
-    /// In the first part: how many are not done. Otherwise 0.
+    /// Unfinished parts, in the first part.
     left: u32,
-    /// The next one of the same request, or the next free one.
+    /// The next part of the request, or the next free entry.
     next: u32,
 }
 
-/// The parts of one request, in order of submission.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct List {
     head: u32,
     tail: u32,
 }
 
-/// All parts.
 #[derive(Debug)]
 pub(super) struct Bios {
     parts: Vec<Part>,
@@ -39,29 +36,24 @@ impl Bios {
         Bios { parts: Vec::new(), free: NONE, submitted: 0 }
     }
 
-    /// The first part of a bio of `nr_parts`.
     pub(super) fn first(&mut self, cookie: u64, nr_parts: u32) -> u32 {
         let at = self.put(Part { cookie, order: 0, bio: 0, left: nr_parts, next: NONE });
         self.parts[at as usize].bio = at;
         at
     }
 
-    /// A further part of the bio that `first` stands for.
     pub(super) fn further(&mut self, first: u32) -> u32 {
         self.put(Part { cookie: 0, order: 0, bio: first, left: 0, next: NONE })
     }
 
-    /// How many parts were submitted before this one.
     pub(super) fn order(&self, part: u32) -> u64 {
         self.parts[part as usize].order
     }
 
-    /// A list of one part.
     pub(super) fn list(part: u32) -> List {
         List { head: part, tail: part }
     }
 
-    /// Appends the part that was submitted last.
     pub(super) fn append(&mut self, list: &mut List, part: u32) {
         debug_assert!(
             self.order(list.tail) < self.order(part),
@@ -71,7 +63,7 @@ impl Bios {
         list.tail = part;
     }
 
-    /// Joins the lists of two requests.
+    /// Merges two lists by order of submission.
     pub(super) fn join(&mut self, a: List, b: List) -> List {
         let (mut a, mut b) = (a.head, b.head);
         let mut joined = List { head: NONE, tail: NONE };
@@ -89,8 +81,7 @@ impl Bios {
         joined
     }
 
-    /// A request is done: its parts are. Appends the cookies of the bios that have no other part
-    /// left.
+    /// Appends the cookies of finished bios.
     pub(super) fn finish(&mut self, list: List, done: &mut Vec<u64>) {
         let mut at = list.head;
         while at != NONE {

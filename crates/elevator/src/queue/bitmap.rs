@@ -1,30 +1,15 @@
-//! The bitmap that blk-mq takes tags from, as far as it decides who waits.
+//! blk-mq's tag bitmap (sbitmap), as far as it determines who waits.
 //!
-//! Problem: a request can fail to find a tag although one is free. Then it has taken its turn at
-//! the wait queues (`lines.rs`) before it tries again and succeeds, and clients that wait later
-//! sleep in other queues.
+//! A request may find no tag although one is free. It then takes its turn at the wait queues
+//! (`lines.rs`) before its second search succeeds, so later waiters sleep in other queues. Reason:
+//! a search starts at the hint, the tag after the last one allocated, and skips the bits of the
+//! first word below it (round-robin). A failed search resets the hint to 0.
 //!
-//! Approach: tags are bits of words of equal size. With round-robin allocation a search begins
-//! after the last tag that was taken (the hint), goes through the remainder of that word and
-//! through all other words, and does not return to the bits of the first word below the hint. A
-//! search without success sets the hint to 0, so the second one finds every free tag. Freed tags
-//! are collected apart from each word, and moved into it when a search finds the word full; a
-//! search that a scheduler limits to a part of each word does return to the bits below the hint.
-//!
-//! A request that a scheduler limits by itself ([`crate::DepthLimit::Shallow`]) takes only bits
-//! at the beginning of words: in 6.1 so many of each, in 6.12 so many of all words together, and
-//! where there are fewer than words, of the first only.
-//!
-//! Source: Debian's Linux 6.1.192 and 6.12.117 lib/sbitmap.c (sbitmap_get, sbitmap_get_shallow,
-//! sbitmap_deferred_clear, update_alloc_hint_after_get); confirmed. Round-robin is what libata
-//! requests for its disks (include/linux/libata.h).
-//!
-//! Departures: adapters that do not request round-robin (NVMe) search from the start of the hint's
-//! word, which fails only if no tag is free; the bitmap is round-robin for all. Limits are counted
-//! by kind of request (`tags.rs`), not by bits of a word.
+//! Source: Debian's Linux 6.1.192 and 6.12.117 lib/sbitmap.c; confirmed. libata requests
+//! round-robin (include/linux/libata.h). Departures: always round-robin, although NVMe's searches
+//! do wrap; limits count by kind of request (`tags.rs`), not by bits of a word.
 
-/// Bits that a word of the kernel's bitmap of so many tags has: 64, or fewer so that there are four
-/// words.
+/// 64, or fewer to get four words.
 pub(super) fn word(tags: u32) -> u32 {
     let mut bits = 64;
     while tags >= 4 && 4 * bits > tags {
@@ -33,18 +18,18 @@ pub(super) fn word(tags: u32) -> u32 {
     bits
 }
 
-/// The version from which on a shallow depth is one of all words together.
+/// Since this version, a shallow depth applies to all words together.
 pub(super) const PROPORTIONAL: u64 = 612;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Word {
     taken: u64,
-    /// Taken bits that are free since the last search of this word in vain.
+    /// The kernel's `cleared`.
     cleared: u64,
 }
 
 impl Word {
-    /// Takes the first free bit of `depth` from `hint` on.
+    /// Takes a bit; if none is free, sbitmap_deferred_clear moves the freed bits over first.
     fn take(&mut self, depth: u32, hint: u32) -> Option<u32> {
         let usable = (u64::MAX >> (64 - depth)) & (u64::MAX << hint);
         if !self.taken & usable == 0 {
@@ -60,7 +45,7 @@ impl Word {
 }
 
 impl Word {
-    /// Takes a free bit of the first `depth`, from `hint` on and then from the beginning.
+    /// Wraps from `hint` to the beginning.
     fn take_wrapping(&mut self, depth: u32, hint: u32) -> Option<u32> {
         let usable = 1u64.checked_shl(depth).map_or(u64::MAX, |bit| bit - 1);
         if !self.taken & usable == 0 {
@@ -80,7 +65,7 @@ impl Word {
 pub(super) struct Bitmap {
     words: Vec<Word>,
     bits: u32,
-    /// The same as a power of two, so that nothing is divided for a request.
+    /// log2 of `bits`, to avoid a division.
     shift: u32,
     depth: u32,
     hint: u32,
@@ -93,8 +78,7 @@ impl Bitmap {
         Bitmap { words, bits, shift: bits.trailing_zeros(), depth, hint: 0 }
     }
 
-    /// One search from the hint on. None: no tag was found, and the next search begins at the
-    /// first.
+    /// sbitmap_get. A failed search resets the hint.
     pub(super) fn search(&mut self) -> Option<u32> {
         let nr_words = self.words.len() as u32;
         let (first, hint) = (self.hint >> self.shift, self.hint & (self.bits - 1));
@@ -116,8 +100,7 @@ impl Bitmap {
         found
     }
 
-    /// One search for a request that may take only `shallow` bits, as this version of Linux counts
-    /// them.
+    /// sbitmap_get_shallow: bits per word in 6.1, in total in 6.12.
     pub(super) fn search_shallow(&mut self, shallow: u32, linux: u64) -> Option<u32> {
         let nr_words = self.words.len() as u32;
         let (first, hint) = (self.hint / self.bits, self.hint % self.bits);
@@ -136,7 +119,8 @@ impl Bitmap {
         found
     }
 
-    /// How many bits of a word a shallow search considers.
+    /// Bits of a word to search. If `shallow` is below the number of words, only the first words
+    /// have one.
     fn part_of_word(&self, index: u32, shallow: u32, linux: u64) -> u32 {
         let depth = self.bits.min(self.depth - index * self.bits);
         if shallow >= self.depth || linux < PROPORTIONAL {
@@ -146,7 +130,7 @@ impl Bitmap {
         part + u32::from(rest >= (index + 1) * depth)
     }
 
-    /// A search of which another part knows that it fails: a limit of the scheduler is reached.
+    /// A limit of the scheduler is reached.
     pub(super) fn search_in_vain(&mut self) {
         self.hint = 0;
     }
@@ -160,7 +144,7 @@ impl Bitmap {
 mod tests {
     use super::*;
 
-    /// 32 tags in four words, all taken; the hint is 0.
+    /// 32 tags in four words, all taken; hint 0.
     fn full() -> Bitmap {
         let mut bitmap = Bitmap::new(32);
         (0..32).for_each(|tag| assert_eq!(bitmap.search(), Some(tag)));

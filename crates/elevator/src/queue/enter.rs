@@ -1,8 +1,7 @@
-//! How a bio comes in: whole or in parts, into a request that is there, as a request of its own,
-//! or to those who wait.
+//! Bio submission: whole or split, merged into a request, inserted as a new one, or queued for a
+//! tag.
 //!
-//! Callers that observe nothing are most of them, so what became of a bio is a tag until somebody
-//! asks for the request.
+//! Most callers ignore the outcome, so it is a tag until the caller needs the request.
 
 use super::bios::Bios;
 use super::lines::Lines;
@@ -13,7 +12,7 @@ use crate::request::BlockRequest;
 use crate::scheduler::{DepthLimit, InsertAt};
 use crate::vocabulary::Time;
 
-/// What became of a bio: the tag of the request that holds it.
+/// The outcome for a bio: the tag of its request.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Entered {
     Inserted(u32),
@@ -22,7 +21,7 @@ pub(super) enum Entered {
 }
 
 impl Queue {
-    /// A bio that fits into one request, as nearly all do.
+    /// Fast path.
     pub(super) fn submit_whole(&mut self, now: Time, bio: &Bio) -> Entered {
         assert!(bio.nr_sectors > 0, "a bio has a sector at least: {bio:?}");
         assert!(bio.sector < 1 << 62, "a disk has fewer sectors than that: {bio:?}");
@@ -53,7 +52,6 @@ impl Queue {
         self.counters.waited += u64::from(waited);
     }
 
-    /// A bio or part comes in.
     pub(super) fn enter(&mut self, now: Time, request: &BlockRequest, part: u32) -> Entered {
         let released = request.is_released(now);
         if let Some(release) =
@@ -76,7 +74,7 @@ impl Queue {
         self.place(now, request, part)
     }
 
-    /// A bio or part takes a tag, or waits for one.
+    /// Inserts a bio or part, or queues it for a tag.
     pub(super) fn place(&mut self, now: Time, request: &BlockRequest, part: u32) -> Entered {
         let (op, sync) = (request.op, request.sync);
         let first = !self.lines.is_empty() || self.waiting[class(op, sync)].is_empty();
@@ -104,7 +102,7 @@ impl Queue {
         Entered::Waiting
     }
 
-    /// What became of a bio, for an observer.
+    /// The outcome, for an observer.
     #[inline]
     pub(super) fn entry(&self, entered: Entered) -> Entry {
         match entered {
@@ -114,7 +112,6 @@ impl Queue {
         }
     }
 
-    /// Whether [`Queue::admit`] has anything to look at.
     #[inline]
     pub(super) fn may_admit(&self) -> bool {
         match self.lines.is_empty() {
@@ -123,8 +120,7 @@ impl Queue {
         }
     }
 
-    /// Lets those in that wait and now find room: under blk-mq those that have been woken, else in
-    /// order of arrival.
+    /// Under blk-mq the woken ones, otherwise in order of arrival.
     pub(super) fn admit(&mut self, now: Time, seen: &mut dyn FnMut(Entry)) {
         for queue in 0..self.lines.len() {
             while let Some((line, waiter)) = self.lines[queue].next_woken() {
@@ -160,7 +156,6 @@ impl Queue {
         }
     }
 
-    /// Takes one of the few tags that a request may choose from.
     fn take_shallow(&mut self, request: &BlockRequest, depth: u32) -> Option<u32> {
         let queue = self.hw_queue(request);
         if !self.tags[queue].has_room(request.op, request.sync, None) {
@@ -169,7 +164,7 @@ impl Queue {
         self.lines[queue].take_shallow(depth, self.linux.get(self.elevator.as_ref()))
     }
 
-    /// Whether a request that waits could have a tag. The limit of its kind may have changed.
+    /// The limit of its kind may have changed.
     fn has_room(&self, waiter: &Waiter) -> bool {
         let request = &waiter.request;
         let limit = match waiter.limit {
@@ -179,13 +174,12 @@ impl Queue {
         self.tags[self.hw_queue(request)].has_room(request.op, request.sync, limit)
     }
 
-    /// The hardware queue of a request.
     #[inline]
     pub(super) fn hw_queue(&self, request: &BlockRequest) -> usize {
         self.topology.hw_queue(request.process) as usize
     }
 
-    /// A bio or part becomes a request of the elevator's; its tag.
+    /// Inserts a new request; returns its tag.
     fn insert(&mut self, now: Time, request: &BlockRequest, part: u32, bit: Option<u32>) -> u32 {
         let queue = self.hw_queue(request);
         let tag = self.tags[queue].take(request.op, request.sync) * self.topology.hw_queues()
@@ -205,7 +199,6 @@ impl Queue {
     }
 }
 
-/// How many tags requests of a kind may hold together.
 fn of_kind(limit: DepthLimit) -> Option<u32> {
     match limit {
         DepthLimit::OfKind(tags) => Some(tags),
@@ -213,7 +206,7 @@ fn of_kind(limit: DepthLimit) -> Option<u32> {
     }
 }
 
-/// A bio as a request; tag and number come with its insertion.
+/// A bio as a request; insertion assigns tag and number.
 fn request_for(now: Time, bio: &Bio) -> BlockRequest {
     BlockRequest {
         tag: u32::MAX,

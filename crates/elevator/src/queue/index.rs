@@ -1,9 +1,8 @@
-//! Which held requests start or end at a sector: chains in a table, linked through the tags.
+//! Held requests by start or end sector: a hash table with chains linked through the tags, like the
+//! kernel's elv_rqhash. A tree would cost more than the rest of the queue.
 //!
-//! The kernel's hash of request ends (elv_rqhash) does the same. A tree would cost more than all
-//! the rest of the queue. The table's function is fixed and a chain is in order of entry, the
-//! youngest first, so that the same input gives the same output; nothing ever walks over the whole
-//! table.
+//! The hash function is fixed and chains are youngest first, so the same input gives the same
+//! output. Nothing iterates over the table.
 
 const NONE: u32 = u32::MAX;
 
@@ -14,7 +13,6 @@ struct Link {
     next: u32,
 }
 
-/// Tags by direction and sector.
 #[derive(Debug)]
 pub(super) struct Index {
     buckets: Vec<u32>,
@@ -23,7 +21,6 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// For the tags below `nr_tags`.
     pub(super) fn new(nr_tags: u32) -> Index {
         let bits = (2 * u64::from(nr_tags)).next_power_of_two().trailing_zeros();
         Index {
@@ -33,7 +30,7 @@ impl Index {
         }
     }
 
-    /// Enters a tag, which is not in it.
+    /// `tag` must not be present.
     pub(super) fn insert(&mut self, direction: usize, sector: u64, tag: u32) {
         let key = key(direction, sector);
         let bucket = self.bucket(key);
@@ -45,7 +42,7 @@ impl Index {
         self.buckets[bucket] = tag;
     }
 
-    /// Takes out a tag, which is in it.
+    /// `tag` must be present.
     pub(super) fn remove(&mut self, tag: u32) {
         let Link { key, prev, next } = self.links[tag as usize];
         match prev {
@@ -61,7 +58,7 @@ impl Index {
         }
     }
 
-    /// The tags of this direction at this sector, the one that was entered last first.
+    /// Youngest first.
     pub(super) fn at(&self, direction: usize, sector: u64) -> impl Iterator<Item = u32> + '_ {
         let key = key(direction, sector);
         let mut tag = self.buckets[self.bucket(key)];
@@ -78,8 +75,7 @@ impl Index {
     }
 
     fn bucket(&self, key: u64) -> usize {
-        // Fibonacci hashing: the high bits of a product with 2^64/φ spread arithmetic sequences,
-        // which sectors are.
+        // Fibonacci hashing spreads arithmetic sequences such as sectors.
         (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
     }
 }

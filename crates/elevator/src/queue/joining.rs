@@ -1,21 +1,11 @@
-//! Merging as in Linux 2.6.20, for schedulers with [`Legacy`](crate::Legacy) hooks.
+//! Merging as in Linux 2.6.20, for schedulers with [`Legacy`](crate::Legacy) hooks:
+//! block/elevator.c and block/ll_rw_blk.c; confirmed. Departure: segment limits are ignored.
 //!
-//! Source: block/elevator.c (elv_merge, elv_try_merge, elv_rqhash_find, elv_merged_request,
-//! elv_merge_requests) and block/ll_rw_blk.c (__make_request, ll_back_merge_fn, ll_front_merge_fn,
-//! attempt_merge); confirmed, and held against them in use.
-//!
-//! A bio is offered to one request: to the one-hit cache in either direction; else to the request
-//! that was hashed last of those that end where it starts; else to the one that the scheduler's
-//! tree has where the bio ends. If that request is too large for it, the search is over and the
-//! request takes no further bio, from anywhere. A request that has grown is joined with its
-//! neighbour in the scheduler's tree (or list), which with overlapping requests need not be the one
-//! that it touches. That takes neither the scheduler's permission nor the request's history into
-//! account, only its size.
-//!
-//! The hash is by the sector alone: a read can hide a write that ends at the same sector. A request
-//! that grew at its start keeps its place in it.
-//!
-//! Departures: none known. Limits on segments are not modelled, only that on sectors.
+//! A bio is offered to one request: the one-hit cache in either direction, else the youngest hashed
+//! one ending at its start, else the scheduler's front-merge candidate. If the result would be too
+//! large, that request takes no more bios. A grown request merges with its neighbour in the
+//! scheduler's order, checking only the size. The hash ignores direction, so a read can hide a
+//! write with the same end.
 
 use super::merge::grown;
 use super::{Queue, Slot, State};
@@ -24,7 +14,7 @@ use crate::scheduler::{Legacy, Merge};
 use crate::vocabulary::Time;
 
 impl Queue {
-    /// Joins a bio to a request, if the kernel would. The tag of the request that holds it then.
+    /// __make_request's merge attempt. Returns the request's tag.
     pub(super) fn join(&mut self, now: Time, bio: &BlockRequest, part: u32) -> Option<u32> {
         let (tag, how) = self.candidate(bio)?;
         if !self.is_within(self.slot(tag).request.nr_sectors, bio) {
@@ -45,12 +35,12 @@ impl Queue {
         Some(tag)
     }
 
-    /// The one-hit cache, as long as the request can be joined by bios.
+    /// While its request accepts bios.
     pub(super) fn cached(&self) -> Option<u32> {
         self.last_merge.filter(|tag| !self.runs_on_demand || self.is_sorted(*tag))
     }
 
-    /// The request that a bio is offered to.
+    /// elv_merge.
     fn candidate(&self, bio: &BlockRequest) -> Option<(u32, Merge)> {
         if let Some(tag) = self.cached().filter(|tag| self.accepts(*tag, bio)) {
             let request = &self.slot(tag).request;
@@ -71,8 +61,7 @@ impl Queue {
         Some((front, Merge::Front))
     }
 
-    /// The neighbour that a request touches once it has grown by `bio`, and that may become one
-    /// with it.
+    /// The neighbour touched after growing by `bio`.
     fn neighbour(&self, tag: u32, bio: &BlockRequest, how: Merge) -> Option<u32> {
         let request = grown(&self.slot(tag).request, bio);
         let next = match how {
@@ -88,8 +77,7 @@ impl Queue {
         (joins && self.is_within(request.nr_sectors, &other)).then_some(next)
     }
 
-    /// Two neighbours and the bio between them become one request, the lower one; the scheduler
-    /// is called for the end result only.
+    /// Merges two neighbours into the lower one. The scheduler is called only for the result.
     fn join_three(
         &mut self,
         now: Time,
@@ -106,14 +94,14 @@ impl Queue {
         survivor
     }
 
-    /// elv_rq_merge_ok: whether a request takes this bio, apart from position and size.
+    /// elv_rq_merge_ok, apart from position and size.
     fn accepts(&self, tag: u32, bio: &BlockRequest) -> bool {
         self.is_mergeable(tag)
             && self.slot(tag).request.op == bio.op
             && self.legacy().allows(tag, bio)
     }
 
-    /// rq_mergeable, of a request that can be found.
+    /// rq_mergeable.
     fn is_mergeable(&self, tag: u32) -> bool {
         self.is_sorted(tag) && !self.slot(tag).is_full
     }

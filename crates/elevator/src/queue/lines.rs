@@ -1,21 +1,12 @@
-//! Waiting for a tag in blk-mq: a client that finds no free tag sleeps in one of eight wait queues
-//! and is woken in batches.
+//! blk-mq's wait queues: a client without a tag sleeps in one of eight, joined round-robin, and is
+//! woken in batches of 1/8 of the tags (1 to 8).
 //!
-//! Source: Debian's Linux 6.1.192 and 6.12.117, lib/sbitmap.c and block/blk-mq-tag.c; confirmed.
-//! Clients join the wait queues round-robin. Freed tags are counted while clients wait; each full
-//! batch wakes as many clients at the front of one wait queue, again round-robin; where that has
-//! fewer, 6.12 goes on with the next wait queues and 6.1 does not. Tags are not reserved for woken
-//! clients: they try again, and if a new arrival has taken the tag they join the end of the wait
-//! queue that was next when they woke. With more clients than tags, arrivals therefore overtake,
-//! and order of arrival is not kept. A client that finds a tag only at its second search
-//! (`bitmap.rs`) has taken its turn at the wait queues all the same.
+//! A full batch of freed tags wakes that many clients of the next wait queue; 6.12 continues with
+//! further queues, 6.1 does not. Tags are not reserved, so new arrivals can overtake. With
+//! [`crate::Features::min_shallow_depth`] the batch is 1/8 of the limited tags: of their sum over
+//! words in 6.1, of the limit in 6.12 (sbq_calc_wake_batch).
 //!
-//! A batch is an eighth of the tags, 1 to 8. Where a scheduler limits kinds of requests to fewer
-//! tags ([`crate::Features::min_shallow_depth`]), it is an eighth of these: in 6.1 of the part of
-//! each word taken together, in 6.12, whose limits are of the whole bitmap (sbq_calc_wake_batch),
-//! of the limit itself. A batch counted by words under limits of the whole bitmap would never be
-//! full: bfq leaves one tag of all 1,024 to a process with too many, and two would have to become
-//! free.
+//! Source: Debian's Linux 6.1.192 and 6.12.117, lib/sbitmap.c, block/blk-mq-tag.c; confirmed.
 
 use std::collections::VecDeque;
 
@@ -24,10 +15,9 @@ use super::types::Waiter;
 
 const LINES: usize = 8;
 const MAX_WOKEN: u32 = 8;
-/// The version from which on a batch wakes clients of several wait queues.
+/// Since this version, a batch wakes several wait queues.
 const WHOLE_BATCHES: u64 = 612;
 
-/// Numbers of freed tags that wake clients, by the version of Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Batch {
     by_words: u32,
@@ -35,7 +25,7 @@ struct Batch {
 }
 
 impl Batch {
-    /// For a scheduler that limits some request to `least(n)` of `n` bits.
+    /// `least(n)`: minimum shallow depth of `n` bits.
     fn new(tags: u32, least: Option<fn(u32) -> u32>) -> Batch {
         let limit = |bits: u32| least.map_or(bits, |least| least(bits).min(bits));
         let word = word(tags);
@@ -53,14 +43,13 @@ impl Batch {
 pub(super) struct Lines {
     bitmap: Bitmap,
     lines: [VecDeque<Waiter>; LINES],
-    /// Indices of the wait queue that is joined next and of the one that is woken next.
+    /// The next wait queue to join, and to wake.
     joined: usize,
     woken_line: usize,
     batch: Batch,
-    /// Tags that became free since the last batch.
     freed: u32,
     waiting: usize,
-    /// Woken clients in the order in which they try again.
+    /// Woken clients in retry order.
     woken: VecDeque<Waiter>,
 }
 
@@ -78,8 +67,8 @@ impl Lines {
         }
     }
 
-    /// The tag of a request that has just arrived; there is one. A request that the scheduler
-    /// limits searches whole words.
+    /// As in blk_mq_get_tag, an unlimited request takes its turn at the wait queues before the
+    /// second search. A limited request's search covers whole words, so it takes no turn.
     pub(super) fn take(&mut self, limited: bool) -> Option<u32> {
         self.bitmap.search().or_else(|| {
             if !limited {
@@ -89,23 +78,20 @@ impl Lines {
         })
     }
 
-    /// The tag of a request that the scheduler limits to so many tags, if there is one for it.
     pub(super) fn take_shallow(&mut self, shallow: u32, linux: u64) -> Option<u32> {
         self.bitmap.search_shallow(shallow, linux)
     }
 
-    /// The tag of a request that was woken; there is one.
     pub(super) fn take_woken(&mut self) -> Option<u32> {
         self.bitmap.search().or_else(|| self.bitmap.search())
     }
 
-    /// Somebody has found no tag.
     pub(super) fn join(&mut self, waiter: Waiter) {
         let line = self.next_line();
         self.stand(line, waiter);
     }
 
-    /// Somebody who was woken has found no tag.
+    /// Queues a woken client again.
     pub(super) fn stand(&mut self, line: usize, waiter: Waiter) {
         self.bitmap.search_in_vain();
         self.lines[line].push_back(waiter);
@@ -118,7 +104,7 @@ impl Lines {
         line
     }
 
-    /// A tag has become free. `linux` is the version whose rule applies.
+    /// `linux` returns the version whose rule applies.
     pub(super) fn free(&mut self, tag: u32, linux: impl FnOnce() -> u64) {
         self.bitmap.free(tag);
         self.count_freed(linux);
@@ -136,7 +122,6 @@ impl Lines {
         }
     }
 
-    /// A batch is full.
     fn wake(&mut self, batch: u32, linux: u64) {
         self.freed -= batch;
         let mut left = batch as usize;
@@ -153,14 +138,14 @@ impl Lines {
         }
     }
 
-    /// Whether somebody has been woken and not tried yet.
+    /// Whether a woken client has not yet retried.
     #[inline]
     pub(super) fn has_woken(&self) -> bool {
         !self.woken.is_empty()
     }
 
-    /// The next one that has been woken and tries again, and the line where it stands if it fails:
-    /// it takes its turn at the lines in any case, before it tries.
+    /// A client to retry, and its wait queue if that fails. The client takes that turn before it
+    /// retries, even if it succeeds.
     pub(super) fn next_woken(&mut self) -> Option<(usize, Waiter)> {
         let waiter = self.woken.pop_front()?;
         Some((self.next_line(), waiter))

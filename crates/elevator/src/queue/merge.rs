@@ -1,23 +1,12 @@
-//! Merging: a bio joins a request that it touches, and two requests that touch become one. For
-//! schedulers without [`Legacy`](crate::Legacy) hooks; those of Linux 2.6 join in `joining.rs`,
-//! exactly as that kernel.
+//! Merging for schedulers without [`Legacy`](crate::Legacy) hooks (those: `joining.rs`): a bio
+//! joins an adjacent request, and two adjacent requests merge once after one has grown; the lower
+//! one survives. Order: one-hit cache, hash of ends, starts. Same direction, at most `max_sectors`,
+//! subject to [`Elevator::allow_merge`](crate::Elevator::allow_merge).
 //!
-//! Source: Linux 2.6.20 block/elevator.c and ll_rw_blk.c (elv_merge, attempt_merge); confirmed. In
-//! this order: the one-hit cache, the hash of ends (back merge), the starts (front merge). Same
-//! direction, together no more than `max_sectors`, and the elevator agrees
-//! ([`Elevator::allow_merge`](crate::Elevator::allow_merge)). A request that has grown and now
-//! touches its neighbour is joined with it, once; the one at the lower sectors survives.
-//!
-//! Departures: of several requests that end (start) at the same sector all are tried, the youngest
-//! first; the kernel tries the first in its hash only. Front merges are found by a hash as well;
-//! the kernel's elevators look in their trees, which finds the same. Joining two requests asks the
-//! elevator too, as since Linux 4.9; the older kernel's elevators name the neighbour themselves and
-//! thereby exclude those of another class. Of several deadlines the earliest stands (proposed);
-//! everything else is as the request's first bio had it.
-//!
-//! Only requests that the elevator holds are joined. The kernel also takes a request out of its
-//! hash when it goes to the dispatch list; that list is the elevator's here, which refuses for what
-//! stands in it.
+//! Source: Linux 2.6.20 block/elevator.c, ll_rw_blk.c (elv_merge, attempt_merge); confirmed.
+//! Departures: tries all requests with the same end or start, youngest first, not only the first;
+//! hashes starts where the kernel searches trees; asks the elevator before merging requests, as
+//! since Linux 4.9. The earlier deadline survives (proposed). Only held requests merge.
 
 use super::tags::direction;
 use super::{Queue, Slot, State};
@@ -26,8 +15,7 @@ use crate::scheduler::{Merge, Search};
 use crate::vocabulary::{Op, Time};
 
 impl Queue {
-    /// Joins a bio to a request, if there is one that it fits. The tag of the request that holds
-    /// it then.
+    /// Merges a bio into an adjacent request; returns that request's tag.
     pub(super) fn merge(&mut self, now: Time, bio: &BlockRequest, part: u32) -> Option<u32> {
         if self.runs_on_demand {
             return self.join(now, bio, part);
@@ -50,7 +38,6 @@ impl Queue {
         Some(tag)
     }
 
-    /// A request holds a bio's part as well.
     pub(super) fn add_part(&mut self, tag: u32, part: u32, how: Merge) {
         match how {
             Merge::Back => self.counters.back_merges += 1,
@@ -61,7 +48,6 @@ impl Queue {
         self.slot_mut(tag).parts = parts;
     }
 
-    /// A request can be found by bios from now on.
     pub(super) fn remember(&mut self, request: &BlockRequest) {
         if self.limits.merge {
             if !self.runs_on_demand {
@@ -72,12 +58,11 @@ impl Queue {
         }
     }
 
-    /// What requests are hashed by besides their ends: the direction, which Linux 2.6 leaves out.
+    /// The direction, which Linux 2.6 ignores.
     pub(super) fn end_key(&self, op: Op) -> usize {
         if self.runs_on_demand { 0 } else { direction(op) }
     }
 
-    /// A held request leaves the elevator; nothing joins it any more.
     pub(super) fn forget(&mut self, tag: u32) {
         if self.limits.merge {
             if !self.runs_on_demand {
@@ -108,8 +93,8 @@ impl Queue {
         self.fits(tag, bio, how) && self.elevator.allow_merge(&self.slot(tag).request, bio, how)
     }
 
-    /// Whether two held requests may become one: neither of them may be out of reach, so the
-    /// elevator is asked about both.
+    /// Whether two requests may merge. Either may be on the elevator's dispatch list, so it is
+    /// asked about both.
     fn unites(&self, survivor: u32, gone: u32) -> bool {
         let (one, two) = (self.slot(survivor).request, self.slot(gone).request);
         self.features.coalesces
@@ -117,7 +102,6 @@ impl Queue {
             && self.elevator.allow_merge(&two, &one, Merge::Back)
     }
 
-    /// Whether a request is held and could take the bio by position, direction and size.
     fn fits(&self, tag: u32, bio: &BlockRequest, how: Merge) -> bool {
         let Some(Some(Slot { state: State::Held, request, .. })) = self.slots.get(tag as usize)
         else {
@@ -133,7 +117,6 @@ impl Queue {
             && request.nr_sectors + bio.nr_sectors <= self.limits.max_sectors
     }
 
-    /// A held request grows by the sectors of a bio or of a contiguous request.
     pub(super) fn grow(&mut self, now: Time, tag: u32, bio: &BlockRequest) {
         let before = self.slot(tag).request;
         let after = grown(&before, bio);
@@ -150,7 +133,7 @@ impl Queue {
         self.elevator.merged(now, &before, &after);
     }
 
-    /// Joins a request that has grown with its neighbour on that side. The tag of what is left.
+    /// Merges a grown request with its neighbour; returns the survivor's tag.
     fn coalesce(&mut self, now: Time, grown: u32, how: Merge) -> u32 {
         let request = self.slot(grown).request;
         let direction = direction(request.op);
@@ -171,8 +154,7 @@ impl Queue {
         survivor
     }
 
-    /// Joins two held requests: `gone` becomes part of `survivor`, which it touches from above,
-    /// with the bio between them.
+    /// Merges `gone` into `survivor`, with the bio between them.
     pub(super) fn unite(
         &mut self,
         now: Time,
@@ -196,7 +178,6 @@ impl Queue {
     }
 }
 
-/// `request` with the sectors of `bio`, which it touches.
 pub(super) fn grown(request: &BlockRequest, bio: &BlockRequest) -> BlockRequest {
     BlockRequest {
         sector: request.sector.min(bio.sector),

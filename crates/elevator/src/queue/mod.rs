@@ -1,28 +1,12 @@
-//! The block layer around an elevator, without I/O: tags, depth, merging, splitting and counters.
+//! The block layer around an [`Elevator`], without I/O: tags, depth, merging, splitting, counters.
+//! Its caller submits bios, dispatches requests and reports completions.
 //!
-//! This is the only caller of an [`Elevator`]. Its own caller (the simulator's event loop, a
-//! property, a benchmark) submits bios, dispatches requests to the device, and reports
-//! their completion.
-//!
-//! A bio is merged into a contiguous request (`merge.rs`), becomes a request if there is a tag
-//! (`tags.rs`), or waits for one: under blk-mq in one of eight wait queues (`lines.rs`), elsewhere
-//! first come, first served within its kind (by direction and synchrony), and among kinds by
-//! arrival as far as their limits allow. A bio that had to wait is not merged when it gets its
-//! tag, as in 2.6.20 (__make_request in block/ll_rw_blk.c; confirmed). Order of arrival among
-//! waiters is proposed: the kernel wakes them one by one as requests are freed, and a new arrival
-//! can overtake them (recalled).
-//!
-//! When the driver asks: after every event, as blk-mq does. A scheduler of Linux 2.6 (one with
-//! [`crate::Legacy`] hooks) is asked as __make_request and the drivers of 2.6.20 do it: on a
-//! submission if it was empty, on a completion, and when the scheduler itself runs the queue.
-//! [`Queue::dispatch`] returns nothing otherwise, so its caller need not know.
-//!
-//! Departures: plugging (2.6.20 holds back the first requests until there are four) is not
-//! implemented: a client that waits for I/O unplugs at once. A driver asks only if the device has
-//! room; the SCSI layer looks at one more request.
-//!
-//! Wrong use by an elevator or a caller is an assertion, because it would falsify measurements
-//! without a sign.
+//! A bio merges into an adjacent request (`merge.rs`), gets a tag (`tags.rs`), or waits: under
+//! blk-mq in wait queues (`lines.rs`), otherwise in order of arrival within its kind's limits
+//! (proposed). The driver dispatches after every event; with [`crate::Legacy`] hooks as in 2.6.20:
+//! on submission to an empty scheduler, on completion, and when the scheduler runs the queue.
+//! Departures: no plugging; no dispatch without room in the device. Misuse panics, as it would
+//! falsify results.
 
 mod bios;
 mod bitmap;
@@ -50,35 +34,28 @@ use tags::{CLASSES, Tags};
 use types::Waiter;
 pub use types::{Bio, Counters, Entry, Limits};
 
-/// Where a request is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// The tag is not in use.
     Free,
-    /// In the elevator; bios can join.
     Held,
-    /// In the elevator again, as it was dispatched; nothing joins.
+    /// Held again after dispatch; nothing merges.
     Requeued,
-    /// The device has it.
     InFlight,
 }
 
-/// The state of a tag.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     state: State,
     request: BlockRequest,
     issued: Time,
     parts: List,
-    /// Its tag in blk-mq's bitmap.
+    /// Its bit in blk-mq's bitmap.
     bit: Option<u32>,
-    /// It has refused a bio for its size, and takes no more; in the queue of Linux 2.6
-    /// (REQ_NOMERGE).
+    /// REQ_NOMERGE: it refused a bio for its size.
     is_full: bool,
 }
 
-/// The version of Linux whose block layer is around an elevator: its tunable `linux`, read when it
-/// is needed after it may have been set.
+/// The elevator's tunable `linux`, read when needed after it may have changed.
 #[derive(Debug)]
 struct Version {
     is_tunable: bool,
@@ -96,54 +73,44 @@ impl Version {
     }
 }
 
-/// A queue with its elevator.
 #[derive(Debug)]
 pub struct Queue {
     elevator: Box<dyn Elevator>,
     limits: Limits,
     counters: Counters,
-    /// Of each hardware queue. A request's tag is that of its hardware queue times their number
-    /// plus the hardware queue's.
+    /// Per hardware queue. A request's tag is its index × hardware queues + the hardware queue.
     tags: Vec<Tags>,
     topology: Topology,
-    /// By tag.
     slots: Vec<Option<Slot>>,
     bios: Bios,
-    /// Held requests by the sector that they start at, and by the sector after their last.
+    /// Held requests by start, and by end.
     starts: Index,
     ends: Index,
-    /// The held request that was inserted or joined last, as the kernel's one-hit cache has it.
     last_merge: Option<u32>,
     waiting: [VecDeque<Waiter>; CLASSES],
-    /// Bios (or parts) that must not be served yet, where the elevator takes only released ones;
-    /// by time and order of submission.
+    /// Bios that wait for their release, by release and submission.
     unreleased: BTreeMap<(Time, u64), Waiter>,
     nr_unreleased: u64,
-    /// Those that wait under blk-mq, by hardware queue; empty for others.
     lines: Vec<Lines>,
     nr_waiting: usize,
     in_flight: u32,
-    /// The scheduler is asked only when the queue runs; and whether it does.
+    /// Set with [`crate::Legacy`] hooks; `runs`: the queue runs.
     runs_on_demand: bool,
     runs: bool,
     features: Features,
     linux: Version,
-    /// Bits of a word of blk-mq's bitmap.
     word: u32,
-    /// The latest time of a call.
     now: Time,
 }
 
 impl Queue {
-    /// A queue for a scheduler, with default tunables. `build.nr_tags` and `build.queue_depth` are
-    /// set from `limits`.
+    /// Overrides `build.nr_tags` and `build.queue_depth` by `limits`.
     pub fn new(kind: &ElevatorKind, build: &Build, limits: Limits) -> Queue {
         assert!(
             limits.queue_depth >= 1 && limits.max_sectors >= 1,
             "a queue lets something through: {limits:?}"
         );
         let is_legacy = kind.origin == Origin::LegacyLinux;
-        // Linux before blk-mq knows one queue.
         let topology =
             if is_legacy { Topology::new(build.topology.cpus(), 1) } else { build.topology };
         let hw_queues = topology.hw_queues();
@@ -189,8 +156,7 @@ impl Queue {
         }
     }
 
-    /// Submits a bio. `seen` is called for it, or for its parts if it was split, in order, then
-    /// for others that could take a tag that a merge has freed.
+    /// `seen` is called for each part in order, then for waiters that get a tag freed by a merge.
     #[inline]
     pub fn submit(&mut self, now: Time, bio: Bio, seen: &mut (impl FnMut(Entry) + ?Sized)) {
         self.tick(now);
@@ -206,7 +172,7 @@ impl Queue {
         self.check();
     }
 
-    /// The next request for the device, if the device accepts one and the elevator returns one.
+    /// The next request; None: the device is full, or the elevator returned none.
     #[inline]
     pub fn dispatch(&mut self, now: Time, disk: &dyn Disk) -> Option<BlockRequest> {
         self.tick(now);
@@ -243,8 +209,7 @@ impl Queue {
         Some(request)
     }
 
-    /// What the elevator gives, if the device has room. A run that it has asked for while it gave
-    /// nothing follows at once.
+    /// A fruitless dispatch may itself run the queue.
     fn next_request(&mut self, now: Time, disk: &dyn Disk) -> Option<BlockRequest> {
         if self.in_flight == self.limits.queue_depth * self.topology.hw_queues() {
             self.take_run();
@@ -257,9 +222,8 @@ impl Queue {
         }
     }
 
-    /// The device has completed the request with this tag. The cookies of bios that complete with
-    /// it are appended to `done`, in order of submission. Call [`Queue::dispatch`] next and
-    /// [`Queue::admit_waiting`] then.
+    /// Appends the cookies of finished bios in order of submission. Call [`Queue::dispatch`] next,
+    /// then [`Queue::admit_waiting`].
     #[inline]
     pub fn complete(&mut self, now: Time, tag: u32, done: &mut Vec<u64>) -> Finished {
         self.tick(now);
@@ -279,11 +243,8 @@ impl Queue {
         finished
     }
 
-    /// Bios that waited for a free request are inserted, as far as completions have woken their
-    /// clients; `seen` is called for each.
-    ///
-    /// After the dispatch that the completion causes: the kernel's work queue runs before a process
-    /// that was woken at the same time.
+    /// Call it after the dispatch that a completion causes: the kernel's work queue runs before a
+    /// process woken at the same time.
     #[inline]
     pub fn admit_waiting(&mut self, now: Time, seen: &mut (impl FnMut(Entry) + ?Sized)) {
         if self.may_admit() {
@@ -293,7 +254,6 @@ impl Queue {
         }
     }
 
-    /// The device returns a request unserved: it is inserted at the head.
     pub fn requeue(&mut self, now: Time, tag: u32) {
         self.tick(now);
         let slot = in_flight(&mut self.slots, tag);
@@ -305,7 +265,6 @@ impl Queue {
         self.check();
     }
 
-    /// When [`Queue::on_timer`] is due.
     #[inline]
     pub fn next_timer(&self) -> Option<Time> {
         let timer = self.elevator.next_timer();
@@ -316,8 +275,7 @@ impl Queue {
         release.into_iter().chain(timer).min()
     }
 
-    /// The elevator's timer is due, or bios are released. Ask for dispatches afterwards. `seen`
-    /// is called for the bios.
+    /// Handles the elevator's timer or a release (`seen`). Dispatch afterwards.
     pub fn on_timer(&mut self, now: Time, seen: &mut dyn FnMut(Entry)) {
         self.tick(now);
         while let Some(first) = self.unreleased.first_entry().filter(|first| first.key().0 <= now) {
@@ -332,43 +290,37 @@ impl Queue {
         }
     }
 
-    /// A process has ended.
     pub fn exited(&mut self, now: Time, process: u32) {
         self.tick(now);
         self.elevator.exited(now, process);
         self.runs |= self.take_run();
     }
 
-    /// The driver asks if there is something to ask for (blk_run_queue): after a completion; after
-    /// a requeue, when the device may take the request again.
+    /// blk_run_queue: after a completion, and when the device accepts a requeued request again.
     pub fn ask(&mut self) {
         if self.runs_on_demand {
             self.runs |= !self.elevator.is_empty() || self.take_run();
         }
     }
 
-    /// Sets a tunable of the scheduler, which is not asked for that reason.
     pub fn set_tunable(&mut self, tunable: &str, value: u64) {
         self.linux.known = None;
         self.elevator.set(tunable, value);
     }
 
-    /// Requests that the device has.
     pub fn in_flight(&self) -> u32 {
         self.in_flight
     }
 
-    /// Requests that the elevator holds.
     pub fn held(&self) -> usize {
         self.elevator.len()
     }
 
-    /// Bios (or parts) that wait for a free request or for their release.
+    /// Bios that wait for a tag or their release.
     pub fn waiting(&self) -> usize {
         self.nr_waiting
     }
 
-    /// A request that the device has.
     pub fn at_device(&self, tag: u32) -> BlockRequest {
         let slot = self.slots.get(tag as usize).and_then(Option::as_ref);
         slot.filter(|slot| slot.state == State::InFlight)
@@ -376,49 +328,40 @@ impl Queue {
             .request
     }
 
-    /// CPUs and hardware queues.
     pub fn topology(&self) -> Topology {
         self.topology
     }
 
-    /// Whether nothing is waiting, held or in flight.
     pub fn is_idle(&self) -> bool {
         self.in_flight == 0 && self.nr_waiting == 0 && self.held() == 0
     }
 
-    /// What was counted since it was made.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// Its bounds.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// The scheduler.
     pub fn elevator(&self) -> &dyn Elevator {
         self.elevator.as_ref()
     }
 
-    /// The scheduler, to set tunables and guarantee flows something. A tunable that frees tags for
-    /// a kind of request takes effect with the next submission or completion. The driver asks
-    /// afterwards, since anything may have changed.
+    /// Runs the queue. A tunable that frees tags takes effect at the next submission or completion.
     pub fn elevator_mut(&mut self) -> &mut dyn Elevator {
         self.runs = true;
         self.linux.known = None;
         self.elevator.as_mut()
     }
 
-    /// Whether the scheduler has run the queue since the last call.
     fn take_run(&self) -> bool {
         self.runs_on_demand && self.elevator.legacy().is_some_and(|legacy| legacy.take_run())
     }
 
-    /// A tag is free again.
     fn give(&mut self, tag: u32, request: &BlockRequest) {
         let (queue, hw_queues) = (self.hw_queue(request), self.topology.hw_queues());
-        // Most devices have one, and a division is not free.
+        // Most devices have one hardware queue; avoids the division.
         let own = if hw_queues == 1 { tag } else { tag / hw_queues };
         self.tags[queue].give(own, request.op, request.sync);
         let bit = self.slot(tag).bit;
@@ -437,7 +380,6 @@ impl Queue {
         self.now = now;
     }
 
-    /// The properties of the counters.
     fn check(&self) {
         let Counters { inserted, requeued, dispatched, coalesced, completed, .. } = self.counters;
         debug_assert_eq!(
@@ -461,7 +403,7 @@ fn in_flight(slots: &mut [Option<Slot>], tag: u32) -> &mut Slot {
         .expect("the device has a request with this tag")
 }
 
-/// What of a request cannot change behind the queue's back.
+/// The fields that only the queue changes.
 fn known(request: &BlockRequest) -> (u64, u64, u32) {
     (request.seq, request.sector, request.nr_sectors)
 }

@@ -1,31 +1,21 @@
-//! Tags: who may have a request, and which number it gets.
+//! Tag accounting: who may have a request, and its number.
 //!
-//! Legacy Linux (block/ll_rw_blk.c) has a pool of nr_requests in each direction (2.6.20;
-//! confirmed); blk-mq one pool of tags (recalled). In both, the elevator can bound a kind of
-//! request further ([`crate::DepthLimit::OfKind`]; blk-mq's limit_depth), and a process that is
-//! waited for may exceed the pool ([`crate::DepthLimit::Exceed`]) by half of nr_requests at most:
-//! that is how far legacy Linux lets anybody go (read in 2.6.24 and in the patch that brought it to
-//! 2.6.13). blk-mq has no such exception (recalled); an anticipating elevator of the literature
-//! needs it too, so it stands for all (proposed).
-//!
-//! Departures: the batching rule of 2.6.20 (a process that found the pool full may take 32 more
-//! requests within 20 ms; confirmed) is left out. blk-mq bounds a limited kind by the tags of
-//! everybody, a shallow part of the bitmap (recalled); here by its own.
-//!
-//! Two free lists, so that numbers stay dense: a spare tag, at or above what was announced to the
-//! elevator, is handed out only when all others are in use.
+//! Legacy Linux (block/ll_rw_blk.c) has a pool of nr_requests per direction (2.6.20; confirmed),
+//! blk-mq one pool (recalled). The elevator can limit a kind of request
+//! ([`crate::DepthLimit::OfKind`]) or let an anticipated process exceed the pool
+//! ([`crate::DepthLimit::Exceed`]) by nr_requests / 2, legacy Linux's maximum. Departures: blk-mq
+//! has the latter, too (proposed); no batching of 32 requests within 20 ms as in 2.6.20; a limited
+//! kind counts only its own tags, not a shallow part of all (recalled).
 
 use crate::vocabulary::Op;
 
-/// The kinds of request that are counted apart: direction and whether somebody waits.
+/// Direction and synchrony.
 pub(super) const CLASSES: usize = 4;
 
-/// The number of a kind.
 pub(super) fn class(op: Op, sync: bool) -> usize {
     direction(op) * 2 + usize::from(sync)
 }
 
-/// The number of a direction.
 pub(super) fn direction(op: Op) -> usize {
     match op {
         Op::Read => 0,
@@ -33,25 +23,22 @@ pub(super) fn direction(op: Op) -> usize {
     }
 }
 
-/// The tags of a queue.
 #[derive(Debug, Clone)]
 pub(super) struct Tags {
-    /// Free tags below `announced`; the last is the next one.
+    /// The next one last.
     free: Vec<u32>,
-    /// Free tags from `announced` up.
+    /// Free tags from `announced` up, used last, so that numbers stay dense.
     spare: Vec<u32>,
     announced: u32,
     nr_requests: u32,
-    /// How far an awaited process may exceed a pool.
+    /// Tags beyond the pool for an anticipated process.
     excess: u32,
-    /// 1 or 2.
     pools: usize,
     used_of_pool: [u32; 2],
     used_of_class: [u32; CLASSES],
 }
 
 impl Tags {
-    /// `pools` pools of `nr_requests`.
     pub(super) fn new(nr_requests: u32, pools: u32) -> Tags {
         assert!(nr_requests >= 1, "a queue has room for one request at least");
         let announced = nr_requests * pools;
@@ -69,29 +56,28 @@ impl Tags {
         }
     }
 
-    /// All tags are below this number.
+    /// All tags are below it.
     pub(super) fn end(&self) -> u32 {
         self.announced + self.excess * self.pools as u32
     }
 
-    /// The tags that are announced to the elevator.
     pub(super) fn announced(&self) -> u32 {
         self.announced
     }
 
-    /// Whether a request of this kind could have a tag, if its kind may hold `limit`. One is always
-    /// allowed: a limit of 0 would be a wait without end.
+    /// Whether a tag is free within `limit`. One request is always allowed: a limit of 0 would
+    /// block forever.
     pub(super) fn has_room(&self, op: Op, sync: bool, limit: Option<u32>) -> bool {
         self.used_of_pool[self.pool(op)] < self.nr_requests
             && limit.is_none_or(|limit| self.used_of_class[class(op, sync)] < limit.max(1))
     }
 
-    /// Whether a request of a process that is waited for could have one.
+    /// Whether an anticipated process could get a tag.
     pub(super) fn has_spare(&self, op: Op) -> bool {
         self.used_of_pool[self.pool(op)] < self.nr_requests + self.excess
     }
 
-    /// Takes a tag; [`Tags::has_room`] or [`Tags::has_spare`] said that there is one.
+    /// Requires [`Tags::has_room`] or [`Tags::has_spare`].
     pub(super) fn take(&mut self, op: Op, sync: bool) -> u32 {
         let tag = self
             .free
@@ -104,7 +90,6 @@ impl Tags {
         tag
     }
 
-    /// Gives a tag back that was taken for this kind.
     pub(super) fn give(&mut self, tag: u32, op: Op, sync: bool) {
         let pool = self.pool(op);
         self.used_of_pool[pool] -= 1;

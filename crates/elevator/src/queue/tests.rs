@@ -1,4 +1,4 @@
-//! The queue around small elevators of its own.
+//! The queue with small elevators.
 
 use super::*;
 use crate::algorithm::{fcfs, mq_deadline, none};
@@ -26,7 +26,7 @@ fn limits(nr_requests: u32, queue_depth: u32) -> Limits {
     Limits { nr_requests, queue_depth, max_sectors: 64, merge: true }
 }
 
-/// A queue with what it told.
+/// A queue and the outcomes it reported.
 struct Bed {
     queue: Queue,
     seen: Vec<Entry>,
@@ -62,7 +62,7 @@ impl Bed {
         std::mem::take(&mut self.done)
     }
 
-    /// Sends and finishes everything, one at a time: (sector, sectors, cookies).
+    /// Dispatches and completes everything, one at a time: (sector, sectors, cookies).
     fn drain(&mut self) -> Vec<(u64, u32, Vec<u64>)> {
         let mut all = Vec::new();
         while let Some(request) = self.dispatch() {
@@ -90,7 +90,7 @@ fn a_bio_joins_behind_and_before_and_closes_the_gap_between_two() {
 #[test]
 fn a_front_merge_that_reaches_the_former_neighbour_leaves_the_one_at_the_lower_sectors() {
     let mut bed = Bed::new(&fcfs::ROW, Limits { max_sectors: 20, ..limits(8, 1) });
-    // 104 cannot join 92..104 at its end (12 + 12 > 20), and takes the place before 116.
+    // 104 cannot back-merge into 92..104 (12 + 12 > 20), and front-merges into 116.
     bed.reads(&[(116, 2), (92, 12), (104, 12)]);
     assert_eq!(bed.queue.counters().front_merges, 1);
     assert_eq!(
@@ -197,7 +197,7 @@ fn a_requeued_request_goes_first_and_is_done_once() {
     assert_eq!((dispatched, requeued, completed), (4, 1, 3));
 }
 
-/// `none` with a limit, an exception, or a search of its own.
+/// `none` with a limit, an exception, or its own merge search.
 #[derive(Debug)]
 struct Special {
     inner: Box<dyn Elevator>,
@@ -242,7 +242,7 @@ impl Elevator for Special {
         self.inner.get(tunable)
     }
     fn set(&mut self, tunable: &str, value: u64) {
-        // No tunables: tests say here what the search shall find and what the limit is.
+        // No tunables: tests set the search result and the limit here.
         match tunable {
             "limit" => self.limit = value as u32,
             _ => {
@@ -255,7 +255,7 @@ impl Elevator for Special {
 
 const SPECIAL: ElevatorKind = ElevatorKind {
     name: "special",
-    // Waiting is by order of arrival: blk-mq's is in `lines`.
+    // In order of arrival; `lines` tests blk-mq's wait queues.
     origin: Origin::Literature,
     evidence: Evidence::Proposed,
     build: |build| {
@@ -280,7 +280,7 @@ fn a_limited_kind_waits_while_others_pass_and_an_awaited_process_exceeds_the_poo
         "half of two more, then it waits as well"
     );
     assert!(matches!(bed.seen[3], Entry::Inserted(request) if request.tag == 2));
-    // While the excess lasts the pool counts as full.
+    // While the excess lasts, the pool counts as full.
     let first = bed.dispatch().unwrap();
     bed.complete(first.tag);
     assert_eq!((bed.queue.held(), bed.queue.waiting()), (2, 2));

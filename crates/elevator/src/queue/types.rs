@@ -1,61 +1,54 @@
-//! The types of the queue's interface: bios, limits, counters.
+//! The queue's interface: bios, limits, counters.
 
 use crate::kind::{ElevatorKind, Origin};
 use crate::request::{BlockRequest, Priority};
 use crate::scheduler::DepthLimit;
 use crate::vocabulary::{Op, Time};
 
-/// A piece of I/O that is handed to the block layer (the kernel's bio).
+/// The kernel's bio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bio {
-    /// The caller's name for it; comes back when it is done.
+    /// Returned on completion.
     pub cookie: u64,
-    /// The process (I/O context) that issues it; dense, from 0.
+    /// Dense, from 0.
     pub process: u32,
-    /// Direction.
     pub op: Op,
-    /// First sector, absolute.
+    /// Absolute.
     pub sector: u64,
-    /// Length in sectors, never 0; may exceed what one request can hold.
+    /// Never 0; may exceed one request.
     pub nr_sectors: u32,
-    /// Whether somebody waits for it.
+    /// Whether a process waits for it.
     pub sync: bool,
-    /// Metadata of a file system.
+    /// File system metadata.
     pub meta: bool,
-    /// The process's I/O priority.
     pub priority: Priority,
-    /// When it may be dispatched at the earliest; None: at once.
+    /// None: at once.
     pub release: Option<Time>,
-    /// When it must have completed; None: never.
+    /// None: unlimited.
     pub deadline: Option<Time>,
 }
 
-/// The bounds of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Requests that can exist at once: per direction for legacy Linux, for each hardware queue for
-    /// blk-mq. The rest waits outside.
+    /// Per direction in legacy Linux, per hardware queue in blk-mq.
     pub nr_requests: u32,
-    /// Requests that the device accepts at once in each hardware queue.
+    /// Per hardware queue.
     pub queue_depth: u32,
-    /// Sectors of the largest request; larger bios are split, merges stop there.
+    /// Larger bios are split.
     pub max_sectors: u32,
-    /// Whether bios are merged at all.
     pub merge: bool,
 }
 
-/// Smallest number of commands of an adapter: AHCI's 32.
+/// AHCI's.
 const ADAPTER_TAGS: u32 = 32;
 
 impl Limits {
-    /// What the kernel of this scheduler would set up for a device of this depth: legacy Linux 128
-    /// requests in each direction; blk-mq twice the tags, at most 256, with a scheduler, and the
-    /// tags without. Schedulers of the literature see every request that waits: they get the
-    /// largest of these pools, 256 [P]. 512 KiB a request.
+    /// The kernel's defaults: legacy Linux 128 requests per direction; blk-mq twice the tags with a
+    /// scheduler, at most 256, and the tags without. The literature gets the largest, 256 [P]. 512
+    /// KiB per request.
     ///
-    /// Tags are those of the adapter, which a disk that takes one command at a time shares: the
-    /// kernel asks the adapter and not the disk. With twice the disk's depth, two readers of three
-    /// would wait for a request and no scheduler could see them.
+    /// The tags are the adapter's, even for a disk that takes one command at a time: with twice the
+    /// disk's depth, two of three readers would wait, invisible to any scheduler.
     pub fn usual(kind: &ElevatorKind, queue_depth: u32) -> Limits {
         let tags = Limits::adapter_tags(queue_depth);
         let nr_requests = match kind.origin {
@@ -67,57 +60,48 @@ impl Limits {
         Limits { nr_requests, queue_depth, max_sectors: 1024, merge: true }
     }
 
-    /// Tags of the adapter in front of a disk that gets so many requests at once.
     pub fn adapter_tags(queue_depth: u32) -> u32 {
         queue_depth.max(ADAPTER_TAGS)
     }
 }
 
-/// What a queue has counted since it was made. At any time inserted + requeued = dispatched +
-/// coalesced + held, and dispatched = completed + requeued + in flight.
+/// Always inserted + requeued = dispatched + coalesced + held, and dispatched = completed +
+/// requeued + in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
-    /// Bios handed over.
     pub submitted: u64,
-    /// Parts that bios were split into beyond the first.
     pub splits: u64,
-    /// Requests inserted into the elevator.
     pub inserted: u64,
-    /// Bios (or parts) that joined a request at its end.
+    /// Bios (or parts).
     pub back_merges: u64,
-    /// Bios (or parts) that joined a request at its start.
+    /// Bios (or parts).
     pub front_merges: u64,
-    /// Requests that were taken into a neighbour.
     pub coalesced: u64,
-    /// Requests that the elevator gave to the device.
     pub dispatched: u64,
-    /// Requests that the device gave back unserved and that went to the elevator again.
+    /// Requests returned unserved.
     pub requeued: u64,
-    /// Requests that the device has finished.
     pub completed: u64,
-    /// Bios of which every part is done.
     pub done: u64,
-    /// Bios of which a part had to wait for a free request.
+    /// Bios, in whole or part.
     pub waited: u64,
 }
 
-/// What became of a bio when it was handed over; for traces.
+/// For traces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Entry {
-    /// It became a request of its own.
     Inserted(BlockRequest),
-    /// It joined this request, shown as it is now.
+    /// The request after it.
     Merged(BlockRequest),
-    /// All requests are in use; it waits.
+    /// For a tag.
     Waiting,
 }
 
-/// A bio, or a part of one, that waits for a tag.
+/// A bio or part that waits for a tag.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Waiter {
-    /// As it will be inserted, except for the tag, the sequence number and the time.
+    /// Except for tag, sequence number and time.
     pub(super) request: BlockRequest,
     pub(super) part: u32,
-    /// What the scheduler said when it arrived.
+    /// At arrival.
     pub(super) limit: DepthLimit,
 }

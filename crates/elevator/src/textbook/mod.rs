@@ -1,14 +1,11 @@
-//! What the schedulers of the literature have in common, so that the file of each holds its rule
-//! and nothing else.
+//! The common part of the literature's schedulers, so that each file holds only its rule.
 //!
-//! Textbooks know a queue and an actuator: which of the waiting requests is next? The rest (merges,
-//! requeued requests, where the arm is) is bookkeeping that the books leave out, and it is the same
-//! for all of them. [`Textbook`] does it around a [`Rule`].
+//! Textbooks define a queue, an actuator and the choice of the next request. [`Textbook`] adds
+//! merges, requeues and the actuator's position around a [`Rule`].
 //!
-//! Distances are in cylinders of the configured geometry; without one, sectors stand for cylinders.
-//! Evidence: the tie-break and everything about merges are proposed. The actuator is where the last
-//! dispatched request ended, which is all that a host can know: it cannot see that the drive has
-//! reordered its queue.
+//! Distances are in cylinders, or in sectors without a geometry. Tie-breaks and merges are
+//! proposed. The actuator is assumed at the end of the last dispatched request: the host cannot see
+//! the drive's reordering.
 
 use std::fmt;
 
@@ -18,35 +15,31 @@ use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Disk, Elevator, InsertAt};
 use crate::vocabulary::Time;
 
-/// A request that waits, with what a rule may want to know of it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Held {
     pub(crate) request: BlockRequest,
-    /// Position of its first sector.
+    /// Position of the first sector.
     pub(crate) position: u64,
-    /// Order of arrival. A request that took a neighbour in has the earlier of the two.
+    /// Order of arrival; the earlier one after a merge.
     pub(crate) rank: u64,
-    /// When the oldest part of it was handed to the queue.
+    /// Submission of the oldest part.
     pub(crate) since: Time,
-    /// Requeued: dispatched before all others, without applying rules.
+    /// Dispatched first.
     pub(crate) requeued: bool,
 }
 
-/// Where the actuator is, as far as the host can tell.
+/// The actuator as known to the host.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Actuator {
-    /// Position of the last sector of the last dispatched request; distances count from here.
+    /// The last sector dispatched; the origin of distances.
     pub(crate) head: u64,
-    /// Position of its first sector; what a sweep has reached. It differs from `head` for a request
-    /// that crosses a cylinder border; comparing starts with starts keeps the order of a sweep
-    /// ascending even if requests overlap.
+    /// The first sector of that request: how far a sweep has got. Comparing starts keeps a sweep
+    /// ascending even if requests overlap or cross a cylinder border.
     pub(crate) start: u64,
-    /// Number of positions: cylinders, or, without a geometry, the end of the highest request that
-    /// was seen.
+    /// Cylinders, or the highest request end seen.
     pub(crate) positions: u64,
 }
 
-/// What a rule decides upon.
 pub(crate) struct View<'a> {
     pub(crate) now: Time,
     pub(crate) disk: &'a dyn Disk,
@@ -60,14 +53,14 @@ impl View<'_> {
     }
 }
 
-/// The rule of a scheduler: keeps tags in an order that suits it, and names the next.
+/// A scheduler's rule, which keeps tags in a suitable order.
 pub(crate) trait Rule: fmt::Debug + Send {
     fn insert(&mut self, held: &Held);
 
-    /// Takes out what was inserted with the same position and rank.
+    /// Removes an entry inserted with the same position and rank.
     fn remove(&mut self, held: &Held);
 
-    /// The tag of the next request. Called only while there is one; [`Rule::remove`] follows.
+    /// Called only if there is one; [`Rule::remove`] follows.
     fn choose(&mut self, view: &View<'_>) -> u32;
 
     fn get(&self, tunable: &str) -> u64 {
@@ -79,15 +72,13 @@ pub(crate) trait Rule: fmt::Debug + Send {
     }
 }
 
-/// An elevator around a rule.
 #[derive(Debug)]
 pub(crate) struct Textbook<R> {
     rule: R,
     geometry: Geometry,
     arm: Actuator,
-    /// By tag.
     table: Vec<Option<Held>>,
-    /// Tags of requests that came back, the next one last. Nearly always empty.
+    /// The next one last; almost always empty.
     requeued: Vec<u32>,
     len: usize,
     arrived: u64,
@@ -111,7 +102,6 @@ impl<R: Rule> Textbook<R> {
         self.geometry.cylinders > 0 && self.geometry.sectors_per_cylinder > 0
     }
 
-    /// Holds it, in the rule's order unless it was requeued.
     fn put(&mut self, held: Held) {
         if !self.has_arm() {
             self.arm.positions = self.arm.positions.max(held.request.end());
@@ -128,7 +118,7 @@ impl<R: Rule> Textbook<R> {
         self.len += 1;
     }
 
-    /// Removes a request. The caller updates `requeued` if it was requeued.
+    /// The caller updates `requeued`.
     fn take(&mut self, tag: u32) -> Held {
         let held = self.table[tag as usize].take().expect("the request is held");
         if !held.requeued {
@@ -191,8 +181,7 @@ impl<R: Rule> Elevator for Textbook<R> {
                 self.requeued[at.expect("a requeued request is in the list")] = kept.request.tag;
             }
             (true, true) => {
-                // The one nearer to the end of the list is the earlier; both names stand for the
-                // survivor from now on.
+                // The one nearer the end of the list is earlier; both tags now mean the survivor.
                 let pair = [kept.request.tag, gone.request.tag];
                 let later = self.requeued.iter().position(|tag| pair.contains(tag));
                 self.requeued.remove(later.expect("both requests are in the list"));
@@ -213,7 +202,6 @@ impl<R: Rule> Elevator for Textbook<R> {
     }
 }
 
-/// What the tests of these schedulers share: the textbook's queue, and a drive to play it on.
 #[cfg(test)]
 pub(crate) mod vectors {
     use super::*;
@@ -221,10 +209,10 @@ pub(crate) mod vectors {
     use crate::scheduler::NoDisk;
     use crate::testing::request;
 
-    /// Sectors of a cylinder in tests: not 1, so that sectors taken for cylinders are seen.
+    /// Not 1, to detect sectors taken for cylinders.
     pub(crate) const PER_CYLINDER: u64 = 10;
 
-    /// The textbook's queue in order of arrival: cylinders 0 to 199, head at 53.
+    /// In order of arrival; cylinders 0 to 199, head at 53.
     pub(crate) const QUEUE: [u64; 8] = [98, 183, 37, 122, 14, 124, 65, 67];
 
     pub(crate) fn drive(cylinders: u64) -> Build {
@@ -233,8 +221,7 @@ pub(crate) mod vectors {
         Build { geometry, ..Build::default() }
     }
 
-    /// A scheduler whose last request was at `head` (a cylinder; a sector on a drive without),
-    /// tunables set afterwards.
+    /// A scheduler after a request at `head` (a cylinder, or a sector without geometry).
     pub(crate) fn at(
         row: &ElevatorKind,
         cylinders: u64,
@@ -248,20 +235,18 @@ pub(crate) mod vectors {
         elevator
     }
 
-    /// A request of one sector in this cylinder.
     pub(crate) fn cylinder(tag: u32, at: u64, cylinders: u64) -> BlockRequest {
         let sector =
             if cylinders == 0 { at } else { at * PER_CYLINDER + u64::from(tag) % PER_CYLINDER };
         BlockRequest { nr_sectors: 1, ..request(tag, sector) }
     }
 
-    /// What is left, in the order in which it is dispatched.
+    /// The remaining requests in dispatch order.
     pub(crate) fn drain(elevator: &mut dyn Elevator) -> Vec<BlockRequest> {
         std::iter::from_fn(|| elevator.dispatch(Time::ZERO, &NoDisk)).collect()
     }
 
-    /// The order of these cylinders from `head`: on a drive of 200 cylinders, where all sectors of
-    /// one are the same place, and without a geometry, where it must be the same.
+    /// The order from `head`, on 200 cylinders and without a geometry, where it must be the same.
     pub(crate) fn order(
         row: &ElevatorKind,
         head: u64,
@@ -287,13 +272,13 @@ pub(crate) mod vectors {
         orders[0].clone()
     }
 
-    /// How far the actuator moves over these cylinders.
+    /// Total movement of the actuator.
     pub(crate) fn movement(head: u64, order: &[u64]) -> u64 {
         std::iter::once(&head).chain(order).zip(order).map(|(from, to)| from.abs_diff(*to)).sum()
     }
 
-    /// The same order with a stop at `edge` (and then at `back`, for a return stroke) before the
-    /// first step against `up`.
+    /// The same order with a stop at `edge` (then at `back`, for a return stroke) before the first
+    /// step against `up`.
     pub(crate) fn with_edge(head: u64, order: &[u64], up: bool, stops: &[u64]) -> Vec<u64> {
         let turn = (0..order.len())
             .find(|at| {

@@ -1,5 +1,4 @@
-//! What holds for every scheduler of the literature: merges, requeued requests, tunables,
-//! guarantees.
+//! Tests for every scheduler of the literature: merges, requeues, tunables, guarantees.
 
 use super::vectors::*;
 use super::*;
@@ -50,8 +49,8 @@ fn a_merged_request_is_found_at_its_new_place_and_comes_out_as_it_has_become() {
 fn a_request_that_was_taken_in_is_gone_and_its_age_passes_to_the_survivor() {
     for row in &ROWS {
         let mut elevator = at(row, 200, 0, &[]);
-        // All in one cylinder: the seek-only rules fall back on the order of arrival, as the others
-        // do without a disk.
+        // All in one cylinder: seek-only rules fall back to order of arrival, as others do without
+        // a disk.
         let all = [0, 1, 2].map(|tag| cylinder(tag, 20, 200));
         all.iter().for_each(|request| elevator.insert(Time::ZERO, *request, InsertAt::Sorted));
         elevator.coalesced(Time::ZERO, &all[2], &all[0]);
@@ -189,7 +188,7 @@ fn no_request_is_passed_by_more_later_arrivals_than_guaranteed_while_the_arm_is_
                 assert!(passed[other] <= bound, "{}: {} passes", row.name, passed[other]);
             }
             (arrival[served], passed[served]) = (seq, 0);
-            // Half of all arrivals are where the actuator is.
+            // Half of all arrivals are at the actuator's position.
             let place = if seq % 2 == 0 { 100 } else { random(&mut seed, 200) };
             elevator.insert(Time::ZERO, cylinder(served as u32, place, 200), InsertAt::Sorted);
         }

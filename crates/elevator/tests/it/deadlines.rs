@@ -1,5 +1,5 @@
-//! Real-time schedulers against EDF, where no guarantee of a row says it: what holds of scan-edf,
-//! and the smallest sets that contradict what is claimed of scan-edf and dm-scan.
+//! Real-time schedulers compared with EDF beyond their rows' guarantees: what holds for scan-edf,
+//! and minimal counter-examples to claims about scan-edf and dm-scan.
 
 use std::cell::RefCell;
 
@@ -10,8 +10,7 @@ use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
 
-/// 200 cylinders of 10 sectors: a seek takes 1 ms and 100 µs for each cylinder, a service 5 ms
-/// besides.
+/// 200 cylinders of 10 sectors: a seek takes 1 ms plus 100 µs per cylinder, a service 5 ms more.
 fn disk() -> Geometry {
     let seek = SeekCurve { c_ns: MS, e_ps: 100_000_000, ..SeekCurve::default() };
     Geometry {
@@ -32,7 +31,7 @@ fn task(deadline: u64, cylinder: u64) -> Task {
     }
 }
 
-/// Whether a scheduler meets every deadline of a set that it knows from the start.
+/// Whether a scheduler meets every deadline of a set known from the start.
 fn meets(name: &str, tasks: &[Task]) -> bool {
     let model = ServiceModel::of(&disk());
     let mut elevator = (find(name).expect("a row").build)(&build_for(disk()));
@@ -41,8 +40,8 @@ fn meets(name: &str, tasks: &[Task]) -> bool {
     first_late(elevator.as_mut(), tasks, &[], service).expect("the drive ends").is_none()
 }
 
-/// The set of these cylinders in which EDF's order is theirs and every deadline is its end; those
-/// of a group are the group's last.
+/// Tasks at these cylinders, in EDF order, each due at its finish; a group's members at the group's
+/// last finish.
 fn tight(groups: &[&[u64]]) -> Vec<Task> {
     let cylinders: Vec<u64> = groups.concat();
     let mut tasks: Vec<Task> = cylinders.iter().map(|cylinder| task(0, *cylinder)).collect();
@@ -98,9 +97,9 @@ fn scan_edf_misses_what_edf_meets_when_its_sweep_starts_in_the_wrong_direction()
 
 #[test]
 fn dm_scan_misses_what_edf_meets_when_a_later_group_pays_for_the_delay_by_an_earlier_one() {
-    // The smallest set that a search over 400,000 random ones of up to six requests found. The
-    // first group is swept 20, 50 and ends farther from the third request, which is late; the last
-    // group saves more than that, so that the schedule gets shorter.
+    // The smallest counter-example among 400,000 random sets of up to six requests. The first group
+    // is swept 20, 50 and ends farther from the third request, which is late; the last group saves
+    // more than that, so the schedule gets shorter.
     let tasks = tight(&[&[50, 20], &[20], &[180, 160, 170]]);
     assert!(meets("edf", &tasks) && !meets("dm-scan", &tasks));
     assert!(

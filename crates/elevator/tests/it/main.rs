@@ -1,5 +1,4 @@
-//! The I/O schedulers: the properties over every row, mutants of them, and the worked example of
-//! the book.
+//! The I/O schedulers: properties over every row, mutants, and the book's example.
 
 mod deadlines;
 mod memory;

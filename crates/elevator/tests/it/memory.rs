@@ -1,5 +1,4 @@
-//! Bytes of `occupancy` for each held request and each process, by an allocator that counts what a
-//! thread holds.
+//! Memory of `occupancy` per held request and per process.
 
 use elevator::testing::request;
 use elevator::{BlockRequest, Build, Elevator, Finished, InsertAt, NoDisk, Time, find};
@@ -8,7 +7,7 @@ use testbed::allocator::{Counting, count_held};
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// Powers of two, so that tables that double are full.
+/// Powers of two, so that doubling tables are full.
 const FEW: u32 = 4096;
 const MANY: u32 = 8192;
 
@@ -17,8 +16,8 @@ fn insert(elevator: &mut dyn Elevator, process: u32, tag: u32, nr: u64) {
     elevator.insert(Time::from_ns(1_000_000 + nr), request, InsertAt::Sorted);
 }
 
-/// Bytes of an elevator that holds so many requests, 32 of each process: as many as are in all
-/// orders of occupancy.
+/// Bytes of an elevator that holds `nr` requests, 32 per process: the number that occupancy
+/// exposes.
 fn with_requests(name: &str, nr: u32) -> isize {
     let build = Build { nr_tags: nr, ..Build::default() };
     let (elevator, held) = count_held(|| {
@@ -30,8 +29,7 @@ fn with_requests(name: &str, nr: u32) -> isize {
     held.now
 }
 
-/// Bytes of an elevator that has served so many processes, one after another; none or all of them
-/// have exited.
+/// Bytes of an elevator that has served `nr` processes in turn, of which none or all have exited.
 fn with_processes(name: &str, nr: u32, exits: bool) -> isize {
     let build = Build { nr_tags: 4, ..Build::default() };
     let serve = || {

@@ -1,10 +1,10 @@
-//! The schedulers of Linux 2.6.20 dispatch as the original does: cases of single rules, each with
-//! what the original did, and a corpus of random scripts with digests of what it did.
+//! The schedulers of Linux 2.6.20 dispatch like the original: cases of single rules, and a corpus
+//! of random scripts with digests of the original's dispatches.
 //!
-//! The format is that of `properties::original`. The corpus is what `selfbench oracle --corpus`
-//! writes: seeds 0 to 1999, and five that show errors of one tick where those do not (3279, 3283,
-//! 3418, 3576, 16393), each script at 100, 250 and 1000 ticks a second. To see both answers to a
-//! script that fails here, give it to `selfbench oracle --script`.
+//! The format is that of `properties::original`. `selfbench oracle --corpus` writes the corpus:
+//! seeds 0 to 1999, and five that show one-tick errors which those miss (3279, 3283, 3418, 3576,
+//! 16393), each at 100, 250 and 1000 ticks per second. Use `selfbench oracle --script` to compare
+//! both dispatches of a failing script.
 
 use elevator::find;
 use properties::original::{
@@ -13,7 +13,7 @@ use properties::original::{
 
 const CORPUS: &str = include_str!("../data/original-2.6.20.txt");
 
-/// A rule, the scheduler, ticks a second, the script, and the original's dispatches.
+/// Rule, scheduler, ticks per second, script, and the original's dispatches.
 type Case = (&'static str, &'static str, u32, &'static str, &'static str);
 
 const CASES: &[Case] = &[
@@ -103,7 +103,7 @@ fn corpus() -> Corpus {
     Corpus::parse(CORPUS).unwrap_or_else(|error| panic!("tests/data/original-2.6.20.txt: {error}"))
 }
 
-/// Whether a scheduler with this error does what the original did; None where that faulted.
+/// Whether a scheduler with this error agrees with the original; None where that crashed.
 fn agrees(case: &Entry, at: usize, column: &Column, planted: Planted) -> Option<bool> {
     let original = case.digests[at]?;
     let ours = drive_with(column.kind, column.hz, &case.script, planted);

@@ -1,5 +1,4 @@
-//! The properties over every row of the table, with random inputs. `mutants/` shows that the
-//! properties can fail.
+//! The properties over every row, with random inputs. `mutants/` shows that they can fail.
 
 use elevator::{ELEVATORS, ElevatorKind, Guarantee};
 use properties::{

@@ -1,5 +1,5 @@
-//! More clients than tags: every client ends, whatever the scheduler and the number of tags. A
-//! freed tag must wake a client even where it is the only one that can be freed.
+//! More clients than tags: every client finishes with any scheduler and number of tags. A freed tag
+//! must wake a client even if it is the only one that can be freed.
 
 use elevator::{
     Bio, BlockRequest, Build, ELEVATORS, ElevatorKind, Limits, NoDisk, Op, Origin, Priority, Queue,
@@ -7,12 +7,11 @@ use elevator::{
 };
 
 const TAGS: [u32; 7] = [64, 128, 256, 512, 1024, 2048, 4096];
-/// Requests of a client, one after another.
+/// Consecutive requests per client.
 const REQUESTS: u32 = 2;
 const SERVICE_NS: u64 = 100_000;
 
-/// A queue in front of a device that serves each request for the same time, and clients that wait
-/// for each of theirs.
+/// A queue with a device of constant service time, and clients that wait for each request.
 struct Bed {
     queue: Queue,
     now: Time,
@@ -46,7 +45,7 @@ impl Bed {
         let (op, sync) =
             [(Op::Read, true), (Op::Read, true), (Op::Write, false), (Op::Write, true)]
                 [client as usize % 4];
-        // A multiplicative hash: no two requests touch, so that none is merged.
+        // A multiplicative hash: no two requests are adjacent, so none merge.
         let place = u64::from(client * REQUESTS + *left).wrapping_mul(0x9E37_79B9) % (1 << 24);
         let bio = Bio {
             cookie: u64::from(client),
@@ -70,7 +69,7 @@ impl Bed {
         }
     }
 
-    /// Runs until nothing is to come; the number of clients that have not ended.
+    /// Runs until no event is left; returns the number of unfinished clients.
     fn run(&mut self) -> usize {
         for client in 0..self.left.len() as u32 {
             self.submit(client);
@@ -90,7 +89,7 @@ impl Bed {
             } else {
                 self.queue.on_timer(self.now, &mut |_| {});
             }
-            // Timers may go on after nothing is left to serve.
+            // Timers may continue after the last request.
             if self.queue.is_idle() {
                 break;
             }
@@ -123,8 +122,8 @@ fn every_client_of_blk_mq_ends_with_more_clients_than_tags() {
     }
 }
 
-/// Clients of other schedulers wait in order of arrival, and the number of tags is no part of the
-/// rule: few, except in the soak.
+/// Other schedulers' clients wait in order of arrival, independently of the number of tags: few,
+/// except in the soak.
 #[test]
 fn every_client_of_the_others_ends_with_more_clients_than_tags() {
     let sizes = if std::env::var_os("SCHEDLAB_SOAK").is_some() { &TAGS[..] } else { &TAGS[..1] };

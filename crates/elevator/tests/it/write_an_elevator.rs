@@ -1,8 +1,5 @@
-//! docs/src/develop/write-a-scheduler.md against its example: the page's code is the file's, and
-//! the file keeps what its row guarantees.
-//!
-//! A page that is not compiled is wrong within a year. The properties over the rows try the example
-//! too (`properties.rs`); what its rule does is tried here, in small.
+//! Compares the code in docs/src/develop/write-a-scheduler.md with its example, and tests the
+//! example's rule. `properties.rs` checks the properties of its row.
 
 use elevator::{BlockRequest, Build, Elevator, Guarantee, InsertAt, NoDisk, Time, testing};
 

@@ -1,17 +1,10 @@
-//! From verdicts to what to do: per workload, and for everything that was measured.
+//! From verdicts to a recommendation, per workload and overall.
 //!
-//! **Per workload**, on its primary metric: the variant found better with the largest estimate;
-//! if none is better, the baseline stays, since a setting is changed only for a gain that was
-//! shown; if all evidence is invalid, no advice.
-//!
-//! **For all workloads together**: what every workload says, if they agree. Otherwise a variant
-//! that is better somewhere and nowhere a risk: in every other workload it is better, equivalent,
-//! or inconclusive with an estimate not below the baseline by more than the margin. Among several,
-//! the one better in most workloads, then with the largest mean log gain. Otherwise none, and the
-//! sentence says which variant for which workload.
-//!
-//! **Its price** is every metric on which the variant is worse than the baseline, whether it
-//! decides or not.
+//! Per workload: the better variant with the largest estimate, otherwise the baseline. Overall: the
+//! common recommendation, or a variant that is better somewhere and no risk elsewhere (better,
+//! equivalent, or inconclusive with an estimate within the margin), preferring more workloads, then
+//! the mean log gain; otherwise one variant per workload. Its costs are all metrics on which it is
+//! worse.
 
 use crate::analysis::{Analysis, Comparison, Cost, Recommendation, Verdict, WorkloadAdvice};
 use crate::metric::Direction;
@@ -21,8 +14,7 @@ mod words;
 
 use words::Words;
 
-/// The recommendation from the comparisons of all workloads; `direction` gives which way a metric
-/// is better.
+/// `direction` returns a metric's direction.
 pub fn recommend(
     comparisons: &[Comparison],
     workloads: &[String],
@@ -45,8 +37,7 @@ pub fn recommend(
     Recommendation { variant, sentence, costs: costs.unwrap_or_default(), workloads: advice }
 }
 
-/// Where a variant is worse than the baseline, the largest factor first; a comparison without an
-/// estimate before all.
+/// The largest factor first; those without an estimate before all.
 pub fn costs<'a>(
     comparisons: impl IntoIterator<Item = &'a Comparison>,
     variant: &str,
@@ -62,8 +53,7 @@ pub fn costs<'a>(
 }
 
 impl Analysis {
-    /// The same with the variants that `persist` accepts, and the advice that they give; the
-    /// baseline stays whatever it is.
+    /// Keeps the baseline and the variants that `keep` accepts, with new advice.
     pub fn restricted_to(&self, keep: impl Fn(&str) -> bool) -> Analysis {
         let mut analysis = self.clone();
         analysis.comparisons.retain(|comparison| keep(&comparison.variant));
@@ -91,7 +81,6 @@ impl From<&Comparison> for Cost {
     }
 }
 
-/// The comparisons of one workload on its primary metric.
 struct Case<'a> {
     workload: &'a str,
     comparisons: Vec<&'a Comparison>,
@@ -168,8 +157,7 @@ impl<'a> Case<'a> {
         (Some(any.baseline.clone()), why)
     }
 
-    /// How the variants stand when none is better. Three or more variants of one verdict are
-    /// summarised by the most promising of them.
+    /// Three or more variants of one verdict are represented by the most promising.
     fn states(&self) -> String {
         let mut told: Vec<Verdict> = Vec::new();
         let mut states = Vec::new();
@@ -193,7 +181,7 @@ impl<'a> Case<'a> {
         states.join(", ")
     }
 
-    /// Whether `variant` may be used here without a loss that the evidence points to.
+    /// Whether `variant` has no indicated loss here.
     fn no_risk(&self, variant: &str, margin: f64) -> bool {
         self.of(variant).is_some_and(|comparison| match comparison.verdict {
             Verdict::Better | Verdict::Equivalent => true,
@@ -232,7 +220,7 @@ fn overall(
     }
     match best_everywhere(cases, criteria.margin.ln_1p()) {
         Some(variant) => {
-            // What speaks for it comes first.
+            // Gains precede losses.
             let gains = |case: &&Case<'_>| {
                 case.of(&variant).is_some_and(|comparison| comparison.verdict == Verdict::Better)
             };
@@ -246,7 +234,7 @@ fn overall(
 }
 
 impl Case<'_> {
-    /// What a variant does for this workload, as part of the sentence about all workloads.
+    /// Describes the variant for the overall sentence.
     fn phrase(&self, variant: &str) -> String {
         let Some(comparison) = self.of(variant) else {
             return format!("not measured for {}", self.workload);

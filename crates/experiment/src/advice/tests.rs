@@ -1,4 +1,4 @@
-//! Advice on comparisons made by hand.
+//! Advice on hand-made comparisons.
 
 use super::*;
 

@@ -1,17 +1,16 @@
-//! Numbers of a comparison as a tired person reads them.
+//! Formats a comparison for the recommendation.
 
 use crate::analysis::{Comparison, Verdict};
 use crate::metric::{self, Direction};
 use crate::plan::{Criteria, Method};
 
-/// What the sentences need to know beside the comparison.
 pub(super) struct Words<'a> {
     pub(super) criteria: &'a Criteria,
     pub(super) direction: &'a dyn Fn(&str) -> Direction,
 }
 
 impl Words<'_> {
-    /// The log ratio, turned so that more is better; 0 without an estimate.
+    /// The log ratio, larger is better; 0 without an estimate.
     pub(super) fn gain(&self, comparison: &Comparison) -> f64 {
         let log = comparison.ratio.map_or(0.0, f64::ln);
         match (self.direction)(&comparison.metric) {
@@ -20,7 +19,7 @@ impl Words<'_> {
         }
     }
 
-    /// `12 % more IO/s than none (between 9 % and 15 %, 95 % sure)`.
+    /// Formats `12 % more IO/s than none (between 9 % and 15 %, 95 % sure)`.
     pub(super) fn gain_phrase(&self, comparison: &Comparison) -> String {
         let (Some(ratio), Some(low), Some(high)) =
             (comparison.ratio, comparison.low, comparison.high)
@@ -43,8 +42,7 @@ impl Words<'_> {
         format!("{change} than {baseline} (between {} and {}, {sure})", percent(near), percent(far))
     }
 
-    /// The verdict on a variant that is not better, as the rest of a sentence that begins with the
-    /// variant's name.
+    /// The verdict on a variant that is not better, to follow its name.
     pub(super) fn state(&self, comparison: &Comparison) -> String {
         let so_far = self.change(comparison);
         match comparison.verdict {
@@ -78,7 +76,7 @@ impl Words<'_> {
         }
     }
 
-    /// The same for the most promising of several variants of one verdict.
+    /// The verdict on several variants, with the most promising one's figures.
     pub(super) fn group_state(&self, comparison: &Comparison) -> String {
         let group = match comparison.verdict {
             Verdict::Better | Verdict::Worse => "comes nearest and",
@@ -88,9 +86,9 @@ impl Words<'_> {
         format!("{group} {}", self.state(comparison))
     }
 
-    /// `12 % more IO/s`, `3 % lower p99 latency`.
+    /// Formats `12 % more IO/s` or `3 % lower p99 latency`.
     fn change(&self, comparison: &Comparison) -> Option<String> {
-        // With an end open a flow starved: what is known is the other end.
+        // An open end means starvation: only the other end is known.
         let (ratio, least) = match (comparison.low, comparison.high) {
             (Some(end), None) | (None, Some(end)) => (end, "at least "),
             _ => (comparison.ratio?, ""),
@@ -122,7 +120,6 @@ impl Words<'_> {
     }
 }
 
-/// A fraction as percent with about two digits: `12 %`, `1.3 %`, `0.05 %`.
 pub(super) fn percent(fraction: f64) -> String {
     let percent = fraction * 100.0;
     let decimals = if percent >= 9.95 {
@@ -138,7 +135,6 @@ pub(super) fn percent(fraction: f64) -> String {
     format!("{text} %")
 }
 
-/// What a metric counts, in words; a foreign one by its name.
 fn noun(metric: &str) -> String {
     metric::noun_of(metric).unwrap_or_else(|| metric.replace('_', " "))
 }

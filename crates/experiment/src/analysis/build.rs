@@ -1,7 +1,5 @@
-//! From evidence to an analysis: every metric compared and summarised, then the advice.
-//!
-//! Our results files and foreign tables meet here; after this point they differ in the cautions
-//! only.
+//! From samples to an analysis: compares and summarises every metric, then derives the advice.
+//! Results files and foreign tables differ only in their cautions from here on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,39 +19,36 @@ use crate::stats::Moments;
 use crate::stats::describe::describe;
 use crate::sweep::responses;
 
-/// What the interval of a single experiment on a machine does not hold.
+/// The limit of a single experiment's interval.
 const ONE_REPEAT: &str =
     "one repeat: what differs from day to day is not in this interval (--repeat N)";
 
-/// What samples do not say about themselves. What is empty is found in the samples, with a caution
-/// where that is a guess.
+/// Information in addition to the samples. Empty fields are derived, with a caution if that is a
+/// guess.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Options {
-    /// `host`, `sim`, or `foreign` for a table that somebody else measured (also if empty).
+    /// `host`, `sim`, or `foreign` (or empty) for a table from elsewhere.
     pub arena: String,
-    /// The variant that the others are compared with; the first one if not named.
+    /// Default: the first variant.
     pub baseline: Option<String>,
-    /// All variants, in the order in which to report them; if empty those of the samples, in their
-    /// order.
+    /// In report order; if empty those of the samples.
     pub variants: Vec<String>,
-    /// The metric that decides, by workload; where there is none the first metric of the workload.
+    /// By workload; default: its first metric.
     pub primary: BTreeMap<String, String>,
-    /// Which way is better, by metric; for other metrics it follows from the name. A metric whose
-    /// name does not tell is not compared.
+    /// By metric; others follow from the name, or are not compared.
     pub directions: BTreeMap<String, Direction>,
-    /// The rules.
+    /// Criteria.
     pub criteria: Criteria,
-    /// How far the experiment was; none: the values were all measured before anybody looked, and a
-    /// rule that looks after every round is applied as if it had looked.
+    /// `None`: all values existed before the first look, and sequential rules are applied as if
+    /// looked at after every round.
     pub looks: Option<Looks>,
-    /// Variants that cannot be equivalent to the baseline: CPU time is omitted on flash, and the
-    /// two schedulers differ.
+    /// Variants that cannot be equivalent: CPU time is omitted on flash, and the schedulers differ.
     pub without_cpu_time: BTreeSet<String>,
-    /// Cautions to begin with.
+    /// Initial cautions.
     pub cautions: Vec<String>,
 }
 
-/// Analyzes a results file by the criteria of its plan, or by others.
+/// Analyzes by the plan's criteria, or others.
 pub fn analyze(results: &Results, criteria: Option<&Criteria>) -> Analysis {
     let plan = &results.header.plan;
     let options = of_results(results, criteria);
@@ -67,7 +62,7 @@ pub fn analyze(results: &Results, criteria: Option<&Criteria>) -> Analysis {
         responses(plan, &results.header.environment, &analysis.comparisons, &|metric| {
             options.direction(metric)
         });
-    // Workloads of the plan that were never reached must not vanish from the report.
+    // Workloads that were never reached must appear in the report.
     for workload in &plan.workloads {
         if !results.trials.iter().any(|trial| trial.workload == workload.name) {
             analysis.cautions.push(format!(
@@ -85,9 +80,8 @@ pub fn analyze(results: &Results, criteria: Option<&Criteria>) -> Analysis {
     analysis
 }
 
-/// In virtual time, a variant whose trials equal the baseline's to the last nanosecond did the same
-/// work in the same order: no metric is too coarse to tell them apart. CPU time is charged for each
-/// scheduler and differs even then.
+/// In virtual time such variants did the same work in the same order, so no metric is too coarse.
+/// CPU time is charged per scheduler and differs even then.
 fn drop_remarks_on_identical_variants(comparisons: &mut [Comparison]) {
     let same = |one: &Comparison| {
         one.log_ratios.iter().all(|ratio| *ratio == 0.0) || one.metric.starts_with("cpu_")
@@ -108,7 +102,6 @@ fn drop_remarks_on_identical_variants(comparisons: &mut [Comparison]) {
     }
 }
 
-/// What a results file says of its samples, to be studied by the criteria of its plan or by others.
 pub(crate) fn of_results(results: &Results, criteria: Option<&Criteria>) -> Options {
     let plan = &results.header.plan;
     let own = criteria.is_none_or(|criteria| criteria.method == plan.criteria.method);
@@ -130,8 +123,7 @@ pub(crate) fn of_results(results: &Results, criteria: Option<&Criteria>) -> Opti
     }
 }
 
-/// The variants whose comparison omits CPU time on flash. The same scheduler twice costs the same,
-/// whatever a request costs.
+/// The same scheduler twice costs the same.
 fn without_cpu_time(results: &Results) -> BTreeSet<String> {
     let plan = &results.header.plan;
     let Some(omitted) = results.header.environment.get(CPU_TIME_OMITTED) else {
@@ -148,7 +140,7 @@ fn without_cpu_time(results: &Results) -> BTreeSet<String> {
     plan.variants.iter().filter(is_without).map(|variant| variant.name.clone()).collect()
 }
 
-/// Analyses samples of any origin.
+/// Analyzes samples of any origin.
 pub fn analyze_samples(name: &str, samples: &[Sample], options: &Options) -> Analysis {
     let mut builder = Builder::new(samples, options);
     let groups = Groups::of(samples);
@@ -199,7 +191,7 @@ impl Options {
         self.arena.is_empty() || self.arena == "foreign"
     }
 
-    /// Takes "equivalent" back where CPU time is omitted that would decide.
+    /// Withdraws "equivalent" where omitted CPU time would decide.
     pub(crate) fn withhold_equivalence(&self, comparisons: &mut [Comparison]) {
         let omitted = comparisons
             .iter_mut()
@@ -290,7 +282,7 @@ impl<'a> Builder<'a> {
             self.comparisons.extend(compared);
         }
         let mut by_variant: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-        // The rate of a trial in which nothing completed is 0; its latency is not known.
+        // A trial without completions has rate 0 and unknown latency.
         let is_value = |sample: &&&Sample| {
             sample.invalid.is_empty()
                 && sample.value.is_finite()
@@ -311,7 +303,6 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Samples by workload and metric.
 struct Groups<'a>(BTreeMap<&'a str, BTreeMap<&'a str, Vec<&'a Sample>>>);
 
 impl<'a> Groups<'a> {
@@ -328,12 +319,11 @@ impl<'a> Groups<'a> {
         Groups(groups)
     }
 
-    /// The metrics of a workload: our own in the order of their table, then others by name.
+    /// Ours in table order, then others by name.
     fn metrics(&self, workload: &str) -> Vec<String> {
         Self::ordered(self.0[workload].keys().map(|metric| metric.to_string()).collect())
     }
 
-    /// The metrics of all workloads, in the same order.
     fn all_metrics(&self) -> Vec<String> {
         let all: BTreeSet<&str> = self.0.values().flat_map(|of| of.keys().copied()).collect();
         Self::ordered(all.into_iter().map(str::to_string).collect())
@@ -352,7 +342,6 @@ impl<'a> Groups<'a> {
     }
 }
 
-/// `values` are the variant's valid ones.
 fn summary(question: &Question<'_>, variant: &str, values: &[f64]) -> Option<Summary> {
     let description = describe(values)?;
     let logs: Vec<f64> =
@@ -375,10 +364,10 @@ fn summary(question: &Question<'_>, variant: &str, values: &[f64]) -> Option<Sum
     })
 }
 
-/// The rules with the number of rounds that their bounds are for, as a reader needs them.
+/// Adds the planned number of rounds, for the report.
 fn with_planned(criteria: &Criteria, looks: Looks) -> Criteria {
     match (criteria.method, looks.planned) {
-        // Without a number there are no bounds; the confidence sequence took their place.
+        // Without a number there are no bounds, and the confidence sequence was used.
         (Method::Spending, None) => {
             Criteria { method: Method::Anytime, planned: None, ..criteria.clone() }
         }
@@ -388,7 +377,7 @@ fn with_planned(criteria: &Criteria, looks: Looks) -> Criteria {
 }
 
 fn results_cautions(results: &Results, criteria: Option<&Criteria>) -> Vec<String> {
-    // First, since every figure rests on it.
+    // First, because every figure depends on it.
     let mut cautions = resolution::cautions(&results.header.plan, &results.trials);
     if results.cut.is_some() {
         cautions.push("the last line of the results file was cut off and is left out".to_string());
@@ -438,7 +427,6 @@ fn results_cautions(results: &Results, criteria: Option<&Criteria>) -> Vec<Strin
     cautions
 }
 
-/// The distinct words of the samples, in the order of their first appearance.
 fn in_order(samples: &[Sample], word: impl Fn(&Sample) -> &String) -> Vec<String> {
     let mut seen: Vec<String> = Vec::new();
     for sample in samples {
@@ -454,8 +442,8 @@ fn in_order(samples: &[Sample], word: impl Fn(&Sample) -> &String) -> Vec<String
 mod tests {
     use super::*;
 
-    /// Five rounds of two variants with one value each; the second variant's latency is the first's
-    /// times `ratio`.
+    /// Five rounds of two variants with one value each; the second's latency is `ratio` times the
+    /// first's.
     fn reasons(arena: &str, ratio: f64) -> Vec<Reason> {
         let sample = |metric: &str, variant: &str, round: u32, value: f64| Sample {
             workload: "w".into(),

@@ -1,6 +1,5 @@
-//! The analysis of a results file: summaries, comparisons and the recommendation.
-//!
-//! What `analysis.json` holds. Everything a report prints is here; a renderer computes nothing.
+//! The analysis of a results file (analysis.json): summaries, comparisons and the recommendation.
+//! Renderers compute nothing.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,53 +16,49 @@ pub(crate) use build::of_results;
 pub use build::{Options, analyze, analyze_samples};
 pub use origin::{MetricMeaning, Origin, VariantSettings, WorkloadSettings, sha256_of};
 
-/// The version of analysis.json that this build writes. Fields are added within a version; none is
-/// removed or changes its meaning.
+/// Fields may be added within a version, but not removed or redefined.
 pub const SCHEMA: u32 = 1;
 
-/// What analysis.json holds.
+/// The content of analysis.json.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Analysis {
-    /// Version of this format.
+    /// Format version.
     pub schema: u32,
-    /// `host`, `sim`, or `foreign` for a table that somebody else measured.
+    /// `host`, `sim`, or `foreign` for a table from elsewhere.
     pub arena: String,
-    /// Title of the plan, or the file's name.
+    /// The plan's title, or the file's name.
     pub name: String,
-    /// Where the evidence comes from; none in analyses written before this was noted, as the three
-    /// lists below are empty there.
+    /// Missing in old analyses, as are the three lists below.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
-    /// Every variant with what it sets, in the order of the plan.
+    /// Variants and their settings, in plan order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variants: Vec<VariantSettings>,
-    /// Every workload with its parameters, in the order of the plan.
+    /// Workloads and their parameters, in plan order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workloads: Vec<WorkloadSettings>,
     /// Unit, direction and meaning of each metric.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<MetricMeaning>,
-    /// One per workload × metric × variant other than the baseline; primary metrics first.
+    /// Per workload × metric × variant other than the baseline; primary metrics first.
     pub comparisons: Vec<Comparison>,
     /// The answer.
     pub recommendation: Recommendation,
-    /// One per workload × metric × variant.
+    /// Per workload × metric × variant.
     pub summaries: Vec<Summary>,
-    /// How each tunable of a sweep acts, workload by workload; empty where the experiment is no
-    /// sweep.
+    /// The effects of a sweep's tunables by workload.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub responses: Vec<Response>,
-    /// What a reader must know before believing any of it (missing rounds, a single repeat, cut
-    /// results file, …).
+    /// Missing rounds, a single repeat, a truncated file, …
     pub cautions: Vec<String>,
-    /// The rules that were applied.
+    /// The criteria applied.
     pub criteria: Criteria,
-    /// What differs between repeats, where the analysis is one of several.
+    /// Differences between repeats, if there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pooled: Option<Pooled>,
 }
 
-/// What one variant's trials look like on one metric.
+/// A variant's values of one metric.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// The workload's label.
@@ -79,34 +74,31 @@ pub struct Summary {
     pub n: u32,
     /// Arithmetic mean.
     pub mean: f64,
-    /// Standard deviation, n-1 in the denominator; none with fewer than two trials.
+    /// n − 1; `None` with fewer than two trials.
     pub sd: Option<f64>,
     /// sd / mean in percent.
     pub cv_percent: Option<f64>,
     /// Median.
     pub median: f64,
-    /// Geometric mean of the positive values; none without one, and in analyses written before this
-    /// was noted.
+    /// Of the positive values; missing in old analyses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub geometric_mean: Option<f64>,
     /// Smallest.
     pub min: f64,
     /// Largest.
     pub max: f64,
-    /// Trials more than 3.5 scaled median absolute deviations from the median: flagged, shown and
-    /// kept.
+    /// More than 3.5 scaled median absolute deviations from the median: marked and kept.
     pub outliers: u32,
 }
 
-/// What to do.
+/// The recommendation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Recommendation {
-    /// The variant to use for everything that was measured; none when the workloads disagree or the
-    /// evidence is invalid.
+    /// `None` if workloads disagree or the evidence is invalid.
     pub variant: Option<String>,
     /// In one sentence.
     pub sentence: String,
-    /// Where the variant is worse than the baseline, the largest factor first.
+    /// The largest factor first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub costs: Vec<Cost>,
     /// Per workload.
@@ -120,7 +112,7 @@ pub struct Cost {
     pub workload: String,
     /// The metric.
     pub metric: String,
-    /// variant / baseline; none without an estimate.
+    /// variant / baseline, if estimated.
     pub ratio: Option<f64>,
     /// Lower end of its interval.
     pub low: Option<f64>,
@@ -128,20 +120,20 @@ pub struct Cost {
     pub high: Option<f64>,
     /// The baseline's geometric mean.
     pub baseline_mean: Option<f64>,
-    /// The variant's.
+    /// The variant's geometric mean.
     pub variant_mean: Option<f64>,
 }
 
-/// What to do for one workload.
+/// The recommendation for one workload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WorkloadAdvice {
     /// The workload's label.
     pub workload: String,
-    /// The metric that decides.
+    /// The primary metric.
     pub metric: String,
-    /// The variant to use; none when the evidence is invalid.
+    /// `None` if the evidence is invalid.
     pub variant: Option<String>,
-    /// Why, in one sentence.
+    /// The reason, in one sentence.
     pub why: String,
 }
 

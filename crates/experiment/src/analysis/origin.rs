@@ -1,8 +1,6 @@
-//! Where the evidence of an analysis comes from, and what its names mean: what lets analysis.json
-//! be read without the results file beside it.
-//!
-//! All of it is copied from the results file's header and the table of metrics. Nothing here takes
-//! part in a verdict.
+//! The origin of an analysis's evidence and the meaning of its names, so that analysis.json is
+//! self-contained. It is copied from the results' header and the metric table, and has no effect on
+//! verdicts.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -15,66 +13,65 @@ use crate::metric::{self, Direction};
 use crate::plan::{Plan, Variant, WorkloadSpec};
 use crate::results::{Environment, Results};
 
-/// Where the evidence comes from.
+/// The origin of the evidence.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Origin {
-    /// The build of schedlab that compared.
+    /// The build of schedlab that analyzed.
     pub compared_by: String,
-    /// The build of schedlab that measured; none for a table.
+    /// The build that measured; `None` for a table.
     pub measured_by: Option<String>,
-    /// The device, as the plan names it; none for a table.
+    /// The device as in the plan; `None` for a table.
     pub device: Option<String>,
-    /// Start of the experiment in milliseconds since 1970 (UTC); none in virtual time and for a
-    /// table.
+    /// In ms since 1970 (UTC); `None` in virtual time and for a table.
     pub started_unix_ms: Option<u64>,
-    /// Seed of every random choice; none for a table.
+    /// Seed of every random choice; `None` for a table.
     pub seed: Option<u64>,
-    /// SHA-256 of plan.toml as this version writes it; none for a table.
+    /// SHA-256 of plan.toml in this version's form; `None` for a table.
     pub plan_sha256: Option<String>,
-    /// The command that repeats the experiment; none for a table.
+    /// The command that repeats the experiment; `None` for a table.
     pub command: Option<String>,
-    /// Trials of the results file, invalid ones included; values of a table.
+    /// Trials including invalid ones; values of a table.
     pub trials: u64,
     /// Facts about the machine, by section and name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: Environment,
 }
 
-/// A variant with what it sets.
+/// A variant's settings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VariantSettings {
     /// Its name.
     pub name: String,
-    /// Its scheduler; none for a table.
+    /// Its scheduler; `None` for a table.
     pub scheduler: Option<String>,
-    /// Tunables and attributes of the queue that it sets; in the cpu arena `nice`, `policy`, ….
+    /// Tunables and queue attributes; in the cpu arena `nice`, `policy`, ….
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, String>,
 }
 
-/// A workload with its parameters.
+/// A workload's parameters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkloadSettings {
     /// Its label.
     pub name: String,
-    /// The row of the workload table; none for a table of measurements.
+    /// The row of the workload table; `None` for a table.
     pub kind: Option<String>,
-    /// The parameters that the plan sets.
+    /// Parameters set by the plan.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub params: BTreeMap<String, String>,
 }
 
-/// What a metric's name means.
+/// The meaning of a metric's name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MetricMeaning {
     /// The name in comparisons and summaries.
     pub name: String,
-    /// The unit of every value; empty where it is not known.
+    /// The unit; empty if unknown.
     pub unit: String,
     /// Which way is better.
     #[serde(with = "direction")]
     pub direction: Direction,
-    /// What it counts, where it is a metric of schedlab.
+    /// Its explanation, for schedlab's metrics.
     pub meaning: Option<String>,
 }
 
@@ -115,7 +112,7 @@ impl From<&Variant> for VariantSettings {
 }
 
 impl VariantSettings {
-    /// A variant of which only the name is known.
+    /// A variant known only by name.
     pub fn named(name: &str) -> VariantSettings {
         VariantSettings { name: name.to_owned(), scheduler: None, settings: BTreeMap::new() }
     }
@@ -132,21 +129,21 @@ impl From<&WorkloadSpec> for WorkloadSettings {
 }
 
 impl WorkloadSettings {
-    /// A workload of which only the label is known.
+    /// A workload known only by label.
     pub fn named(name: &str) -> WorkloadSettings {
         WorkloadSettings { name: name.to_owned(), kind: None, params: BTreeMap::new() }
     }
 }
 
 impl MetricMeaning {
-    /// The meaning of a metric that improves in this direction.
+    /// The meaning of a metric with this direction.
     pub fn of(name: &str, direction: Direction) -> MetricMeaning {
         let meaning = metric::find(name).map(|row| row.help.to_owned());
         MetricMeaning { name: name.to_owned(), unit: metric::unit_of(name), direction, meaning }
     }
 }
 
-/// SHA-256 of a plan as plan.toml has it, in hexadecimal: what `sha256sum plan.toml` prints.
+/// The plan's hash in hexadecimal, as printed by `sha256sum plan.toml`.
 pub fn sha256_of(plan: &Plan) -> String {
     Sha256::digest(plan.to_toml()).iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");

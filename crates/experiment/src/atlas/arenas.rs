@@ -1,11 +1,9 @@
 //! Where the simulator and the kernel disagree.
 //!
-//! A cell of the kernel is compared with its matched simulation: the simulator with the settings
-//! that the kernel arena's guest has. Both measure the same rounds with the same seeds. A
-//! scheduler's effect against the baseline is compared round by round; over all cells the
-//! differences are selected by [`crate::stats::discovery`], so that at most the share alpha of
-//! those reported is expected to be none, and each has the interval that belongs to what was
-//! selected. Differences within what the arenas are known to differ by are left out.
+//! A kernel cell is compared with its matched simulation: same rounds, seeds and guest settings.
+//! Effects against the baseline are compared round by round, and [`crate::stats::discovery`] bounds
+//! the expected share of false differences by alpha. Differences within the known deviation of the
+//! arenas are omitted.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,24 +12,24 @@ use super::cell::{ALPHA, Cell, Factor, Key};
 use crate::stats::fixed::{critical, paired_p, paired_t};
 use crate::stats::{Interval, Moments, discovery};
 
-/// An effect that is another in the kernel.
+/// An effect that differs in the kernel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Difference {
     /// The kernel's cell.
     pub key: Key,
     /// The scheduler.
     pub variant: String,
-    /// How many times better than the baseline it is in the simulator.
+    /// Times better than the baseline in the simulator.
     pub sim: f64,
-    /// The same in the kernel.
+    /// Times better than the baseline in the kernel.
     pub kernel: f64,
-    /// `kernel` by `sim`.
+    /// `kernel` divided by `sim`.
     pub factor: Factor,
-    /// By how much figures of the arenas are known to differ here, as a share.
+    /// Known deviation of the arenas here, as a share.
     pub known: f64,
 }
 
-/// Two schedulers whose order is another in the kernel, both for certain.
+/// Two schedulers whose order is certainly reversed in the kernel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reversal {
     /// The kernel's cell.
@@ -40,13 +38,13 @@ pub struct Reversal {
     pub first: String,
     /// The better one in the kernel.
     pub second: String,
-    /// How many times better `first` is in the simulator.
+    /// Times better in the simulator.
     pub sim: Factor,
-    /// How many times better `second` is in the kernel.
+    /// Times better in the kernel.
     pub kernel: Factor,
 }
 
-/// A scheduler that starves in one arena and not in the other.
+/// A scheduler that starves in only one arena.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OneSided {
     /// The kernel's cell.
@@ -55,16 +53,15 @@ pub struct OneSided {
     pub variant: String,
     /// Where it starves: `sim` or `kernel`.
     pub starves_in: String,
-    /// What it lacked there.
+    /// The missing quantity.
     pub why: String,
 }
 
-/// By how much the arenas are known to differ on a variant; without a word about it, not at all.
+/// The known deviation of the arenas on a variant; 0 by default.
 fn known(cell: &Cell, variant: &str) -> f64 {
     cell.known.iter().find(|(name, _)| name == variant).map_or(0.0, |(_, share)| *share)
 }
 
-/// Each cell of the kernel with that of the simulator which has the same settings.
 fn pairs(cells: &[Cell]) -> impl Iterator<Item = (&Cell, &Cell)> {
     let same = |a: &Key, b: &Key| a.device == b.device && a.workload == b.workload;
     let kernels = cells.iter().filter(|cell| cell.key.arena == "kernel");
@@ -76,7 +73,6 @@ fn pairs(cells: &[Cell]) -> impl Iterator<Item = (&Cell, &Cell)> {
     })
 }
 
-/// Schedulers that have a figure in one arena and starve in the other.
 pub(super) fn one_sided(cells: &[Cell]) -> Vec<OneSided> {
     let mut found = Vec::new();
     for (sim, kernel) in pairs(cells) {
@@ -96,7 +92,6 @@ pub(super) fn one_sided(cells: &[Cell]) -> Vec<OneSided> {
     found
 }
 
-/// One scheduler against another in a cell, round by round.
 fn effect(cell: &Cell, variant: &str, base: &str) -> Option<Vec<(u32, f64)>> {
     let of = |variant: &str| {
         cell.logs.iter().find(|(name, _)| name == variant).map(|(_, rounds)| rounds)
@@ -109,11 +104,10 @@ fn effect(cell: &Cell, variant: &str, base: &str) -> Option<Vec<(u32, f64)>> {
     Some(both.collect())
 }
 
-/// An effect in both arenas: the kernel's cell, the variant, the means of the simulator's and the
-/// kernel's, and their differences.
+/// The kernel's cell, the variant, the means in simulator and kernel, and their differences.
 type Compared<'a> = (&'a Cell, String, (f64, f64), Moments);
 
-/// The differences to report, and how many were compared.
+/// Returns the differences, and the number compared.
 pub(super) fn differences(cells: &[Cell]) -> (Vec<Difference>, u32) {
     let mut found = Vec::new();
     for (sim, kernel) in pairs(cells) {
@@ -151,8 +145,7 @@ pub(super) fn differences(cells: &[Cell]) -> (Vec<Difference>, u32) {
     (differences, compared)
 }
 
-/// Pairs whose order is reversed, each order at a level at which those of all pairs of its cell
-/// hold together.
+/// Finds reversals at a level that holds for all pairs of a cell together.
 pub(super) fn reversals(cells: &[Cell]) -> Vec<Reversal> {
     let mut reversals = Vec::new();
     for (sim, kernel) in pairs(cells) {
@@ -197,7 +190,7 @@ fn order(effect: &[(u32, f64)], level: f64) -> (f64, Interval) {
     (moments.mean, Interval::around(moments.mean, critical(n - 1.0, level) * moments.sd / n.sqrt()))
 }
 
-/// Which side of 0 an interval lies on, by more than the arenas may differ: 0 for neither.
+/// The sign beyond the arenas' deviation: 0 for neither.
 fn sign(interval: &Interval, least: f64) -> i32 {
     if interval.low > least {
         1

@@ -1,11 +1,10 @@
-//! Comparison of every variant of a cell with the best, whichever that is, and with the baseline.
+//! Compares every variant of a cell with the best one, whichever it is, and with the baseline.
 
 use super::cell::{ALPHA, Aspect, Described, Entry, Factor, Values};
 use crate::metric::Direction;
 use crate::stats::fixed::{critical, paired_t};
 use crate::stats::{Interval, Moments};
 
-/// A variant's values by round.
 type Rounds = [(u32, f64)];
 
 /// All variants on one metric, the best estimate first.
@@ -48,7 +47,7 @@ pub(super) fn aspect(values: &Values<'_>, baseline: &str) -> Aspect {
             among_best: low <= 0.0,
         });
     }
-    // Sorting is stable: variants that are equal stay in the order of the plan.
+    // Stable: equal variants stay in plan order.
     entries.sort_by(|a, b| a.regret.factor.total_cmp(&b.regret.factor));
     let lower_is_better = values.direction == Direction::LowerIsBetter;
     Aspect {
@@ -60,7 +59,7 @@ pub(super) fn aspect(values: &Values<'_>, baseline: &str) -> Aspect {
     }
 }
 
-/// The mean of every variant, with an interval of its own.
+/// Each variant's mean with its own interval.
 pub(super) fn described(values: &Values<'_>) -> Vec<Described> {
     let of = |(variant, rounds): &(&str, Vec<(u32, f64)>)| {
         let moments = Moments::of(&rounds.iter().map(|(_, value)| *value).collect::<Vec<_>>());
@@ -75,8 +74,6 @@ pub(super) fn described(values: &Values<'_>) -> Vec<Described> {
     values.variants.iter().map(of).collect()
 }
 
-/// The paired interval at one level, whose critical values are looked up once for each number of
-/// rounds.
 struct Paired {
     level: f64,
     known: Vec<(usize, f64)>,
@@ -87,7 +84,6 @@ impl Paired {
         Paired { level, known: Vec::new() }
     }
 
-    /// Of `a` − `b`.
     fn interval(&mut self, a: &Rounds, b: &Rounds) -> Interval {
         let moments = Moments::of(&differences(a, b));
         if moments.n < 2 {
@@ -103,7 +99,7 @@ impl Paired {
     }
 }
 
-/// `a` − `b` in the rounds that both have; both are sorted.
+/// Returns `a` − `b` in common rounds; both are sorted.
 pub(super) fn differences(a: &Rounds, b: &Rounds) -> Vec<f64> {
     let of = |(round, value): &(u32, f64)| {
         let at = b.binary_search_by_key(round, |(round, _)| *round).ok()?;
@@ -116,7 +112,6 @@ pub(super) fn mean(rounds: &Rounds) -> f64 {
     rounds.iter().map(|(_, value)| value).sum::<f64>() / rounds.len().max(1) as f64
 }
 
-/// A difference of logarithms as a factor.
 pub(super) fn factor(difference: f64, interval: &Interval) -> Factor {
     Factor {
         factor: difference.exp(),
@@ -127,7 +122,7 @@ pub(super) fn factor(difference: f64, interval: &Interval) -> Factor {
 }
 
 impl Factor {
-    /// An unbounded lower end is the factor 0, which says nothing.
+    /// An unbounded lower end is the factor 0, which is omitted.
     fn without_zero(self) -> Factor {
         Factor { low: self.low.filter(|low| *low > 0.0), ..self }
     }

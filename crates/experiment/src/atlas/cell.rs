@@ -1,4 +1,4 @@
-//! What the parts of an atlas share: keys, factors, a cell, and the values that it is made of.
+//! Shared by the parts of an atlas: keys, factors, cells and their values.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,22 +6,21 @@ use crate::metric::Direction;
 use crate::resolution::{self, Resolution};
 use crate::results::{InvalidReason, Results, Trial};
 
-/// The share of intervals, and of sets of the best, that may err.
+/// Error of intervals and of sets of the best.
 pub const ALPHA: f64 = 0.05;
 
-/// Which experiment.
+/// Identifies an experiment.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Key {
-    /// `sim`, `kernel`, or `matched-sim`: the simulator with the settings of the kernel arena's
-    /// guest, for comparison with it.
+    /// `sim`, `kernel`, or `matched-sim`: with the settings of the kernel arena's guest.
     pub arena: String,
-    /// The device's name, without the directory of a file.
+    /// Without a file's directory.
     pub device: String,
     /// The workload's label.
     pub workload: String,
 }
 
-/// A factor with its interval; an end that is unbounded is none.
+/// A factor with its interval; `None` is unbounded.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Factor {
     /// The estimate.
@@ -41,52 +40,50 @@ pub struct Entry {
     pub mean: f64,
     /// Rounds that count.
     pub rounds: u32,
-    /// How many times better than the baseline; none for itself.
+    /// How many times better; `None` for the baseline.
     pub against_baseline: Option<Factor>,
-    /// How many times better the best is, 1 or more.
+    /// How many times better the best is; at least 1.
     pub regret: Factor,
-    /// Whether no rival is better for certain.
+    /// No other variant is better for certain.
     pub among_best: bool,
 }
 
-/// All variants of a cell on one metric, the best estimate first.
+/// One metric's variants, best estimate first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Aspect {
     /// The metric.
     pub metric: String,
     /// Whether less is better.
     pub lower_is_better: bool,
-    /// The variants that have evidence.
+    /// Variants with evidence.
     pub entries: Vec<Entry>,
-    /// Variants that served too little to have a value where others have one: worse than every
-    /// entry, by a factor without bound.
+    /// Too little served for a value where others have one: worse than every entry, without bound.
     pub starved: Vec<Starved>,
     /// Variants without evidence, and why.
     pub invalid: Vec<(String, String)>,
 }
 
-/// A variant that starved: without a value in some trial that nothing disturbed, its mean over the
-/// rounds has no bound.
+/// Without a value in some undisturbed trial: its mean has no bound.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Starved {
     /// The variant.
     pub variant: String,
-    /// Trials in which it did, and all of its trials that nothing disturbed.
+    /// Starved trials, and all undisturbed trials.
     pub trials: (u32, u32),
-    /// What it lacked in the first of them.
+    /// The missing quantity in the first of them.
     pub why: String,
 }
 
-/// A value that is described and not compared.
+/// A value that is only described.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Described {
     /// The variant.
     pub variant: String,
     /// The mean over the rounds.
     pub mean: f64,
-    /// Its interval; none for fewer than two rounds.
+    /// Its lower end; `None` for fewer than two rounds.
     pub low: Option<f64>,
-    /// See `low`.
+    /// Its upper end.
     pub high: Option<f64>,
 }
 
@@ -96,38 +93,35 @@ pub struct Cell {
     /// Which.
     #[serde(flatten)]
     pub key: Key,
-    /// The variant that the others are compared with.
+    /// The variant to compare with.
     pub baseline: String,
-    /// On the metric that decides.
+    /// On the primary metric.
     pub deciding: Aspect,
-    /// On the 99th percentile of latency; none where trials hold too few requests for it.
+    /// 99th percentile of latency; `None` with too few requests.
     pub tail: Option<Aspect>,
-    /// The metric of fairness, and each variant's.
+    /// The fairness metric, and its values.
     pub fairness: (String, Vec<Described>),
-    /// Schedulers that are not for every workload, and are left out of the table of regret.
+    /// Omitted from the regret table.
     pub special: Vec<String>,
-    /// The logarithms of the deciding metric, oriented: more is better. For each variant its
-    /// rounds.
+    /// Of the primary metric, larger is better.
     #[serde(skip)]
     pub(crate) logs: Vec<(String, Vec<(u32, f64)>)>,
-    /// By what share the variants' figures are known to differ between simulator and kernel.
+    /// Known differences between simulator and kernel, by variant, as shares.
     #[serde(skip)]
     pub(crate) known: Vec<(String, f64)>,
 }
 
-/// The values of one metric in one cell.
 pub(crate) struct Values<'a> {
     pub(crate) metric: &'a str,
     pub(crate) direction: Direction,
-    /// For each variant, in the plan's order: round and value of those that count.
+    /// In plan order.
     pub(crate) variants: Vec<(&'a str, Vec<(u32, f64)>)>,
-    /// Variants that starved, of which there are none where no variant has a value.
+    /// Starved variants; empty if no variant has a value.
     pub(crate) starved: Vec<Starved>,
-    /// Variants with too few, and why.
+    /// Variants with too few values, and why.
     pub(crate) invalid: Vec<(&'a str, String)>,
 }
 
-/// What a trial says of a metric.
 enum Found {
     Value(f64),
     Starved(String),
@@ -150,7 +144,7 @@ impl Found {
         match resolution::of_trial(&trial.observation, metric)
             .filter(|found| is_percentile && !found.is_enough())
         {
-            // A percentile that a few requests are missing for is no sign of starvation.
+            // A percentile that misses only a few requests does not indicate starvation.
             Some(Resolution { what, events, floor }) if events * 2 < floor => Found::Starved(
                 format!("{events} {what} in a trial, of {floor} that the percentile needs"),
             ),
@@ -189,8 +183,7 @@ impl<'a> Values<'a> {
                     Found::Invalid(why) => lost.push(why),
                 }
             }
-            // A round that a cut left torn is completed later, in another place of the results
-            // file.
+            // A torn round is completed later in the results file.
             rounds.sort_by_key(|(round, _)| *round);
             rounds.dedup_by_key(|(round, _)| *round);
             let (sound, all) =
@@ -207,7 +200,7 @@ impl<'a> Values<'a> {
                 valid.push((*variant, rounds));
             }
         }
-        // What no variant has is not this one's fault.
+        // A value that no variant has is not this one's fault.
         if valid.is_empty() {
             let all = starved.drain(..).filter_map(|one| {
                 Some((*variants.iter().find(|variant| **variant == one.variant)?, one.why))
@@ -217,7 +210,7 @@ impl<'a> Values<'a> {
         Values { metric, direction, variants: valid, starved, invalid }
     }
 
-    /// Oriented logarithms; a variant with a value that has none is left out.
+    /// The logarithms, larger is better; variants with a value that has none are omitted.
     pub(crate) fn logs(&self) -> Vec<(String, Vec<(u32, f64)>)> {
         let sign = if self.direction == Direction::LowerIsBetter { -1.0 } else { 1.0 };
         let positive =

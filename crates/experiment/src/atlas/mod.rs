@@ -1,26 +1,11 @@
-//! An atlas: many schedulers on many workloads and devices, each cell an experiment; who is best
-//! where, and what one choice for all costs.
+//! An atlas: schedulers × workloads × devices, each cell an experiment; the best per cell, and the
+//! cost of one choice for all.
 //!
-//! **Problem.** A cell has some forty variants, and which of them leads is itself drawn from the
-//! noise: an interval around the difference to the observed leader is too narrow. **Approach.**
-//! Comparison with the best, whichever that is (after Hsu, Annals of Statistics 9(5), 1981): a
-//! variant's *regret* is the largest factor by which any rival is better. Each rival is compared by
-//! Student's paired interval over the rounds that both have, at the level alpha / (variants − 1),
-//! so that all rivals' intervals hold together; the largest of their ends bound the regret. A
-//! variant that no rival beats for certain is *among the best*.
-//!
-//! **Properties.** For each variant, the interval of its regret holds with 1 − alpha, whichever
-//! variant leads; the true best is among the best with 1 − alpha in each cell. Over the atlas that
-//! is a rate: at most the share alpha of its intervals, and of its sets, is expected to err. The
-//! number of rounds is fixed beforehand, and no variant ends early: nothing else than t is needed.
-//!
-//! A variant that served too little to have a value, in a trial that nothing disturbed, *starved*:
-//! to leave it out would favour the variant that does the least of what is measured. It is worse
-//! than every variant that has one, by a factor without bound. What was disturbed is invalid, and
-//! no evidence.
-//!
-//! All figures are oriented: a factor is how many times *better*, for a latency the reciprocal of
-//! its ratio.
+//! A variant's *regret* is the largest factor by which any rival is better (comparison with the
+//! best, Hsu, Annals of Statistics 9(5), 1981), from paired t intervals at alpha / (variants − 1);
+//! a variant that no rival certainly beats is *among the best*. Rounds are fixed in advance. A
+//! *starved* variant, without a value in an undisturbed trial, is worse than all others without
+//! bound. Factors are oriented: larger is better.
 
 mod arenas;
 mod best;
@@ -36,58 +21,56 @@ pub use arenas::{Difference, OneSided, Reversal};
 pub use cell::{ALPHA, Aspect, Cell, Described, Entry, Factor, Key, Starved};
 pub use regret::RegretRow;
 
-/// The version of atlas.json that this build writes.
+/// Schema version of atlas.json written by this build.
 pub const SCHEMA: u32 = 2;
 
-/// A cell that has no evidence, and why.
+/// A cell without evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hole {
     /// Which.
     #[serde(flatten)]
     pub key: Key,
-    /// Why, in one sentence.
+    /// The reason, one sentence.
     pub why: String,
 }
 
-/// What is found of a cell besides its results file.
+/// Information about a cell in addition to its results file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct About<'a> {
     /// Which.
     pub key: Key,
-    /// The metric that stands for fairness.
+    /// The fairness metric.
     pub fairness: &'a str,
-    /// Schedulers that are only for some workloads.
+    /// Special-purpose schedulers.
     pub special: &'a [&'a str],
-    /// By what share the figures of simulator and kernel are known to differ: of each variant.
+    /// Known differences between simulator and kernel, by variant, as shares.
     pub known: &'a [(String, f64)],
 }
 
-/// The whole atlas: what the renderers show.
+/// The whole atlas.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Atlas {
-    /// Version of this format.
+    /// Format version.
     pub schema: u32,
     /// The build of schedlab.
     pub schedlab: String,
-    /// The share of intervals that may err.
+    /// Error of the intervals.
     pub alpha: f64,
-    /// Every cell, in the order of the design.
+    /// In design order.
     pub cells: Vec<Cell>,
     /// Cells without evidence.
     pub holes: Vec<Hole>,
-    /// The regret of choosing one scheduler for everything, arena by arena, the smallest worst case
-    /// first.
+    /// By arena, smallest worst case first.
     pub regret: Vec<RegretRow>,
-    /// Effects against the baseline that differ between the simulator with the guest's settings and
-    /// the kernel, the largest first.
+    /// Between matched simulation and kernel, the largest first.
     pub differences: Vec<Difference>,
-    /// How many effects both arenas have.
+    /// Number of effects present in both.
     pub compared: u32,
-    /// Pairs of schedulers whose order is another in the kernel.
+    /// Pairs of schedulers with reversed order in the kernel.
     pub reversals: Vec<Reversal>,
-    /// Schedulers that starve in one of the two arenas only.
+    /// Schedulers that starve in only one of the two arenas.
     pub one_sided: Vec<OneSided>,
-    /// Notes about the design: schedulers that are left out, and why.
+    /// Notes on the design, such as omitted schedulers.
     pub notes: Vec<String>,
 }
 
@@ -114,7 +97,7 @@ impl Atlas {
         }
     }
 
-    /// The devices or workloads of the cells and holes of an arena, in their order.
+    /// Devices or workloads of an arena's cells and holes, in order.
     pub fn names<'a>(&'a self, arena: &str, of: impl Fn(&'a Key) -> &'a str) -> Vec<&'a str> {
         let mut names = Vec::new();
         let keys =
@@ -136,8 +119,7 @@ impl Atlas {
 }
 
 impl Cell {
-    /// The cell of a results file of one workload; none where its plan has none, or no metric that
-    /// decides.
+    /// The cell of a results file with one workload; `None` without workload or primary metric.
     pub fn of(about: &About<'_>, results: &Results) -> Option<Cell> {
         let plan = &results.header.plan;
         let spec = plan.workloads.first()?;
@@ -165,13 +147,13 @@ impl Cell {
         })
     }
 
-    /// The variants that no rival beats for certain on the metric that decides.
+    /// Variants that no rival certainly beats on the primary metric.
     pub fn best(&self) -> impl Iterator<Item = &Entry> {
         self.deciding.entries.iter().filter(|entry| entry.among_best)
     }
 }
 
-/// The percentile that belongs to a metric: of the same flow, if it is one of a flow.
+/// The corresponding tail percentile, of the same flow if any.
 fn tail_of(primary: &str) -> String {
     const TAIL: &str = "latency_p99_us";
     match primary.split_once('.') {

@@ -1,4 +1,4 @@
-//! The regret of choosing one scheduler for everything: over the cells of an arena, how many times
+//! The regret of choosing one scheduler for everything: over an arena's cells, how many times
 //! better each cell's best is.
 
 use serde::{Deserialize, Serialize};
@@ -14,29 +14,27 @@ pub struct RegretRow {
     pub arena: String,
     /// The scheduler.
     pub variant: String,
-    /// Cells in which it has evidence, and all cells of the arena.
+    /// With evidence, and all of the arena.
     pub cells: (u32, u32),
-    /// Cells in which it starved; its regret there has no bound.
+    /// Cells in which it starved, with unbounded regret.
     pub starved: u32,
-    /// Cells in which no scheduler is better for certain.
+    /// No scheduler is certainly better.
     pub among_best: u32,
-    /// Cells in which it alone is.
+    /// Cells in which it is the only such one.
     pub alone_best: u32,
-    /// The median over the cells, with the medians of the ends: it lies between them if every
-    /// cell's interval holds. None where it has no bound.
+    /// With the medians of the ends, which bound it if every cell's interval holds; `None` if
+    /// unbounded.
     pub median: Option<Factor>,
-    /// The worst cell's; none where it starved in one.
+    /// `None` if it starved anywhere.
     pub worst: Option<Factor>,
-    /// Which that is: the first in which it starved, if there is one.
+    /// The first one in which it starved, if any.
     pub worst_in: Key,
-    /// Median and worst of the tail's regret, where there are tails; each none where it has no
-    /// bound.
+    /// Median and worst; each `None` if unbounded.
     pub tail: Option<(Option<f64>, Option<f64>)>,
 }
 
-/// Every scheduler that is for every workload, the smallest worst case first, and of those that
-/// starve the one that does in the fewest cells. A scheduler without evidence in some cell comes
-/// after those that have all, since what it was not tried on cannot be its worst.
+/// Every general-purpose scheduler, smallest worst case first, then those that starve by number of
+/// cells. Schedulers without evidence in some cell come last, since their worst case is unknown.
 pub(super) fn table(cells: &[Cell]) -> Vec<RegretRow> {
     let mut rows = Vec::new();
     for arena in ["sim", "kernel"] {
@@ -66,7 +64,7 @@ pub(super) fn table(cells: &[Cell]) -> Vec<RegretRow> {
     rows
 }
 
-/// The regret of having starved.
+/// The regret of starvation.
 const UNBOUNDED: Factor = Factor { factor: f64::INFINITY, low: Some(f64::INFINITY), high: None };
 
 fn row(arena: &str, variant: &str, cells: &[&Cell]) -> Option<RegretRow> {
@@ -78,7 +76,7 @@ fn row(arena: &str, variant: &str, cells: &[&Cell]) -> Option<RegretRow> {
         }
     };
     let all: Vec<(Key, Factor, bool, bool)> = cells.iter().filter_map(of).collect();
-    // Of several without bound the first.
+    // The first of several unbounded ones.
     let (worst_in, worst, ..) =
         all.iter().rev().max_by(|a, b| a.1.factor.total_cmp(&b.1.factor))?.clone();
     let ends = |of: fn(&Factor) -> f64| {
@@ -118,7 +116,7 @@ fn row(arena: &str, variant: &str, cells: &[&Cell]) -> Option<RegretRow> {
 }
 
 impl Aspect {
-    /// The variants that have evidence, those that starved last.
+    /// Variants with evidence, starved ones last.
     pub fn variants(&self) -> impl Iterator<Item = &str> {
         self.entries
             .iter()
@@ -126,7 +124,7 @@ impl Aspect {
             .chain(self.starved.iter().map(|one| one.variant.as_str()))
     }
 
-    /// Where a variant stands: its entry, none within if it starved; none at all without evidence.
+    /// A variant's entry, `Some(None)` if it starved; `None` without evidence.
     fn standing(&self, variant: &str) -> Option<Option<&Entry>> {
         match self.entries.iter().find(|entry| entry.variant == variant) {
             None => self.starved.iter().any(|one| one.variant == variant).then_some(None),

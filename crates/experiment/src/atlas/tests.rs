@@ -6,7 +6,6 @@ use super::*;
 use crate::metric::Direction;
 use crate::results::{Header, InvalidReason, Observation, Trial};
 
-/// A cell whose variants have these values, round by round.
 fn cell(
     key: (&str, &str, &str),
     metric: &'static str,
@@ -34,10 +33,8 @@ fn variants_of(values: &Values<'_>) -> impl Iterator<Item = String> {
     values.variants.iter().map(|(variant, _)| (*variant).to_owned())
 }
 
-/// A trial: the metrics that it reports, and what speaks against it.
 type Tried<'a> = (&'a [(&'a str, f64)], Option<&'a InvalidReason>);
 
-/// The cell of a results file: of each variant its trials, a round each.
 fn recorded(arena: &str, primary: &str, variants: &[(&str, &[Tried<'_>])]) -> Cell {
     let text = "arena = 'sim'\ndevice = 'null'\nvariant = [{ name = 'none', scheduler = 'none' }, { name = 'b', scheduler = 'bfq' }]\n\
                 workload = [{ name = 'w', kind = 'randread' }]\n";
@@ -314,7 +311,7 @@ fn the_tail_of_a_flow_is_that_flow_s() {
     assert_eq!(tail_of("reader.latency_mean_us"), "reader.latency_p99_us");
 }
 
-/// Uniform on 0..1, from a counter: pure, and good enough for counting errors.
+/// Draws uniformly from 0..1, by a counter.
 fn uniform(state: &mut u64) -> f64 {
     *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let mut z = *state;
@@ -323,9 +320,9 @@ fn uniform(state: &mut u64) -> f64 {
     ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// The property of a cell: with 20 variants of which one is truly best by a hair, the set of the
-/// best lacks it in at most alpha of the cells, and the interval of each variant's regret misses
-/// the truth as rarely. An interval around the observed leader fails this.
+/// With 20 variants of which one is best by very little, the set of the best omits it in at most
+/// alpha of the cells, and regret intervals miss the truth as rarely. An interval around the
+/// observed leader would fail.
 #[test]
 fn the_true_best_is_among_the_best_and_regrets_are_covered_although_the_leader_is_chosen_by_the_noise()
  {

@@ -1,10 +1,8 @@
-//! One simulated experiment: rounds in shuffled order, a look after each, variants stopped as
-//! decided.
+//! One simulated experiment: shuffled rounds, a look after each, variants stopped as decided.
 //!
-//! The intervals, claims and the step-down are those of the product (`stats::spending`,
-//! `stats::sequence`, `compare`, `stats::holm`); only the moments are kept incrementally and the
-//! critical values in a table, because a calibration is millions of looks. A test below holds this
-//! against `compare` itself.
+//! Intervals, claims and step-down are the product's (`stats::spending`, `stats::sequence`,
+//! `compare`, `stats::holm`). For millions of looks the moments are incremental and the critical
+//! values tabulated; a test compares the result with `compare`.
 
 use super::noise::{Noise, Source};
 use crate::compare::{differs, equivalent};
@@ -12,8 +10,7 @@ use crate::stats::holm::{StepDown, step_down};
 use crate::stats::spending::{Design, Look, Sides, critical_t};
 use crate::stats::{Interval, Running, futility, sequence};
 
-/// A critical t, from the planned rounds, those so far, the level, and which look it is; none: no t
-/// is enough yet.
+/// From planned rounds, rounds so far, level and look; `None`: no t suffices yet.
 pub type Critical = fn(usize, usize, f64, Look) -> Option<f64>;
 
 /// A rule under test.
@@ -23,16 +20,15 @@ pub struct Rule {
     pub name: &'static str,
     /// Rounds that its bounds are for.
     pub planned: usize,
-    /// Most rounds of an experiment by it; one look after each.
+    /// Maximum rounds; one look after each.
     pub rounds: usize,
-    /// The critical t of "differs".
+    /// Critical t of "differs".
     pub differ: Critical,
-    /// That of "equivalent".
+    /// Critical t of "equivalent".
     pub equal: Critical,
-    /// The error of the interval that is shown for a variant found equivalent, in units of the
-    /// level.
+    /// Error of the interval shown if equivalent, in units of the level.
     pub equal_error: f64,
-    /// Whether variants are given up that will hardly be decided.
+    /// Whether hopeless variants are given up.
     pub gives_up: bool,
 }
 
@@ -52,7 +48,7 @@ impl Rule {
         }
     }
 
-    /// Group-sequential bounds for a budget of `rounds`.
+    /// Uses group-sequential bounds for a budget of `rounds`.
     pub const fn spending(rounds: usize) -> Rule {
         Rule {
             name: "spending",
@@ -70,29 +66,23 @@ impl Rule {
     }
 }
 
-/// What is simulated.
 #[derive(Debug, Clone)]
 pub(super) struct Setup {
     pub(super) noise: Noise,
-    /// Standard deviation of the log ratio of a round.
     pub(super) round_sd: f64,
     /// True log ratio of each variant other than the baseline.
     pub(super) effects: Vec<f64>,
-    /// The margin, as a log ratio.
     pub(super) margin: f64,
-    /// The probability that a round does not count for a variant.
+    /// Probability that a round is invalid for a variant.
     pub(super) invalid: f64,
 }
 
-/// How a variant ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Ending {
     pub(super) claim: Claim,
     pub(super) rounds: usize,
-    /// The interval that the report would show.
     pub(super) shown: Interval,
-    /// Whether it is one that lies inside the margin, and has the confidence of two one-sided
-    /// bounds.
+    /// Whether it lies inside the margin, at the confidence of two one-sided bounds.
     pub(super) inside: bool,
 }
 
@@ -105,18 +95,15 @@ pub(super) enum Claim {
 }
 
 impl Claim {
-    /// Whether the claim is that the variant differs, and it is not so.
     pub(super) fn is_false_difference(self, effect: f64, margin: f64) -> bool {
         (self == Claim::More && effect <= margin) || (self == Claim::Less && effect >= -margin)
     }
 
-    /// Whether the claim is that the variant is equivalent, and it is not so.
     pub(super) fn is_false_equivalence(self, effect: f64, margin: f64) -> bool {
         self == Claim::Equivalent && effect.abs() >= margin
     }
 }
 
-/// Critical values by level and number of rounds.
 pub(super) struct Table {
     pub(super) rule: Rule,
     alpha: f64,
@@ -124,14 +111,13 @@ pub(super) struct Table {
     last: Halves,
 }
 
-/// Of both claims: entry [k − 1][n] is the critical t over √n at level alpha / k.
+/// Entry [k − 1][n] is the critical t over √n at level alpha / k.
 struct Halves {
     differ: Vec<Vec<f64>>,
     equal: Vec<Vec<f64>>,
 }
 
 impl Table {
-    /// For up to `m` variants.
     pub(super) fn new(rule: Rule, m: usize, alpha: f64) -> Table {
         let half = |critical: Critical, look: Look| {
             let entry = |k: usize, n: usize| {
@@ -162,7 +148,6 @@ impl Table {
     }
 }
 
-/// Runs one experiment with early stopping.
 pub(super) fn experiment(setup: &Setup, table: &Table, seed: u64) -> Vec<Ending> {
     let m = setup.effects.len();
     let mut source = Source::new(setup.noise, setup.round_sd, seed);
@@ -186,7 +171,7 @@ pub(super) fn experiment(setup: &Setup, table: &Table, seed: u64) -> Vec<Ending>
             break;
         }
     }
-    // At the end of the budget, for those that were measured to it.
+    // The last look applies to those measured to the end.
     let last = |i: usize| ended && claims[i] == Claim::Nothing && !given_up[i];
     let at_last: Vec<bool> = (0..m).map(last).collect();
     if at_last.contains(&true) {
@@ -214,7 +199,6 @@ pub(super) fn experiment(setup: &Setup, table: &Table, seed: u64) -> Vec<Ending>
         .collect()
 }
 
-/// Notes what the looks claim of variants of which nothing was claimed yet.
 fn claim(claims: &mut [Claim], [differ, equal]: &[StepDown; 2], variants: &[Running]) {
     for (i, claim) in claims.iter_mut().enumerate().filter(|(_, claim)| **claim == Claim::Nothing) {
         if differ.decided_at[i].is_some() {
@@ -225,11 +209,10 @@ fn claim(claims: &mut [Claim], [differ, equal]: &[StepDown; 2], variants: &[Runn
     }
 }
 
-/// Runs one experiment by the first rule and, where it decides nothing, goes on by the second: for
-/// each variant, whether either called it different.
+/// Runs the first rule and, if undecided, the second: whether either called a variant different.
 pub(super) fn continued(setup: &Setup, [first, second]: [&Table; 2], seed: u64) -> Vec<bool> {
-    // The same seed gives the same rounds: the longer experiment has those of the shorter one,
-    // unless a variant stopped.
+    // Equal seeds give equal rounds: the longer experiment contains the shorter one unless a
+    // variant stopped.
     let different = |ending: &Ending| matches!(ending.claim, Claim::More | Claim::Less);
     let (first, second) = (experiment(setup, first, seed), experiment(setup, second, seed));
     let undecided = first.iter().all(|ending| ending.claim == Claim::Nothing);
@@ -240,8 +223,7 @@ pub(super) fn continued(setup: &Setup, [first, second]: [&Table; 2], seed: u64) 
         .collect()
 }
 
-/// Runs one experiment without stopping: for each variant, whether its interval at the whole alpha
-/// covered the truth at every look.
+/// Runs without stopping: whether each interval at the whole alpha covered the truth at every look.
 pub(super) fn always_covered(setup: &Setup, table: &Table, seed: u64) -> Vec<bool> {
     let mut source = Source::new(setup.noise, setup.round_sd, seed);
     let mut variants = vec![Running::default(); setup.effects.len()];
@@ -264,8 +246,7 @@ fn looks(table: &Table, halves: &Halves, variants: &[Running], margin: f64) -> [
     step_downs(variants.len(), table.alpha, margin, at)
 }
 
-/// The two families of claims, by the interval of a variant at a level in the halves of one kind of
-/// claim.
+/// The two families of claims.
 fn step_downs(
     m: usize,
     alpha: f64,
@@ -278,7 +259,6 @@ fn step_downs(
     ]
 }
 
-/// One trial of the baseline and of each active variant, in random order.
 fn measure_round(
     setup: &Setup,
     source: &mut Source,
@@ -318,7 +298,6 @@ mod tests {
     use crate::plan::{Criteria, Method};
     use crate::samples::Sample;
 
-    /// The samples of one round, as a results file would have them.
     fn samples(round: u32, baseline: f64, values: &[Option<f64>]) -> Vec<Sample> {
         let sample = |variant: String, log: f64| Sample {
             workload: "w".to_string(),

@@ -1,34 +1,33 @@
-//! The guarantees, each counted over simulated experiments and held against a binomial bound.
+//! The guarantees: failures counted over simulated experiments, and compared with a binomial bound.
 
 use statrs::distribution::{Binomial, DiscreteCDF};
 
 use super::engine::{Rule, Setup, Table, always_covered, continued, experiment};
 use super::noise::{KINDS, Noise};
 
-/// Rounds of an experiment without a budget, and looks at it.
+/// Rounds, and looks, of an experiment without a budget.
 pub const LOOKS: usize = 100;
-/// Rounds of an experiment with one.
+/// Rounds of an experiment with a budget.
 pub const PLANNED: usize = 24;
 /// Variants other than the baseline.
 pub const VARIANTS: usize = 3;
 
-/// One guarantee under one noise.
+/// One guarantee under one kind of noise.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Guarantee {
     /// The name of the rule.
     pub rule: &'static str,
     /// The noise.
     pub noise: Noise,
-    /// What was counted.
+    /// The counted event.
     pub what: &'static str,
     /// How many cases were counted.
     pub cases: u64,
-    /// The share that failed.
+    /// The share of failures.
     pub found: f64,
-    /// The share that is guaranteed at most.
+    /// The guaranteed maximum share.
     pub guaranteed: f64,
-    /// The share beyond which the guarantee is broken and not the dice: the 99.99 % point of the
-    /// binomial distribution.
+    /// Beyond it chance is ruled out: the 99.99 % point of the binomial distribution.
     pub bound: f64,
 }
 
@@ -60,7 +59,6 @@ impl Guarantee {
     }
 }
 
-/// Counts all guarantees under each kind of noise.
 pub(super) fn guarantees(
     rule: Rule,
     noises: &[Noise],
@@ -71,7 +69,7 @@ pub(super) fn guarantees(
     noises.iter().flat_map(|noise| of_noise(rule, *noise, experiments, alpha, seed)).collect()
 }
 
-/// The scenarios, each with the log ratios of the variants, the margin, and what is counted in it.
+/// The scenarios: log ratios of the variants, margin, and the failure counted.
 fn of_noise(rule: Rule, noise: Noise, experiments: u64, alpha: f64, seed: u64) -> Vec<Guarantee> {
     let table = Table::new(rule, VARIANTS, alpha);
     let margin = 0.01_f64.ln_1p();
@@ -129,8 +127,8 @@ fn of_noise(rule: Rule, noise: Noise, experiments: u64, alpha: f64, seed: u64) -
     ]
 }
 
-/// What may happen to a budget (docs/decisions/0020-spending.md): identical variants, and any
-/// called better or worse.
+/// Events during a budget (docs/decisions/0020-spending.md): identical variants, any called better
+/// or worse.
 pub(super) fn happenings(experiments: u64, alpha: f64, seed: u64) -> Vec<Guarantee> {
     let whole = Rule::spending(PLANNED);
     let table = |rule: Rule| Table::new(rule, VARIANTS, alpha);

@@ -1,9 +1,6 @@
-//! Whether the guarantees hold: thousands of simulated experiments whose truth is known.
-//!
-//! The statistics guarantee error rates. One experiment does not show an error rate, so errors are
-//! counted here, over noise of five kinds, including those for which no theorem guarantees them.
-//! Deterministic by seed. The same function serves the test that keeps the guarantees and the
-//! command that prints them.
+//! Verifies the error guarantees on thousands of simulated experiments with known truth, over five
+//! kinds of noise, including some that no theorem covers. Deterministic by seed; shared by the test
+//! and the command that prints the tables.
 
 use std::fmt;
 
@@ -17,23 +14,23 @@ pub use guarantees::{Guarantee, LOOKS, PLANNED, VARIANTS};
 pub use noise::{KINDS, Noise};
 pub use power::{Decision, EFFECTS, MOST_ROUNDS, MOST_TIMES_FIXED, Power, Saving, fixed_size};
 
-/// The product's rules: for a budget, and for work without one.
+/// The product's rules: with a budget, and without one.
 pub static RULES: [Rule; 2] = [Rule::spending(PLANNED), Rule::sequence(LOOKS)];
 
-/// How much to simulate.
+/// What to simulate.
 #[derive(Debug, Clone, Copy)]
 pub struct Calibration {
     /// Experiments per kind of noise and scenario.
     pub experiments: u64,
-    /// Experiments per row of the table of savings.
+    /// Experiments per row of the savings table.
     pub savings: u64,
-    /// Family-wise error to guarantee.
+    /// Guaranteed family-wise error.
     pub alpha: f64,
-    /// Seed of all.
+    /// Master seed.
     pub seed: u64,
     /// Kinds of noise.
     pub noises: &'static [Noise],
-    /// The rules under test; the product's own unless somebody wants to see another one fail.
+    /// The rules under test, by default the product's.
     pub rules: &'static [Rule],
 }
 
@@ -50,14 +47,14 @@ impl Default for Calibration {
     }
 }
 
-/// What was counted.
+/// The results.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
     /// Experiments per kind of noise and scenario.
     pub experiments: u64,
     /// The guarantees.
     pub guarantees: Vec<Guarantee>,
-    /// What a budget decides, by three rules.
+    /// Decisions within a budget under three rules.
     pub decisions: Vec<Decision>,
     /// Power at a 2 % effect.
     pub powers: Vec<Power>,
@@ -91,13 +88,13 @@ pub fn guarantees_of(calibration: &Calibration) -> Vec<Guarantee> {
 }
 
 impl Report {
-    /// The guarantees that are broken.
+    /// Lists violated guarantees.
     pub fn broken(&self) -> Vec<&Guarantee> {
         self.guarantees.iter().filter(|guarantee| !guarantee.kept()).collect()
     }
 
-    /// Mean rounds of the group-sequential design over the mix of effects, as a share of the fixed
-    /// design's, at one size of noise.
+    /// Returns mean rounds over the mix of effects, relative to the fixed design, at one noise
+    /// level.
     pub fn mix_share(&self, round_sd: f64) -> f64 {
         let rows: Vec<&Saving> =
             self.savings.iter().filter(|row| row.round_sd == round_sd).collect();
@@ -106,7 +103,6 @@ impl Report {
     }
 }
 
-/// Tables in Markdown.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(

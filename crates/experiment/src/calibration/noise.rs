@@ -1,9 +1,6 @@
-//! Noise of trials, as logarithms of values: the kinds that disks and machines show, and that the
-//! guarantees must survive.
-//!
-//! What a round shares (it is measured in one stretch) cancels in the ratio; what drifts from trial
-//! to trial does not, but the order inside a round is shuffled, so that it hits every variant alike
-//! on average.
+//! Kinds of trial noise, in logarithms, that the guarantees must survive. Noise common to a round
+//! cancels in the ratio; drift between trials does not, but the shuffled order spreads it over the
+//! variants.
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
@@ -12,17 +9,15 @@ use rand_distr::{Distribution, StandardNormal, StudentT};
 /// A kind of noise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Noise {
-    /// Values normal about their mean; their logarithms nearly so.
+    /// Normal values; their logarithms are nearly normal.
     Normal,
-    /// Logarithms normal with a large spread: values skewed to the right, as latencies are. 15
-    /// times the spread of the others.
+    /// 15 times the spread of the others: skewed, like latencies.
     LogNormal,
-    /// Logarithms with Student's t of 3 degrees of freedom: rare stalls.
+    /// Student's t of 3 degrees of freedom: rare stalls.
     HeavyTailed,
-    /// Normal, on top of a linear drift (of either sign) and a random walk over the trials, each
-    /// trial a step.
+    /// A linear drift of either sign and a random walk over the trials.
     Drifting,
-    /// Each trial keeps 0.8 of the deviation of the one before.
+    /// Each trial keeps 0.8 of the previous deviation.
     Autocorrelated,
 }
 
@@ -43,7 +38,6 @@ impl Noise {
     }
 }
 
-/// The noise of the trials of one experiment, one after the other.
 pub(super) struct Source {
     kind: Noise,
     sd: f64,
@@ -54,8 +48,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// `round_sd`: standard deviation of the log ratio of two independent trials of this noise
-    /// (without drift).
+    /// `round_sd` is the SD of the log ratio of two independent trials, without drift.
     pub(super) fn new(kind: Noise, round_sd: f64, seed: u64) -> Source {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let sd = round_sd / std::f64::consts::SQRT_2;
@@ -64,12 +57,11 @@ impl Source {
         Source { kind, sd, rng, student, slope: 0.25 * sd * direction.signum(), level: 0.0 }
     }
 
-    /// The generator, for choices that are not noise.
+    /// Returns the generator for choices that are not noise.
     pub(super) fn rng(&mut self) -> &mut ChaCha8Rng {
         &mut self.rng
     }
 
-    /// The noise of the next trial.
     pub(super) fn next(&mut self) -> f64 {
         let normal: f64 = StandardNormal.sample(&mut self.rng);
         match self.kind {
@@ -83,7 +75,7 @@ impl Source {
                 self.level + self.sd * normal
             }
             Noise::Autocorrelated => {
-                // 0.6 keeps the variance of the whole at sd²: 0.8² + 0.6² = 1.
+                // 0.6 keeps the total variance at sd²: 0.8² + 0.6² = 1.
                 self.level = 0.8 * self.level + 0.6 * self.sd * normal;
                 self.level
             }

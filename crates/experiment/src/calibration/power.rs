@@ -1,4 +1,4 @@
-//! Power at a 2 % effect next to designs of three repetitions, and rounds saved over a mix of
+//! Power at a 2 % effect compared with designs of three repetitions, and rounds saved over a mix of
 //! effects.
 
 use super::engine::{Claim, Rule, Setup, Table, experiment};
@@ -6,35 +6,34 @@ use super::noise::{Noise, Source};
 use crate::stats::spending::Look;
 use crate::stats::{Moments, fixed, three_sigma};
 
-/// Most rounds of the sequential design in the power table.
+/// Of the sequential design in the power table.
 pub const MOST_ROUNDS: usize = 200;
-/// The budgets of the table of decisions.
 const BUDGETS: [usize; 3] = [12, 24, 48];
 /// Its effects, in standard deviations of a round.
 const DEVIATIONS: [f64; 6] = [0.0, 0.3, 0.5, 0.7, 1.0, 2.0];
-/// Most rounds of the group-sequential design in the savings table, in terms of the fixed design's.
+/// Limit of the group-sequential design, relative to the fixed design.
 pub const MOST_TIMES_FIXED: f64 = 1.1;
-/// The effects of the savings table.
+/// Effects of the savings table.
 pub const EFFECTS: [f64; 6] = [0.0, 0.01, 0.02, 0.05, 0.2, 0.5];
 
-/// A design at one size of noise, against a true effect of 2 % and against none.
+/// A design at one noise level, with a true effect of 2 % and with none.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Power {
-    /// Standard deviation of the log ratio of a round.
+    /// Round-to-round SD of the log ratio.
     pub round_sd: f64,
     /// The design.
     pub design: &'static str,
-    /// Share of experiments that call a variant with +2 % better.
+    /// Share that calls a variant with +2 % better.
     pub power: f64,
     /// Share that calls it equivalent or worse.
     pub wrong: f64,
     /// Mean rounds until then.
     pub mean_rounds: f64,
-    /// Share of experiments that call an identical variant better or worse.
+    /// Share that calls an identical variant better or worse.
     pub false_alarms: f64,
 }
 
-/// How often a budget suffices, by three rules: one variant, margin 0, normal noise.
+/// Under three rules: one variant, margin 0, normal noise.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
     /// Rounds of the budget.
@@ -43,35 +42,33 @@ pub struct Decision {
     pub deviations: f64,
     /// The rule's name.
     pub rule: &'static str,
-    /// Share of experiments that call the variant better or worse.
+    /// Share that calls the variant better or worse.
     pub decided: f64,
     /// Mean rounds until then.
     pub mean_rounds: f64,
 }
 
-/// One true effect under a fixed design sized for 2 %, and under the group-sequential one.
+/// A fixed design sized for 2 %, and the group-sequential one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Saving {
-    /// Standard deviation of the log ratio of a round.
+    /// Round-to-round SD of the log ratio.
     pub round_sd: f64,
     /// The true effect.
     pub effect: f64,
     /// Rounds of the fixed design.
     pub fixed_rounds: usize,
-    /// Share of correct verdicts of the fixed design; none at the margin itself, where no verdict
-    /// is correct.
+    /// Correct verdicts of the fixed design; `None` at the margin, where none is correct.
     pub fixed_correct: Option<f64>,
-    /// Mean rounds of the group-sequential design, of at most [`MOST_TIMES_FIXED`] times as many.
+    /// Of the group-sequential design, limited to [`MOST_TIMES_FIXED`].
     pub mean_rounds: f64,
-    /// Share of correct verdicts of the group-sequential design.
+    /// Correct verdicts of the group-sequential design.
     pub correct: Option<f64>,
-    /// Share of false verdicts of the fixed design.
+    /// False verdicts of the fixed design.
     pub fixed_wrong: f64,
-    /// Share of false verdicts of the group-sequential design.
+    /// False verdicts of the group-sequential design.
     pub wrong: f64,
 }
 
-/// The power table.
 pub(super) fn powers(experiments: u64, alpha: f64, seed: u64) -> Vec<Power> {
     let margin = 0.01_f64.ln_1p();
     let table = Table::new(Rule::spending(MOST_ROUNDS), 1, alpha);
@@ -105,7 +102,6 @@ pub(super) fn powers(experiments: u64, alpha: f64, seed: u64) -> Vec<Power> {
     rows
 }
 
-/// The savings table: at each size of noise, every effect of the mix.
 pub(super) fn savings(experiments: u64, alpha: f64, seed: u64) -> Vec<Saving> {
     let margin = 0.01_f64.ln_1p();
     let mut rows = Vec::new();
@@ -141,10 +137,9 @@ pub(super) fn savings(experiments: u64, alpha: f64, seed: u64) -> Vec<Saving> {
     rows
 }
 
-/// Rounds that a paired t interval needs for 90 % right verdicts when the truth lies `distance`
-/// from the margin, on either side: the smallest n with (t(1 − alpha/2) + t(0.95)) · sd / √n ≤
-/// distance. "Equivalent" is the harder one: the interval has two ends to keep inside, so that each
-/// may fail in 5 % only.
+/// Rounds of a paired t interval for 90 % correct verdicts at `distance` from the margin: the
+/// smallest n with (t(1 − alpha/2) + t(0.95)) · sd / √n ≤ distance. For "equivalent" each of two
+/// ends may fail in only 5 %.
 pub fn fixed_size(distance: f64, round_sd: f64, alpha: f64) -> usize {
     let enough = |n: &usize| {
         let degrees = *n as f64 - 1.0;
@@ -156,11 +151,10 @@ pub fn fixed_size(distance: f64, round_sd: f64, alpha: f64) -> usize {
         .expect("a distance above a hundredth of the deviation needs fewer rounds")
 }
 
-/// The table of decisions.
 pub(super) fn decisions(experiments: u64, alpha: f64, seed: u64) -> Vec<Decision> {
     let mut rows = Vec::new();
     for budget in BUDGETS {
-        // The table is about bounds: giving up would only shorten what is not decided.
+        // The table is about bounds: giving up would only shorten undecided experiments.
         let spending = Rule { gives_up: false, ..Rule::spending(budget) };
         let tables = [Rule::sequence(budget), spending, one_look(budget)]
             .map(|rule| Table::new(rule, 1, alpha));
@@ -181,7 +175,7 @@ pub(super) fn decisions(experiments: u64, alpha: f64, seed: u64) -> Vec<Decision
     rows
 }
 
-/// Student's t, once after the last round.
+/// Applies Student's t once, after the last round.
 fn one_look(rounds: usize) -> Rule {
     let critical = |rounds: usize, n: usize, alpha: f64, _: Look| {
         (n == rounds).then(|| fixed::critical(n as f64 - 1.0, alpha))
@@ -204,7 +198,7 @@ fn run(round_sd: f64, effect: f64, margin: f64, table: &Table, seed: u64) -> (Cl
     (ending.claim, ending.rounds)
 }
 
-/// Three repetitions of both, compared by `rule`, as older studies do.
+/// Runs both variants three times and compares them by `rule`, as older studies do.
 fn three(
     round_sd: f64,
     effect: f64,
@@ -237,7 +231,6 @@ fn claim(interval: crate::stats::Interval) -> Claim {
     }
 }
 
-/// Shares of the claims.
 struct Tally {
     more: f64,
     less: f64,
@@ -285,8 +278,8 @@ mod tests {
 
     #[test]
     fn a_fixed_design_for_one_deviation_is_that_of_the_books() {
-        // Paired t, effect of one standard deviation, 5 % two-sided, 95 % power: 16 pairs in the
-        // printed tables; the approximation by the sum of two t values may be one off.
+        // Paired t, effect of one SD, 5 % two-sided, 95 % power: 16 pairs in printed tables; the
+        // approximation by the sum of two t values may be off by one.
         assert!((15..=17).contains(&fixed_size(1.0, 1.0, 0.05)));
     }
 }

@@ -1,14 +1,9 @@
-//! What counts and what does not: from the samples of one metric to the log values of a variant and
-//! its baseline.
+//! Selects the evidence: from one metric's samples to log values of a variant and the baseline.
 //!
-//! A round counts when both the variant and the baseline have a valid value in it. What is left out
-//! is counted and named with its first example; nothing disappears. Several valid values of one
-//! variant in one round (foreign tables have them) are averaged on the log scale, so that a round
-//! stays one unit of evidence.
-//!
-//! A trial in which nothing completed bounds the round's ratio, as long as something completed in
-//! the other one's trial: its rate is less than that of one request, its latency at least the
-//! length of the trial. The bound stands for the value.
+//! A round counts if both have a valid value. Several values of a variant in one round are averaged
+//! on the log scale, so that a round is one unit of evidence. A trial without completions bounds
+//! the round's ratio if the other one has some: its rate is below that of one request, its latency
+//! at least the trial's length.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,31 +12,27 @@ use crate::results::InvalidReason;
 use crate::samples::Sample;
 use crate::stats::Moments;
 
-/// The evidence about one variant.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Evidence {
-    /// Log values of the variant: one per counted round, or all where there are no rounds.
+    /// One per counted round, or all without rounds.
     pub(super) variant: Vec<f64>,
-    /// Log values of the baseline: in the same rounds, or all.
+    /// Likewise.
     pub(super) baseline: Vec<f64>,
-    /// The rounds of those pairs, in the same order; empty where there are no rounds.
+    /// The rounds of those pairs, in order; empty without rounds.
     pub(super) rounds: Vec<u32>,
-    /// How many of those rounds have a bound for the variant, and for the baseline.
+    /// Rounds with a bound for the variant, and for the baseline.
     pub(super) starved: [u32; 2],
-    /// Whether the two are pairs.
     pub(super) paired: bool,
-    /// How many rounds (or observations) there are, invalid ones included.
+    /// Including invalid ones.
     pub(super) total: u32,
-    /// How many of them are invalid.
     pub(super) invalid: u32,
-    /// Rounds that were not finished: no evidence, and nothing against the evidence either.
+    /// Neither evidence nor invalid.
     pub(super) unfinished: u32,
-    /// What was left out and why.
     pub(super) reasons: Vec<Reason>,
 }
 
 impl Evidence {
-    /// log(variant / baseline) of each round; empty where there are no rounds.
+    /// Returns log(variant / baseline) by round; empty without rounds.
     pub(super) fn log_ratios(&self) -> Vec<f64> {
         if !self.paired {
             return Vec::new();
@@ -54,7 +45,6 @@ impl Evidence {
     }
 }
 
-/// All samples of one metric of one workload, sorted by variant and round.
 pub(super) struct Cells<'a> {
     by_variant: BTreeMap<&'a str, BTreeMap<u32, Cell<'a>>>,
     paired: bool,
@@ -63,13 +53,12 @@ pub(super) struct Cells<'a> {
 #[derive(Default)]
 struct Cell<'a> {
     valid: Vec<f64>,
-    /// The logarithm of the rate of a single request in each of those trials that count them.
+    /// Logarithm of a single request's rate, per trial.
     of_one_request: Vec<f64>,
     starved: Vec<&'a Sample>,
     invalid: Vec<&'a Sample>,
 }
 
-/// What a cell has to say in a round.
 enum Value {
     Measured(f64),
     Bound(f64),
@@ -77,8 +66,8 @@ enum Value {
 }
 
 impl Cell<'_> {
-    /// The logarithm of the value. A rate of nothing is bounded by that of one request, of which
-    /// the other cell knows the size.
+    /// The logarithm of the value. A zero rate is bounded by that of one request, whose size the
+    /// other cell gives.
     fn value(&self, other: &Cell<'_>) -> Value {
         let mean = |logs: &[f64]| Moments::of(logs).mean;
         if !self.valid.is_empty() {
@@ -94,9 +83,7 @@ impl Cell<'_> {
         }
     }
 
-    /// Whether the variant's only trial in the round was cut off by the user: a round that was not
-    /// finished, like one that a crash cut off, and nothing that speaks against the evidence of the
-    /// others.
+    /// The round is then unfinished, as after a crash, rather than invalid.
     fn was_interrupted(&self) -> bool {
         let interrupted = |sample: &&Sample| {
             sample
@@ -109,7 +96,7 @@ impl Cell<'_> {
 }
 
 impl<'a> Cells<'a> {
-    /// Sorts the samples. If any of them has no round, none is taken to have one.
+    /// Ignores all rounds if any sample has none.
     pub(super) fn of(samples: &[&'a Sample]) -> Cells<'a> {
         let paired = samples.iter().all(|sample| sample.round.is_some());
         let mut by_variant: BTreeMap<&str, BTreeMap<u32, Cell>> = BTreeMap::new();
@@ -129,12 +116,10 @@ impl<'a> Cells<'a> {
         Cells { by_variant, paired }
     }
 
-    /// Whether there are rounds.
     pub(super) fn paired(&self) -> bool {
         self.paired
     }
 
-    /// The evidence about `variant` against `baseline`.
     pub(super) fn evidence(&self, variant: &str, baseline: &str) -> Evidence {
         let nothing = BTreeMap::new();
         let variants = self.by_variant.get(variant).unwrap_or(&nothing);
@@ -226,7 +211,7 @@ fn groups(variant: &Cell<'_>, baseline: &Cell<'_>) -> Evidence {
     }
 }
 
-/// What was left out, by class of reason: the rounds, and the first example.
+/// Omitted rounds and the first example, by class of reason.
 #[derive(Default)]
 struct LeftOut(BTreeMap<String, (BTreeSet<u32>, Example)>);
 
@@ -252,7 +237,7 @@ impl LeftOut {
         }
     }
 
-    /// One reason for each class, the most frequent first.
+    /// Returns one reason per class, the most frequent first.
     fn reasons(self, total: u32, rounds: bool) -> Vec<Reason> {
         let mut classes: Vec<_> = self.0.into_iter().collect();
         classes.sort_by(|a, b| b.1.0.len().cmp(&a.1.0.len()).then_with(|| a.0.cmp(&b.0)));

@@ -1,13 +1,9 @@
 //! Verdicts: every variant against the baseline, on one metric of one workload.
 //!
-//! The order of things: evidence (what counts), interval (by the method of the criteria), claims
-//! (beyond the margin, or inside it), Holm's levels over the variants, verdict. The interval that
-//! is shown is the one that the verdict was read from.
-//!
-//! With bounds for a budget ([`Method::Spending`]) "equivalent" is claimed by two one-sided tests,
-//! each at the level of the claim: the truth cannot lie beyond both ends of the margin, so that
-//! only one of them can err. Its interval is shown at the confidence that belongs to them, 1 − 2 ·
-//! level.
+//! The order: evidence, interval by the criteria's method, claims (beyond the margin or inside it),
+//! Holm's levels over the variants, verdict. The interval shown is the one that decided. With
+//! [`Method::Spending`] "equivalent" is two one-sided tests at the claim's level, since the truth
+//! cannot lie beyond both ends of the margin; its interval has confidence 1 − 2 · level.
 
 mod evidence;
 mod replay;
@@ -27,48 +23,45 @@ use crate::stats::{
 };
 use evidence::{Cells, Evidence};
 
-/// Rounds beyond which "how many more" is not worth saying.
+/// Maximum further rounds reported.
 pub const MOST_ROUNDS: usize = 10_000;
 
-/// The share of alpha that the bound of the last of some dozens of looks corresponds to, as a
-/// single test.
+/// At this share of alpha a single test has about the bound of the last of several dozen looks.
 const LAST_LOOK: f64 = 0.6;
 
-/// What is asked about one metric of one workload.
+/// One metric of one workload.
 #[derive(Debug, Clone)]
 pub struct Question<'a> {
     /// The workload's label.
     pub workload: &'a str,
     /// The metric.
     pub metric: &'a str,
-    /// Whether it decides for the workload.
+    /// Whether it is the primary metric.
     pub primary: bool,
-    /// The variant that the others are compared with.
+    /// The variant to compare with.
     pub baseline: &'a str,
-    /// All other variants of the experiment, also those without samples: each counts in the family.
+    /// Including variants without samples: each counts in the family.
     pub variants: &'a [String],
     /// Which way is better.
     pub direction: Direction,
     /// The rules.
     pub criteria: &'a Criteria,
-    /// How far the experiment is.
+    /// The state of the experiment.
     pub looks: Looks,
 }
 
-/// What a rule that knows its budget has to know of the experiment.
+/// The state of an experiment for rules with a planned end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Looks {
-    /// The number of rounds of the budget, fixed before the first look; none: there is no such
-    /// number, and the confidence sequence serves.
+    /// Fixed before the first look; `None`: the confidence sequence is used.
     pub planned: Option<u32>,
-    /// Whether the budget has come to its end, which is the last look.
+    /// At the end of the budget is the last look.
     pub ended: bool,
-    /// Whether variants are measured to the end of the budget whatever is found.
+    /// Variants are measured to the end of the budget.
     pub no_early_stop: bool,
 }
 
-/// Compares every variant of the question by `samples`, which hold this metric of this workload
-/// only. One comparison per variant, in the order of the variants.
+/// Returns one comparison per variant, in order.
 pub fn compare(question: &Question<'_>, samples: &[&Sample]) -> Vec<Comparison> {
     let cells = Cells::of(samples);
     let cases: Vec<Case> =
@@ -88,18 +81,17 @@ pub fn compare(question: &Question<'_>, samples: &[&Sample]) -> Vec<Comparison> 
         .collect()
 }
 
-/// Whether the whole interval of a log ratio lies beyond the margin (also a log ratio) on one side.
+/// Whether the interval is beyond the margin (a log ratio) on one side.
 pub fn differs(interval: &Interval, margin: f64) -> bool {
     interval.low > margin || interval.high < -margin
 }
 
-/// Whether the whole interval of a log ratio lies inside the margin.
+/// Whether the interval is inside the margin (a log ratio).
 pub fn equivalent(interval: &Interval, margin: f64) -> bool {
     interval.low > -margin && interval.high < margin
 }
 
-/// Whether an interval is open at its lower and at its upper end because the variant, or the
-/// baseline, starved in some round.
+/// The lower and upper end are open if the variant or the baseline starved.
 pub(crate) fn open_ends([variant, baseline]: [bool; 2], direction: Direction) -> [bool; 2] {
     match direction {
         Direction::LowerIsBetter => [baseline, variant],
@@ -108,7 +100,7 @@ pub(crate) fn open_ends([variant, baseline]: [bool; 2], direction: Direction) ->
 }
 
 impl Looks {
-    /// The looks of an experiment whose plan and record are these, by these rules.
+    /// The looks of a results file by these criteria.
     pub fn of(results: &Results, criteria: &Criteria) -> Looks {
         let plan = &results.header.plan;
         let noted = results.notes.iter().find_map(|note| match note.event {
@@ -123,13 +115,12 @@ impl Looks {
         }
     }
 
-    /// Whether an experiment went on with another budget than the one that it began with.
+    /// Whether the budget was changed during the experiment.
     pub fn is_changed(results: &Results) -> bool {
         results.notes.iter().any(|note| matches!(note.event, Event::BudgetChanged { .. }))
     }
 
-    /// The looks of an experiment that has just begun, whose number of rounds is the plan's or the
-    /// one that was found.
+    /// The rounds are the plan's or `found`.
     pub fn planned(plan: &Plan, criteria: &Criteria, found: Option<u32>) -> Looks {
         let planned = criteria.planned.or(plan.budget.rounds).or(found);
         Looks { planned, ended: false, no_early_stop: plan.budget.no_early_stop }
@@ -137,7 +128,7 @@ impl Looks {
 }
 
 impl Question<'_> {
-    /// The margin as a log ratio. The three-sigma rule knows none.
+    /// The margin as a log ratio; 0 for three-sigma.
     fn margin(&self) -> f64 {
         match self.criteria.method {
             Method::ThreeSigma => 0.0,
@@ -145,7 +136,6 @@ impl Question<'_> {
         }
     }
 
-    /// The rule for a variant whose log ratios are these.
     fn rule(&self, paired: bool, ratios: &Moments) -> Rule {
         match (self.criteria.method, self.looks.planned) {
             (Method::ThreeSigma, _) => Rule::ThreeSigma,
@@ -155,16 +145,14 @@ impl Question<'_> {
             (Method::Spending, Some(planned)) => {
                 let planned = planned as usize;
                 let futile = self.futile(ratios).is_some();
-                // A variant that was given up for what it showed has not come to the end of the
-                // budget.
+                // A variant given up early has not reached the end of the budget.
                 let look = if self.looks.ended && !futile { Look::Last } else { Look::Planned };
                 Rule::Spending(Design { planned, look })
             }
         }
     }
 
-    /// The probability of a verdict if it is so small that a variant with these log ratios is given
-    /// up.
+    /// The probability of a verdict, if low enough to give up.
     fn futile(&self, ratios: &Moments) -> Option<f64> {
         let planned = self.looks.planned.filter(|_| !self.looks.no_early_stop)?;
         (self.criteria.method == Method::Spending)
@@ -175,7 +163,6 @@ impl Question<'_> {
     }
 }
 
-/// One variant with its evidence.
 struct Case<'a> {
     variant: &'a str,
     evidence: Evidence,
@@ -185,11 +172,10 @@ struct Case<'a> {
     ratios: Moments,
     rule: Rule,
     invalid: bool,
-    /// Whether rounds are bounds, so that the interval is open at its lower and at its upper end.
+    /// Lower and upper end.
     open: [bool; 2],
 }
 
-/// How the interval of one variant is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rule {
     Spending(Design),
@@ -220,7 +206,6 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The interval of the log ratio at `alpha`.
     fn interval(&self, alpha: f64) -> Interval {
         self.interval_with(alpha, &self.ratios)
     }
@@ -235,8 +220,7 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// A bound is on the near side of the truth: the interval's end on that side holds, the other
-    /// one does not.
+    /// A bound is on the near side of the truth: only that end of the interval holds.
     fn opened(&self, interval: Interval) -> Interval {
         let [low, high] = self.open;
         Interval {
@@ -245,7 +229,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The interval that has to lie inside the margin for "equivalent" at `alpha`.
+    /// The interval that must lie inside the margin for "equivalent" at `alpha`.
     fn inside(&self, alpha: f64) -> Interval {
         self.inside_with(alpha, &self.ratios)
     }
@@ -337,9 +321,8 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Rounds until one of the two claims would be settled if mean and deviation stay as they are:
-    /// more of this experiment, or those of a new one where the budget of this one does not
-    /// suffice.
+    /// Estimates rounds at constant mean and deviation: further ones of this experiment, or those
+    /// of a new one if its budget does not suffice.
     fn rounds_to_go(
         &self,
         question: &Question<'_>,
@@ -362,7 +345,7 @@ impl<'a> Case<'a> {
             if let Some(needed) = looks.find(|n| decided(*n)) {
                 return (Some((needed - n) as u32), None);
             }
-            // A new plan looks last at its own end, where its bound is about that of one look.
+            // A new plan's last look is at its own end, with a bound close to a single look's.
             let differ = |n: usize| fixed::paired_t(&moments(n), LAST_LOOK * differ_at);
             let equal = |n: usize| fixed::paired_t(&moments(n), 2.0 * LAST_LOOK * equal_at);
             let differ = projection::values_needed(MOST_ROUNDS, differ, |interval| {

@@ -1,9 +1,5 @@
-//! A table that somebody measured to its end, as an experiment with early stopping would have seen
-//! it.
-//!
-//! Round by round in the table's order, with the rule's look after each: a variant that is decided
-//! or given up at a look has no part in the rounds after it. What remains is compared as any
-//! experiment's evidence is.
+//! Replays a complete table as an experiment with early stopping: round by round, a variant decided
+//! or given up at a look has no later rounds. The rest is compared like any evidence.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +11,7 @@ use crate::stats::holm::step_down;
 use crate::stats::spending::{Look, Sides, interval};
 use crate::stats::{Moments, Running};
 
-/// The samples that an experiment by this question's rule would have had: all of them, where the
-/// rule does not look round by round.
+/// A rule that does not look after each round measures all.
 pub fn as_it_would_have_stopped<'a>(
     question: &Question<'_>,
     samples: &[&'a Sample],
@@ -45,7 +40,6 @@ pub fn as_it_would_have_stopped<'a>(
     samples.iter().filter(kept).copied().collect()
 }
 
-/// The round after which each variant stops.
 fn last_rounds(question: &Question<'_>, variants: &[Evidence]) -> Vec<Option<u32>> {
     let margin = question.margin();
     let mut seen = vec![Running::default(); variants.len()];
@@ -65,7 +59,7 @@ fn last_rounds(question: &Question<'_>, variants: &[Evidence]) -> Vec<Option<u32
         let moments: Vec<Moments> = seen.iter().map(Running::moments).collect();
         let at = |i: usize, level: f64, sides: Sides| match question.rule(true, &moments[i]) {
             Rule::Spending(mut design) => {
-                // Within the table no look is the last one of a budget of time.
+                // Within the table no look is the last one of a time budget.
                 design.look = Look::Planned;
                 interval(&moments[i], design, level, sides)
             }

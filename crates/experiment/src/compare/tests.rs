@@ -1,4 +1,4 @@
-//! Verdicts on small tables whose answer is known beforehand.
+//! Verdicts on small tables with known answers.
 
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -22,8 +22,7 @@ fn sample(variant: &str, round: Option<u32>, value: f64) -> Sample {
     }
 }
 
-/// Eight rounds of a baseline, and of variants that are `factor` times the baseline with a little
-/// noise of their own.
+/// Eight rounds of a baseline, and of variants at `factor` times it with slight noise.
 fn table(variants: &[(&str, f64)]) -> Vec<Sample> {
     let mut samples = Vec::new();
     for (round, base) in ROUNDS.iter().enumerate() {
@@ -138,13 +137,13 @@ fn holm_lends_the_level_of_a_decided_variant_to_the_others_of_its_kind_and_stopp
 #[test]
 fn an_undecided_variant_is_shown_at_the_stricter_of_the_two_levels_that_it_may_be_compared_at() {
     let mut samples = table(&[("kyber", 1.2), ("bfq", 1.0)]);
-    // Scatter that leaves the second variant open.
+    // Scatter that leaves the second variant undecided.
     for (i, sample) in samples.iter_mut().filter(|sample| sample.variant == "bfq").enumerate() {
         sample.value *= if i % 2 == 0 { 1.04 } else { 0.97 };
     }
     let compared = Asked::about(&["kyber", "bfq"]).compare(&samples);
     assert_eq!(verdicts(&compared), [Verdict::Better, Verdict::Inconclusive]);
-    // A claim of difference would now be compared at alpha, one of equivalence still at alpha / 2.
+    // A claim of difference would now be tested at alpha, one of equivalence still at alpha / 2.
     assert!((compared[1].confidence - 0.975).abs() < 1e-12, "{}", compared[1].confidence);
 }
 
@@ -322,7 +321,7 @@ fn an_inconclusive_comparison_says_how_many_more_rounds_would_probably_settle_it
     assert_eq!(comparison.verdict, Verdict::Inconclusive);
     let more = comparison.more_rounds.expect("the effect is clear and the noise is small");
     assert!((1..10).contains(&more), "{more}");
-    // What lies on the margin is never settled.
+    // A value on the margin is never decided.
     let on_the_margin: Vec<Sample> = ROUNDS
         .iter()
         .enumerate()
@@ -360,13 +359,12 @@ fn exactly_equal_ratios_are_settled_late_and_called_coarse() {
     assert!(late.reasons[0].to_string().contains("too coarse"), "{late:?}");
 }
 
-/// A sample of a rate that this number of requests makes in a trial of a second.
+/// A sample of a rate from this number of requests in a one-second trial.
 fn counted(variant: &str, round: u32, requests: u64) -> Sample {
     Sample { requests: Some(requests), ..sample(variant, Some(round), requests as f64) }
 }
 
-/// Eight rounds in which the variant completes this many requests, and the baseline about as many
-/// as is said.
+/// Eight rounds with these numbers of requests for variant and baseline.
 fn starving(variant: impl Fn(u32) -> u64, baseline: impl Fn(u32) -> u64) -> Vec<Sample> {
     (0..8)
         .flat_map(|round| {
@@ -452,7 +450,6 @@ fn one_starved_trial_forbids_better() {
     assert!(compared.low.is_none());
 }
 
-/// Requests of a trial that come at random: often none.
 fn few(rng: &mut SmallRng, mean: f64) -> u64 {
     let (mut product, mut requests) = (rng.random::<f64>(), 0);
     while product > (-mean).exp() {

@@ -1,48 +1,36 @@
-//! Which results of a fleet count, and for which machine: what was sent twice, copied, or claims to
-//! be somebody else.
+//! Which results of a fleet count, and for which machine.
 //!
-//! A result is known by its experiment (the first line of its results file, which has the plan, the
-//! machine's facts and the start) and by the name that its machine was given. Names are given by
-//! people or cloned with an image, and clocks are wrong; so nothing here orders results by time,
-//! and no result is dropped because of a clock. Rules, in this order:
-//!
-//! 1. One experiment of one machine that is there several times (a results file that was pushed,
-//!    resumed, and pushed again; or pushed by two versions) counts once: the one with the most
-//!    trials.
-//! 2. One experiment under several machines' names was measured once and counts once, for the first
-//!    of the names.
-//! 3. A machine's name under which several kinds of hardware report is that of several machines:
-//!    each counts by itself.
-//! 4. Results of one name and one kind of hardware that were measured at the same time in different
-//!    boots are of two machines, which nothing distinguishes: they count as one machine, and the
-//!    name is reported.
-//!
-//! Everything that is found is reported; what does not count stays in the store.
+//! A result is identified by its experiment and its machine's name. Clocks may be wrong, so none is
+//! dropped or ordered by time. In this order, with all findings reported:
+//! 1. An experiment stored repeatedly for one machine counts once, with the most trials.
+//! 2. An experiment under several names counts once, for the first.
+//! 3. A name with several kinds of hardware is several machines.
+//! 4. Simultaneous boots of one name and hardware are two machines; they count as one.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
 
-/// A result that starts this much after the reader's clock was measured by a clock that is wrong.
+/// A result that starts this far ahead of the reader's clock has a wrong clock.
 const AHEAD_MS: u64 = 24 * 3_600_000;
 
-/// Where a result comes from.
+/// The origin of a result.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Provenance {
-    /// Its name in the store.
+    /// Its object name in the store.
     pub object: String,
-    /// What tells its experiment from every other.
+    /// Identifies its experiment.
     pub experiment: String,
     /// The name of its machine.
     pub machine: String,
-    /// CPU and make of the machine, in words.
+    /// CPU and model of the machine.
     pub hardware: String,
-    /// The boot in which it was measured.
+    /// Its boot ID.
     pub boot: String,
-    /// What tells its drive from every other.
+    /// Identifies its drive.
     pub drive: String,
-    /// Start, in milliseconds since 1970 by the machine's clock; 0 where it is not known.
+    /// Start in ms since 1970 by the machine's clock; 0 if unknown.
     pub started_unix_ms: u64,
     /// End, by the same clock.
     pub ended_unix_ms: u64,
@@ -50,11 +38,11 @@ pub struct Provenance {
     pub trials: u64,
 }
 
-/// What is odd about results.
+/// An anomaly.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Finding {
-    /// One experiment of one machine is there several times.
+    /// One experiment of one machine, several times.
     Repeated {
         /// The machine.
         machine: String,
@@ -63,28 +51,28 @@ pub enum Finding {
         /// The others.
         others: Vec<String>,
     },
-    /// One experiment is there under several machines.
+    /// One experiment under several machines.
     Copied {
         /// The machine for which it counts.
         counts_for: String,
         /// The other machines.
         others: Vec<String>,
     },
-    /// Several kinds of hardware report under one name.
+    /// Several kinds of hardware share a name.
     SeveralMachines {
         /// The name.
         machine: String,
         /// The kinds of hardware.
         hardware: Vec<String>,
     },
-    /// One machine reports two boots at the same time.
+    /// One machine reports two boots at once.
     TwoAtOnce {
         /// The name.
         machine: String,
         /// Two of its results.
         results: [String; 2],
     },
-    /// Two machines report one drive at the same time.
+    /// Two machines report one drive at once.
     DriveTwice {
         /// The machines.
         machines: [String; 2],
@@ -95,7 +83,7 @@ pub enum Finding {
     ClockAhead {
         /// The name.
         machine: String,
-        /// By how many days at most.
+        /// Maximum days ahead.
         days: u64,
     },
 }
@@ -143,16 +131,16 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Which results count, for which machine, and what is odd.
+/// Machines and findings of a set of results.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Checked {
-    /// For each result, in the order given: its machine; none where it does not count.
+    /// In the given order; `None` if it does not count.
     pub machines: Vec<Option<String>>,
-    /// What is odd.
+    /// Anomalies.
     pub findings: Vec<Finding>,
 }
 
-/// Checks the results of a fleet; the order in which they are given does not matter.
+/// Checks results, independent of their order.
 pub fn check(results: &[Provenance], now_unix_ms: u64) -> Checked {
     let mut found = Checked { machines: vec![None; results.len()], findings: Vec::new() };
     let counting = once(results, &mut found.findings);
@@ -175,7 +163,6 @@ pub fn check(results: &[Provenance], now_unix_ms: u64) -> Checked {
     found
 }
 
-/// The results that count once, by rules 1 and 2.
 fn once(results: &[Provenance], findings: &mut Vec<Finding>) -> Vec<usize> {
     let mut by_experiment: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (at, result) in results.iter().enumerate() {
@@ -261,7 +248,7 @@ fn drives(results: &[Provenance], counting: &[usize], findings: &mut Vec<Finding
     }
 }
 
-/// The first clash of neighbours in time among the results of each key.
+/// The first overlap in time among the results of each key.
 fn clashes<'a, K: Ord>(
     results: &'a [Provenance],
     of: &[usize],
@@ -275,7 +262,7 @@ fn clashes<'a, K: Ord>(
     let mut found = Vec::new();
     for mut group in groups.into_values() {
         group.sort_by(|a, b| (a.started_unix_ms, &a.object).cmp(&(b.started_unix_ms, &b.object)));
-        // The one that ends last of those before: a long one may reach over several short ones.
+        // The latest end so far: a long result may overlap several short ones.
         let mut reaches: Option<&Provenance> = None;
         for next in group {
             if let Some(before) = reaches.filter(|before| clash(before, next)) {

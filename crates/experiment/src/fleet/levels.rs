@@ -1,10 +1,8 @@
-//! Two groups of machines against each other: the values of each variant under another kernel,
-//! firmware or drive.
+//! Compares two groups of machines: each variant's values under another kernel, firmware or drive.
 //!
-//! The unit is the machine again. Where enough machines were measured in both groups (before and
-//! after an update), their own ratios are compared, and what differs from machine to machine
-//! cancels out. Otherwise it is Welch's interval over the machines of each group: it holds for any
-//! two groups, and says nothing of the reason for which they differ.
+//! The unit is the machine. If enough machines are in both groups, their own ratios are compared,
+//! which cancels differences between machines. Otherwise Welch's interval compares the groups,
+//! regardless of the reason for their difference.
 
 use std::collections::BTreeMap;
 
@@ -21,36 +19,35 @@ use crate::stats::holm::step_down;
 use crate::stats::repeats::Repeat;
 use crate::stats::{Interval, Moments};
 
-/// The values of one variant, of each machine in each group: one mean logarithm a result.
+/// One mean logarithm per result, by machine and group.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct VariantLevels {
     /// The variant.
     pub variant: String,
-    /// Machine and mean logarithm, of the first group.
+    /// Machine, mean logarithm.
     pub first: Vec<(String, f64)>,
-    /// The same of the second.
+    /// Machine, mean logarithm.
     pub second: Vec<(String, f64)>,
 }
 
-/// One variant in the second group against the same variant in the first.
+/// One variant in the second group against the first.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LevelComparison {
     /// The variant.
     pub variant: String,
-    /// The conclusion about the second group; invalid with fewer than [`LEAST_MACHINES`] machines
-    /// in one of them.
+    /// Invalid with fewer than [`LEAST_MACHINES`] machines in either group.
     pub verdict: Verdict,
     /// Second / first.
     pub ratio: Option<Ratios>,
-    /// Confidence of the interval after the correction for many variants.
+    /// Confidence, corrected for the number of variants.
     pub confidence: f64,
     /// Machines of the first group that count.
     pub first_machines: usize,
     /// Machines of the second group that count.
     pub second_machines: usize,
-    /// Whether the machines are the same ones in both groups, and their own ratios are compared.
+    /// The same machines are in both groups, and their ratios are compared.
     pub paired: bool,
-    /// Machines that are left out.
+    /// Omitted machines.
     pub outliers: Vec<Outlier>,
 }
 
@@ -73,8 +70,8 @@ impl<'a> Case<'a> {
             .filter_map(|(name, log)| Some((name.clone(), second.get(name)? - log)))
             .collect();
         let mut outliers = Vec::new();
-        // Half of the smaller group, so that the pairs are not a few odd machines of two large
-        // groups.
+        // At least half of the smaller group, so that the pairs are not a few odd machines of two
+        // large groups.
         let evidence =
             if both.len() >= LEAST_MACHINES && 2 * both.len() >= first.len().min(second.len()) {
                 Evidence::Pairs(without_far(both, &mut outliers))
@@ -110,7 +107,6 @@ impl<'a> Case<'a> {
     }
 }
 
-/// The mean of each machine's results.
 fn by_machine(of: &[(String, f64)]) -> BTreeMap<String, f64> {
     let mut all: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for (machine, log) in of.iter().filter(|(_, log)| log.is_finite()) {
@@ -124,8 +120,7 @@ fn by_machine(of: &[(String, f64)]) -> BTreeMap<String, f64> {
         .collect()
 }
 
-/// The machines that are not far from the others; `outliers` gets the rest, against the median of
-/// their group.
+/// Removes far machines; `outliers` receives them, with their ratio to the group's median.
 fn without_far(of: Vec<(String, f64)>, outliers: &mut Vec<Outlier>) -> Moments {
     let logs: Vec<f64> = of.iter().map(|(_, log)| *log).collect();
     let repeats: Vec<Repeat> =
@@ -141,7 +136,7 @@ fn without_far(of: Vec<(String, f64)>, outliers: &mut Vec<Outlier>) -> Moments {
     far.counted(&logs)
 }
 
-/// Compares the variants of one metric of one workload together.
+/// Compares the variants of one metric of one workload.
 pub fn compare_levels(
     family: &[VariantLevels],
     direction: Direction,

@@ -1,36 +1,11 @@
-//! What many machines measured of one question as one verdict, and what to expect of one further
-//! machine.
+//! One verdict from many machines' results, and a prediction for a new machine.
 //!
-//! **Problem.** A thousand machines compared two schedulers on drives of one model. Their rounds in
-//! one list would be a thousand times too sure: what a machine differs from the others in
-//! (firmware, fill, temperature, bus) moves all of its rounds alike. And a few of the machines are
-//! wrong: another drive behind the same name, a broken one, a made-up result.
-//!
-//! **Approach.** The unit is the machine. A machine's effect is the mean of the log ratios of its
-//! results, and the verdict is that of [`repeats`](crate::stats::repeats): Student's interval
-//! over the machines' effects, with margin, Holm's levels and words of any other verdict. That
-//! interval weighs machines equally and holds for unequal noise; weights by estimated variances do
-//! not, and with hundreds of machines they gain little, since what differs between machines
-//! dominates.
-//!
-//! **Machines that are left out** are those that [`outliers`] names: too far from the others for
-//! chance, at most a tenth of them. They are named, and the interval with them stands beside the
-//! one without them. They keep their part in the width of the interval, since nothing tells a wrong
-//! machine from an honest one that is far. Where more than a tenth are far, there are two kinds of
-//! machines and not some that are wrong: then all count, and a caution says so.
-//!
-//! **A new machine.** From 39 machines on (at 95 %) its interval is between two of the
-//! ordered effects: of K exchangeable machines and one more, the last lies below the r-th smallest
-//! with probability r / (K + 1), whatever the distribution (Wilks 1941). Machines that are left out
-//! are counted among those outside. With fewer machines, or where those left out are more than may
-//! be outside, it is the t interval for a further value, which holds for normal effects, and no
-//! narrower than from the least to the greatest that counts. All are for what that machine will
-//! measure, its own scatter included, if it measures about as long as the others. In 20,000 fleets
-//! a cell with effects of Student's t with 3 degrees of freedom (95 % guaranteed) a new machine
-//! was covered in 92 to 93 % with 10 and 20 machines, in 93.5 % with 39, in 95 % with 80 and more.
-//!
-//! **Not covered.** Liars inside the spread of the others, and any share of liars that agree and
-//! are more than half.
+//! The unit is the machine: its effect is the mean log ratio of its results, and the verdict that
+//! of [`repeats`](crate::stats::repeats), unweighted. At most a tenth are omitted as [`outliers`],
+//! with a second interval that includes them; if more are far, all count, with a caution. The
+//! prediction is between ordered effects from 39 machines on at 95 % (Wilks 1941), otherwise
+//! Student's t, at least as wide as the range. Liars within the spread, or an agreeing majority,
+//! are not detected.
 
 use serde::Serialize;
 
@@ -48,39 +23,39 @@ mod outliers;
 
 pub use outliers::{FAR_AT_MOST, LEAST_FOR_OUTLIERS};
 
-/// A comparison is made of no fewer machines.
+/// Minimum number of machines.
 pub const LEAST_MACHINES: usize = 3;
 
-/// What one result of a machine says of a variant.
+/// One result of a machine for a variant.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Effect {
     /// The machine.
     pub machine: String,
-    /// Mean log ratio of variant and baseline, its variance, and the degrees of freedom of that.
+    /// Mean log ratio, its variance and degrees of freedom.
     pub repeat: Repeat,
 }
 
-/// The results of all machines for one variant.
+/// All machines' results for one variant.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct VariantEffects {
     /// The variant.
     pub variant: String,
-    /// One a result.
+    /// One per result.
     pub effects: Vec<Effect>,
 }
 
-/// A machine whose effect is too far from those of the others.
+/// A machine whose effect is too far from the others'.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outlier {
     /// The machine.
     pub machine: String,
-    /// Its ratio of variant and baseline.
+    /// Variant / baseline.
     pub ratio: f64,
-    /// Its distance from the median of all machines, in standard deviations between machines.
+    /// From the median, in standard deviations between machines.
     pub distance: f64,
 }
 
-/// An interval of ratios; an end is none where nothing bounds it.
+/// An interval of ratios; `None` is unbounded.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Ratios {
     /// The estimate.
@@ -91,13 +66,13 @@ pub struct Ratios {
     pub high: Option<f64>,
 }
 
-/// How the interval for a new machine was made.
+/// How the prediction was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Prediction {
-    /// Between two of the ordered effects: holds for any distribution.
+    /// Between two ordered effects: any distribution.
     Ordered,
-    /// Student's t for a further value: holds for normal effects.
+    /// Student's t for a further value: normal effects.
     Normal,
 }
 
@@ -106,40 +81,36 @@ pub enum Prediction {
 pub struct FleetComparison {
     /// The variant.
     pub variant: String,
-    /// The conclusion about the mean over machines; invalid with fewer than [`LEAST_MACHINES`].
+    /// Invalid with fewer than [`LEAST_MACHINES`].
     pub verdict: Verdict,
-    /// The mean over the machines that count.
+    /// Over the machines that count.
     pub mean: Option<Ratios>,
-    /// The same with those that are left out; none where none is.
+    /// Including outliers, if any.
     pub with_outliers: Option<Ratios>,
-    /// The prediction for a new machine.
+    /// For a new machine.
     pub further_machine: Option<Ratios>,
-    /// How that interval was made.
+    /// How the prediction was made.
     pub prediction: Prediction,
-    /// Whether the conclusion holds for a new machine too: its interval lies on the same side
-    /// of the margin.
+    /// The verdict holds for a new machine: its interval is on the same side of the margin.
     pub holds_for_one: bool,
-    /// Confidence of the interval of the mean after the correction for many variants.
+    /// Corrected for the number of variants.
     pub confidence: f64,
-    /// Confidence of the interval for a new machine.
+    /// Of the prediction.
     pub further_confidence: f64,
     /// Machines that count.
     pub machines: usize,
-    /// Results, those of outliers included.
+    /// Results, including outliers'.
     pub results: usize,
-    /// The standard deviation between machines that chance within them does not explain, in
-    /// percent.
+    /// SD between machines beyond chance within them, in percent.
     pub between_percent: Option<f64>,
     /// Its share of the variance of the machines' effects (I²).
     pub between_share: Option<f64>,
-    /// Machines that are left out, the farthest first.
+    /// Omitted machines, the farthest first.
     pub outliers: Vec<Outlier>,
-    /// How many machines are far where they are too many to be left out: the fleet is of several
-    /// kinds.
+    /// Far machines, if too many to omit: several kinds of machines.
     pub far_but_counted: usize,
 }
 
-/// One variant while its family is compared.
 struct Case<'a> {
     variant: &'a str,
     results: usize,
@@ -184,7 +155,6 @@ impl<'a> Case<'a> {
         found
     }
 
-    /// The interval for a new machine.
     fn further(&self, alpha: f64) -> (Interval, Prediction) {
         let mut sorted: Vec<f64> = self.counted.iter().map(|repeat| repeat.mean).collect();
         sorted.sort_by(f64::total_cmp);
@@ -205,8 +175,8 @@ impl<'a> Case<'a> {
     }
 }
 
-/// One repeat for each machine, sorted by name: the mean of its results. Its variance is what
-/// scatters within its results or between them, whichever is more.
+/// One repeat per machine, by name. Its variance is the larger of those within and between its
+/// results.
 pub fn by_machine(effects: &[Effect]) -> (Vec<String>, Vec<Repeat>) {
     let mut sorted: Vec<&Effect> =
         effects.iter().filter(|effect| effect.repeat.mean.is_finite()).collect();
@@ -233,7 +203,7 @@ fn joined(of: &[&Effect]) -> Repeat {
     }
 }
 
-/// Compares the variants of one question together.
+/// Compares the variants of one question.
 pub fn compare_fleet(
     family: &[VariantEffects],
     direction: Direction,
@@ -284,7 +254,6 @@ fn holds(verdict: Verdict, mean: f64, further: &Interval, margin: f64) -> bool {
     }
 }
 
-/// An interval of logarithms as ratios.
 pub(crate) fn ratios(mean: f64, interval: Interval) -> Ratios {
     let end = |log: f64| Some(log.exp()).filter(|ratio| log.is_finite() && ratio.is_finite());
     Ratios { ratio: mean.exp(), low: end(interval.low), high: end(interval.high) }

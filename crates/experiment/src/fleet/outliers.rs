@@ -1,60 +1,39 @@
-//! Machines whose effect is too far from those of the others to be chance.
+//! Machines whose effect is too far from the others' to be chance.
 //!
-//! **Approach.** Centre and scale are the median and the scaled median absolute deviation of the
-//! machines' effects (Hampel 1974), which nearly half of the machines could not move at will. Of
-//! the scale's square the typical variance within a machine is taken off; what is left is that
-//! between machines. A machine's distance is counted in the root of that plus its own variance,
-//! which is never taken for less than the typical one: estimated from a few blocks it may be near 0
-//! by chance.
-//!
-//! **Level.** A machine is named beyond the critical value at 5 % / K, two-sided, so that a fleet
-//! of honest machines with normal effects names any in about one of twenty cases (Bonferroni). The
-//! values are Student's with 0.35 (K − 1) degrees of freedom, which is about what the median
-//! absolute deviation is worth (efficiency 37 %); the tests count the names that it gives to honest
-//! fleets.
-//!
-//! **Bounds.** Below [`LEAST_FOR_OUTLIERS`] machines none is named. More than [`FAR_AT_MOST`] of
-//! them, and more than one, are not outliers but another kind of machine: none is left out then.
-//!
-//! **Price.** An honest machine with a far effect and a wrong one look alike. A mean without the
-//! far machines has a scatter that is too small by what they would have added: at 39 machines with
-//! effects of Student's t with 3 degrees of freedom its interval covered the truth in 94.1 % of
-//! 20,000 fleets where 95 % are guaranteed, at 80 in 93.9 %. [`Far::counted`] therefore takes the
-//! scatter of Winsorised effects (Tukey & McLaughlin 1963; Yuen 1974), in which each machine that
-//! is left out has the nearest effect of those that count, and the degrees of freedom of those that
-//! count: 95.1 % and 95.6 %. Where the machines that are left out are wrong indeed, the interval is
-//! wider than it had to be: by 15 % with 3 % of 1,000 machines.
+//! Centre and scale are median and scaled MAD (Hampel 1974). The scale's square minus the typical
+//! variance within machines is that between them; distances add the machine's own variance, at
+//! least the typical one. Critical value: Student's t at 5 % / K with 0.35 (K − 1) degrees of
+//! freedom (the MAD's efficiency is 37 %). None is named below [`LEAST_FOR_OUTLIERS`] machines, and
+//! none omitted if more than [`FAR_AT_MOST`] are far.
 
 use crate::stats::Moments;
 use crate::stats::describe::median;
 use crate::stats::fixed::critical;
 use crate::stats::repeats::Repeat;
 
-/// Below so many machines none is called far from the others.
+/// Below this number of machines none is an outlier.
 pub const LEAST_FOR_OUTLIERS: usize = 6;
 
-/// At most this share of the machines is left out.
+/// Maximum share of machines omitted.
 pub const FAR_AT_MOST: f64 = 0.1;
 
-/// The chance that a fleet of honest machines has a machine named.
+/// The probability that a correct fleet has an outlier.
 const ALPHA: f64 = 0.05;
 
-/// Degrees of freedom that the scale has for each machine.
+/// Degrees of freedom of the scale per machine.
 const WORTH: f64 = 0.35;
 
-/// Makes the median absolute deviation of normal values their standard deviation.
+/// Scales the MAD of normal values to their standard deviation.
 const NORMAL: f64 = 1.482_602_218_505_602;
 
-/// Which machines are far, by index.
+/// Far machines, by index.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Far {
-    /// Distance of each from the median, in standard deviations; 0 where there is no scale.
+    /// Distance from the median in standard deviations; 0 without a scale.
     pub(super) distance: Vec<f64>,
-    /// The median, from which they are counted.
     pub(super) centre: f64,
-    /// Whether it is left out.
     pub(super) is_left_out: Vec<bool>,
-    /// How many are far where none is left out because they are too many.
+    /// Number of far machines if they are too many to omit.
     pub(super) far_but_counted: usize,
 }
 
@@ -85,8 +64,9 @@ impl Far {
         Far { distance, centre, is_left_out: is_far, far_but_counted: 0 }
     }
 
-    /// Number and mean of the effects that count; their standard deviation is such that its share
-    /// of the root of their number is the standard error of that mean, the choice of them included.
+    /// Moments of counted effects; sd / √n is the standard error despite the selection. From
+    /// Winsorised effects (Tukey & McLaughlin 1963; Yuen 1974). Coverage in 20,000 fleets with t(3)
+    /// effects: 95.1 % at 39 machines and 95.6 % at 80, instead of 94.1 % and 93.9 %.
     pub(super) fn counted(&self, effects: &[f64]) -> Moments {
         let pairs = || effects.iter().zip(&self.is_left_out);
         let counted: Vec<f64> =
@@ -104,7 +84,6 @@ impl Far {
     }
 }
 
-/// The median; 0 of nothing.
 fn median_of(values: impl Iterator<Item = f64>) -> f64 {
     median(&values.collect::<Vec<_>>()).unwrap_or(0.0)
 }

@@ -1,23 +1,18 @@
-//! What was edited in a plan since its results file: a gate compares two measurements of one plan,
-//! or nothing.
+//! Edits of a plan since its results file: a gate compares only measurements of one plan.
 //!
-//! Both plans are taken as the trees that they are written as and compared key by key, so that a
-//! key that is added to plans later is compared without a line here. Left out is what does not
-//! change what a value means: how long to measure, the title, published figures, how the plan's own
-//! verdicts are reached, the name of the device (its identity is in the environment), and the
-//! kernel, which may be what the gate is about. A file counts by its name: two checkouts have it in
-//! two directories.
+//! Both plans are compared key by key as serialised trees. Excluded are parts that leave values
+//! comparable: budget, title, published figures, the plan's own verdict rules, the device's name,
+//! and the kernel, which may be the gate's subject. Files are compared by name, without
+//! directories.
 
 use serde_json::Value;
 
 use crate::plan::Plan;
 
-/// Keys at the top of a plan that may differ.
 const FREE: [&str; 6] = ["name", "device", "kernel", "budget", "published", "baseline"];
-/// Keys of the criteria that may differ.
 const FREE_CRITERIA: [&str; 2] = ["method", "planned"];
 
-/// Each key that differs, with both values: `workload.0.params.clients: 8 (was 16)`.
+/// Lists differing keys with both values: `workload.0.params.clients: 8 (was 16)`.
 pub fn edits(now: &Plan, then: &Plan) -> Vec<String> {
     let mut found = Vec::new();
     walk("", Some(&tree(now)), Some(&tree(then)), &mut found);
@@ -59,7 +54,7 @@ fn walk(path: &str, now: Option<&Value>, then: Option<&Value>, found: &mut Vec<S
     }
 }
 
-/// A text with an absolute path in it, as `kyber@/checkout/my.patch`, without the directories.
+/// Removes the directories of an absolute path within a text, such as `kyber@/checkout/my.patch`.
 fn without_directory(value: &Value) -> Value {
     match value {
         Value::String(text) => match text.find('/') {

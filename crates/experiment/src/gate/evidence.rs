@@ -1,5 +1,4 @@
-//! From two results files to what a gate compares: the log values of each variant on the metric
-//! that decides, now and then.
+//! The evidence of a gate: each variant's log values of the primary metric, now and then.
 
 use std::collections::BTreeMap;
 
@@ -11,39 +10,38 @@ use crate::results::Results;
 use crate::samples::{Sample, of_trials};
 use crate::stats::Moments;
 
-/// What is compared.
+/// The compared quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Basis {
-    /// Rounds of the same seed in virtual time, as pairs.
+    /// Rounds of equal seed in virtual time, as pairs.
     Rounds,
-    /// The values of the two results files, as two groups.
+    /// Values, as two groups.
     Values,
-    /// The ratios to the baseline of the two results files, as two groups.
+    /// Ratios to the baseline, as two groups.
     Ratios,
 }
 
-/// What the user chooses beside the plan.
+/// The user's choices.
 #[derive(Debug, Clone, Default)]
 pub struct Choice {
-    /// Compare this variant only.
+    /// Compare only this variant.
     pub variant: Option<String>,
     /// Compare ratios to the baseline.
     pub ratios: bool,
 }
 
-/// The values of a variant in one results file.
+/// A variant's values in one results file.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Level {
-    /// How many count.
+    /// Valid values.
     pub n: usize,
-    /// How many are invalid.
+    /// Invalid values.
     pub invalid: usize,
-    /// Their geometric mean; none without values.
+    /// Geometric mean, if there are values.
     pub mean: Option<f64>,
 }
 
-/// One comparison before its verdict.
 pub(super) struct Case {
     pub(super) workload: String,
     pub(super) metric: String,
@@ -53,15 +51,14 @@ pub(super) struct Case {
     /// Log values, or log ratios to the baseline.
     pub(super) now: Vec<f64>,
     pub(super) then: Vec<f64>,
-    /// log(now / then) of each round that counts in both results files; for [`Basis::Rounds`].
+    /// log(now / then) of rounds valid in both; for [`Basis::Rounds`].
     pub(super) pairs: Vec<f64>,
     pub(super) level_now: Level,
     pub(super) level_then: Level,
     pub(super) invalid: bool,
 }
 
-/// The values of one variant in one results file: by round, the logarithm, or none where the trial
-/// does not count.
+/// Log values by round; `None` for invalid trials.
 struct Variant(BTreeMap<u32, Option<f64>>);
 
 impl Variant {
@@ -77,7 +74,6 @@ impl Variant {
         self.0.values().flatten().copied().collect()
     }
 
-    /// This variant minus the other one, in the rounds where both count.
     fn minus(&self, other: &Variant) -> Vec<f64> {
         let both = |(round, mine): (&u32, &Option<f64>)| Some((*mine)? - (*other.0.get(round)?)?);
         self.0.iter().filter_map(both).collect()
@@ -90,7 +86,6 @@ impl Variant {
     }
 }
 
-/// Every comparison of a gate, in the order of the plan.
 pub(super) fn cases(now: &Results, then: &Results, choice: &Choice) -> Vec<Case> {
     let plan = &now.header.plan;
     let named = |workload: &crate::plan::WorkloadSpec| {
@@ -149,7 +144,6 @@ pub(super) fn cases(now: &Results, then: &Results, choice: &Choice) -> Vec<Case>
     cases
 }
 
-/// Whether too much of a variant is invalid in one results file for its rest to count.
 fn too_invalid(level: &Level, criteria: &Criteria) -> bool {
     let all = level.n + level.invalid;
     level.n == 0 || level.invalid as f64 / all as f64 > criteria.max_invalid_share

@@ -1,24 +1,10 @@
-//! A results file against an earlier results file of the same plan: has anything become worse?
+//! Compares a results file with an earlier one of the same plan, to detect regressions.
 //!
-//! **Problem.** A change of the kernel, of a file system or of a database image acts on all
-//! variants alike, so the comparison of variants inside one results file cannot see it. Two results
-//! files of one plan can: what is compared is each variant now with the same variant then.
-//!
-//! **Approach.** For each variant and workload the logarithms of the deciding metric, now and then,
-//! by one of three [`Basis`]. In virtual time round i has the same seed in both results files, so
-//! rounds are pairs and Student's paired interval applies. On a real machine the two results files
-//! are of two repeats and nothing pairs their rounds: Welch's interval of the two means.
-//! [`Basis::Ratios`] compares the log ratios to the baseline instead: what drifts on the machine
-//! hits both variants of a round and cancels, and so does a change that slows down every variant,
-//! which is why it is not the default. Number of rounds and time of comparing are fixed beforehand
-//! (a gate does not stop early), so intervals for one look hold. Holm's rule divides alpha over all
-//! comparisons of the gate; the margin is the plan's.
-//!
-//! **Source.** `stats::fixed` (Student 1908; Welch 1947), `stats::holm`.
-//!
-//! **Departures.** Of two repeats the variance between repeats cannot be estimated: it is not
-//! in the interval, and a report says so. A reference that was measured with early stopping ended
-//! where its own verdicts were reached, which biases its means by little; it is remarked on.
+//! A changed kernel, file system or image affects all variants alike, so each variant is compared
+//! with itself, on the log primary metric: in pairs of equal seed in virtual time, by Welch's
+//! interval on a real machine. With [`Basis::Ratios`] to the baseline drift cancels, but so does a
+//! common slowdown. Rounds are fixed in advance, so single-look intervals hold; Holm divides alpha.
+//! The variance between repeats is not included.
 
 pub mod edits;
 mod evidence;
@@ -40,13 +26,13 @@ use evidence::{Case, cases};
 pub struct GateComparison {
     /// The workload's label.
     pub workload: String,
-    /// The metric that decides for it.
+    /// The primary metric.
     pub metric: String,
     /// The variant.
     pub variant: String,
-    /// What is compared.
+    /// The compared quantity.
     pub basis: Basis,
-    /// Estimate of now / then; none without evidence.
+    /// now / then, if estimated.
     pub ratio: Option<f64>,
     /// Lower end of the interval; none: unbounded.
     pub low: Option<f64>,
@@ -54,16 +40,15 @@ pub struct GateComparison {
     pub high: Option<f64>,
     /// The conclusion.
     pub verdict: Verdict,
-    /// Confidence of the interval after the correction for all comparisons.
+    /// Confidence, corrected for the number of comparisons.
     pub confidence: f64,
-    /// Values that count and geometric mean, now.
+    /// Valid values and geometric mean, now.
     pub now: Level,
-    /// Values that count and geometric mean, then.
+    /// Valid values and geometric mean, then.
     pub then: Level,
 }
 
-/// Compares every variant, or the chosen one, of `now` against `then`, which must be results files
-/// of one plan.
+/// Compares two results of one plan.
 pub fn compare(now: &Results, then: &Results, choice: &Choice) -> Vec<GateComparison> {
     let criteria = &now.header.plan.criteria;
     let cases = cases(now, then, choice);
@@ -93,8 +78,7 @@ pub fn outcome(comparisons: &[GateComparison]) -> Outcome {
     Outcome::of(&verdicts)
 }
 
-/// Whether nothing is open: every comparison is better or equivalent, so that the results file may
-/// become the reference.
+/// Every comparison is better or equivalent, so the results may become the reference.
 pub fn is_green(comparisons: &[GateComparison]) -> bool {
     let good = |comparison: &GateComparison| {
         matches!(comparison.verdict, Verdict::Better | Verdict::Equivalent)

@@ -1,4 +1,4 @@
-//! What a gate sees, and how often it is wrong when nothing has changed.
+//! Detection by a gate, and its false alarm rate without changes.
 
 use chacha20::ChaCha8Rng;
 use rand::SeedableRng;
@@ -8,7 +8,7 @@ use super::*;
 use crate::plan::Plan;
 use crate::results::{Header, Observation, Trial};
 
-/// A results file of two variants on one workload; `factor` multiplies variant `mine`, `all` both
+/// A results file with two variants on one workload; `factor` scales variant `mine`, `all` both
 /// variants.
 fn results(arena: &str, seed: u64, rounds: u32, factor: f64, all: f64, noise: f64) -> Results {
     let plan = Plan::from_toml(&format!(
@@ -27,7 +27,7 @@ fn results(arena: &str, seed: u64, rounds: u32, factor: f64, all: f64, noise: f6
     let mut results = Results::new(header);
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     for round in 0..rounds {
-        // What hits both variants of a round alike.
+        // Noise common to both variants of a round.
         let common: f64 = StandardNormal.sample(&mut random);
         for (position, (variant, level)) in
             [("base", all), ("mine", all * factor)].into_iter().enumerate()
@@ -90,11 +90,10 @@ fn in_virtual_time_rounds_are_pairs_and_identical_results_are_equivalent() {
         is_green(&same)
             && same.iter().all(|found| found.ratio == Some(1.0) && found.basis == Basis::Rounds)
     );
-    // The seeds are the same: what a round adds cancels, and a small change shows through noise of
-    // 30 %.
+    // Equal seeds: the round's noise cancels, and a small change shows through 30 % of noise.
     let now = results("sim", 7, 6, 0.95, 1.0, 0.3);
     assert_eq!(verdicts(&now, &then, &Choice::default())[1].1, Verdict::Worse);
-    // A longer results file adds nothing to pairs.
+    // A longer results file adds no pairs.
     let longer = results("sim", 7, 9, 0.95, 1.0, 0.3);
     assert_eq!(
         compare(&longer, &then, &Choice::default())[1].ratio,
@@ -118,7 +117,7 @@ fn invalid_and_missing_evidence_is_invalid_and_never_green() {
     assert!(!is_green(&[]));
 }
 
-/// How many of 1,000 gates without any change are red.
+/// Counts red gates among 1,000 without changes.
 fn false_alarms(
     arena: &str,
     choice: &Choice,
@@ -135,7 +134,7 @@ fn false_alarms(
 #[test]
 fn without_a_change_at_most_alpha_of_the_gates_find_one_and_a_mutant_without_holm_more() {
     // 5 % of 1,000 are 50; three standard deviations of counting above that are 71. The margin of 1
-    // % makes it fewer.
+    // % reduces it.
     for (arena, choice) in [
         ("disk", Choice::default()),
         ("sim", Choice::default()),
@@ -144,7 +143,7 @@ fn without_a_change_at_most_alpha_of_the_gates_find_one_and_a_mutant_without_hol
         let alarms = false_alarms(arena, &choice, compare);
         assert!(alarms <= 71, "{arena}, ratios {}: {alarms}", choice.ratios);
     }
-    // Planted: every comparison at the whole alpha, and no margin.
+    // Planted fault: every comparison at the whole alpha, without a margin.
     let greedy = |now: &Results, then: &Results, choice: &Choice| {
         let mut now = now.clone();
         now.header.plan.criteria.margin = 0.0;

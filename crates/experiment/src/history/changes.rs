@@ -1,10 +1,8 @@
-//! What changed in a device's history, after which test, and what differs there.
+//! Changes in a device's history: after which test, and what differs there.
 //!
-//! Followed are, for every watch, workload and variant, the effect against the baseline and the
-//! level itself. A variant that becomes slower alone shows in both, a kernel that slows down every
-//! variant in the levels only. Each is a sequence of logarithms for `stats::cusum`. The rate of
-//! false alarms that is guaranteed holds for all sequences of a history together: each gets its
-//! part.
+//! For every watch, workload and variant both the effect against the baseline and the level are
+//! tracked, as sequences of logarithms for `stats::cusum`. A slower variant shows in both, a slower
+//! kernel only in the levels. The false alarm rate is divided among all sequences of a history.
 
 use std::collections::BTreeMap;
 
@@ -14,15 +12,14 @@ use super::{Entry, Measured, Outcome};
 use crate::environment::{Difference, differences};
 use crate::stats::cusum;
 
-/// Tests between two false alarms of a history, unless the user says otherwise: twenty years of
-/// weekly tests.
+/// Default tests between false alarms: twenty years of weekly tests.
 pub const RUN_LENGTH: f64 = 1000.0;
 
-/// What is followed.
+/// The tracked quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Followed {
-    /// The value of the metric.
+    /// The metric's value.
     Level,
     /// The ratio to the baseline.
     Effect,
@@ -41,22 +38,20 @@ pub struct HistoryChange {
     pub variant: String,
     /// Level or effect.
     pub followed: Followed,
-    /// When the first test after the change was made.
+    /// Time of the first test after the change.
     pub at: String,
-    /// When the change was noticed.
+    /// Time of its detection.
     pub noticed: String,
-    /// The value after the change by the value before.
+    /// After divided by before.
     pub ratio: f64,
-    /// What differs between the first test after the change and the one before; empty where nothing
-    /// that is noted does.
+    /// Between the first test after the change and the one before.
     pub differences: Vec<Difference>,
 }
 
-/// The place of a value: watch, workload, metric, variant, what is followed.
+/// Watch, workload, metric, variant, quantity.
 type Key<'a> = (&'a str, &'a str, &'a str, &'a str, Followed);
 
-/// Every change in a history, oldest first, with one false alarm in `run_length` tests of a watch
-/// on average.
+/// Finds changes, oldest first, with one false alarm per `run_length` tests of a watch on average.
 pub fn changes(entries: &[Entry], run_length: f64) -> Vec<HistoryChange> {
     let mut sequences: BTreeMap<Key<'_>, Vec<(&Entry, &Measured, f64)>> = BTreeMap::new();
     for entry in entries {
@@ -115,8 +110,7 @@ mod tests {
     use super::*;
     use crate::history::LevelOf;
 
-    /// Weekly tests of two variants: from the 30th on kernel 6.12, on which bfq has 0.9 of its
-    /// level.
+    /// Weekly tests of two variants: kernel 6.12 from the 30th on, with bfq at 0.9 of its level.
     fn entries() -> Vec<Entry> {
         let one = |week: u32| {
             let noise = 1.0 + 0.004 * (f64::from(week * 7919 % 13) - 6.0) / 6.0;

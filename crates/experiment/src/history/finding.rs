@@ -1,38 +1,34 @@
-//! Whether the verdict of a watch has changed: a finding on the difference between two tests, not
-//! two words that differ.
+//! Whether a watch's verdict has really changed, since verdicts of an unchanged machine may differ
+//! by chance.
 //!
-//! Two tests of an unchanged machine may recommend different variants, since each verdict has its
-//! error and a test may end undecided. The change from variant X to variant Y is a finding where
-//! the interval of (Y against X now) − (Y against X then) excludes zero: Welch's, from the rounds
-//! of both tests. X and Y are chosen by the data, so each pair of variants gets its part of α. From
-//! the third test of a verdict on, the difference must also exceed what differed between tests
-//! without a change, which two tests cannot show.
+//! A change from variant X to Y is a finding if Welch's interval of (Y against X now) − (Y against
+//! X then) excludes zero. X and Y are chosen by the data, so each pair of variants gets its part of
+//! α. From the third test on, the difference must also exceed the scatter between unchanged tests.
 
 use super::{Entry, Measured, Outcome};
 use crate::analysis::Comparison;
 use crate::plan::Variant;
 use crate::stats::{Interval, Moments, fixed};
 
-/// Tests before their scatter is taken into account.
 const MIN_TESTS_FOR_SCATTER: usize = 3;
 
-/// The verdict that stands, and the tests since it was reached.
+/// The standing verdict, and the tests since it was reached.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Standing<'a> {
     /// The variant.
     pub variant: &'a str,
-    /// The tests, the one that reached it first.
+    /// The tests, starting with the one that reached it.
     pub tests: Vec<&'a Measured>,
 }
 
-/// A change that is more than noise.
+/// A significant change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// The workload's label.
     pub workload: String,
     /// The metric.
     pub metric: String,
-    /// The new variant against the old one, now by then; with its interval.
+    /// Ratio of new to old variant, now divided by then.
     pub ratio: f64,
     /// Its lower end.
     pub low: f64,
@@ -40,8 +36,7 @@ pub struct Finding {
     pub high: f64,
 }
 
-/// The verdict that stands in a watch's history; none before the first. A verdict for a variant
-/// that is not among `variants` any more has lapsed.
+/// The standing verdict; `None` before the first, or if its variant is not in `variants`.
 pub fn standing<'a>(
     entries: &'a [Entry],
     watch: &str,
@@ -61,7 +56,7 @@ pub fn standing<'a>(
 }
 
 impl Standing<'_> {
-    /// The finding that a new test changes the verdict, with an error of `alpha` for the test.
+    /// Tests for a changed verdict at error `alpha`.
     pub fn changed_by(&self, now: &Measured, alpha: f64) -> Option<Finding> {
         let to = now.recommended.as_deref().filter(|to| *to != self.variant)?;
         let mut workloads: Vec<&str> =
@@ -90,8 +85,7 @@ impl Standing<'_> {
     }
 }
 
-/// The interval of a further test's difference from the mean of those before; without enough of
-/// them, one that excludes zero.
+/// Excludes zero if there are too few tests.
 fn further(tests: &[f64], now: f64, alpha: f64) -> Interval {
     let moments = Moments::of(tests);
     if moments.n < MIN_TESTS_FOR_SCATTER {
@@ -108,16 +102,15 @@ fn excludes_zero(interval: Interval) -> bool {
     interval.low > 0.0 || interval.high < 0.0
 }
 
-/// A variant against another in one test: the mean log ratio and the squared errors that it
-/// consists of, with their degrees of freedom.
+/// Mean log ratio, with its squared errors and their degrees of freedom.
 struct Contrast {
     mean: f64,
     errors: Vec<(f64, f64)>,
 }
 
 impl Contrast {
-    /// `None` where one of them has no evidence. Both ratios share the baseline's noise, so the sum
-    /// of their errors is too large, never too small.
+    /// `None` without evidence for both. Both ratios share the baseline's noise, so the sum of
+    /// their errors is an upper bound.
     fn of(test: &Measured, workload: &str, variant: &str, against: &str) -> Option<Contrast> {
         let of = |wanted: &str| -> Option<Option<Moments>> {
             let all = || test.effects.iter().filter(|one| one.workload == workload);
@@ -135,7 +128,7 @@ impl Contrast {
         Some(Contrast { mean: mean(&both[0]) - mean(&both[1]), errors })
     }
 
-    /// Welch's interval of the difference between two tests.
+    /// Returns Welch's interval of the difference between two tests.
     fn minus(&self, before: &Contrast, alpha: f64) -> Interval {
         let difference = self.mean - before.mean;
         let errors = || self.errors.iter().chain(&before.errors);
@@ -155,7 +148,7 @@ mod tests {
 
     const VARIANTS: [&str; 3] = ["mq-deadline", "kyber", "bfq"];
 
-    /// About normal, mean 0, deviation 1; repeatable.
+    /// Approximately standard normal; repeatable.
     struct Noise(u64);
 
     impl Noise {
@@ -172,8 +165,8 @@ mod tests {
         }
     }
 
-    /// A test of `rounds` rounds whose values have this noise; it recommends the variant with the
-    /// largest mean, as the worst of critics would.
+    /// A test of `rounds` noisy rounds that recommends the variant with the largest mean, the worst
+    /// case.
     fn measure(noise: &mut Noise, sd: f64, rounds: usize, gains: [f64; 3]) -> Measured {
         let baseline: Vec<f64> = (0..rounds).map(|_| sd * noise.next()).collect();
         let mut best = ("none", 0.0);

@@ -1,7 +1,5 @@
-//! The history of a device under watch: one entry a test.
-//!
-//! Data only. The file that holds the entries belongs to the caller; the plots and tables of a
-//! history belong to the reports.
+//! The history of a watched device, one entry per test. Data only: the caller owns the file, the
+//! reports make plots and tables.
 
 pub mod changes;
 pub mod finding;
@@ -14,10 +12,10 @@ use crate::results::Results;
 use crate::samples::{DecidingValues, deciding_values};
 use crate::stats::Moments;
 
-/// One line of a device's history: a test, or why there was none.
+/// One line of a history: a test, or why there was none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// When, in UTC: `2026-11-22T02:00:07Z`.
+    /// UTC: `2026-11-22T02:00:07Z`.
     pub at: String,
     /// The watch that requested it.
     pub watch: String,
@@ -49,26 +47,26 @@ pub enum Outcome {
 /// The result of a test.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Measured {
-    /// The variant to use; `None` when the workloads disagree or the evidence is invalid.
+    /// `None` if workloads disagree or the evidence is invalid.
     pub recommended: Option<String>,
-    /// The recommendation in words.
+    /// The recommendation as text.
     pub sentence: String,
-    /// Whether the verdict of the watch has changed with this test: a finding, not another word.
+    /// Whether this test significantly changed the watch's verdict.
     pub changed: bool,
-    /// The setting that was applied because of it.
+    /// The setting applied as a consequence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub applied: Option<String>,
-    /// The comparisons of every variant on the deciding metrics.
+    /// The primary comparisons.
     pub effects: Vec<Comparison>,
-    /// The directory of its reports, relative to the history's.
+    /// The directory of its reports, relative to the history.
     pub report: String,
     /// The values themselves.
     pub levels: Vec<LevelOf>,
-    /// Kernel, programs, firmware and build of schedlab of this test.
+    /// Kernel, programs, firmware and build of schedlab.
     pub environment: Facts,
 }
 
-/// The value of a variant on a deciding metric.
+/// A variant's value of a primary metric.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LevelOf {
     /// The workload's label.
@@ -77,14 +75,14 @@ pub struct LevelOf {
     pub metric: String,
     /// The variant.
     pub variant: String,
-    /// Trials that count.
+    /// Valid trials.
     pub n: usize,
     /// Their geometric mean.
     pub mean: f64,
 }
 
 impl Measured {
-    /// The result that the analysis of a results file states.
+    /// Summarizes the analysis of a results file.
     pub fn of(analysis: &Analysis, results: &Results, report: String) -> Measured {
         let effects = analysis.comparisons.iter().filter(|comparison| comparison.primary).cloned();
         Measured {
@@ -100,7 +98,7 @@ impl Measured {
     }
 }
 
-/// Every variant on every workload that has a value, in the order of the plan.
+/// The levels in plan order.
 pub fn levels(results: &Results) -> Vec<LevelOf> {
     let of = |found: DecidingValues| LevelOf {
         n: found.logs.len(),

@@ -1,7 +1,4 @@
-//! The metrics that a trial can report: one row each, with unit and the direction that is good.
-//!
-//! A verdict needs the direction; a reader needs the unit. Both stand here once, and every report
-//! reads them from here.
+//! The metrics of a trial, one row each, with unit and direction; the only source for every report.
 
 mod table;
 mod unit;
@@ -14,30 +11,28 @@ pub use unit::unit_of;
 /// A row of [`METRICS`].
 #[derive(Debug, Clone, Copy)]
 pub struct Metric {
-    /// The name in results files, plans and reports; ends with the unit where it has one.
+    /// In results, plans and reports; ends with the unit if any.
     pub name: &'static str,
     /// The name in tables and plots.
     pub label: &'static str,
-    /// What it counts, in a sentence.
+    /// The counted quantity, for sentences.
     pub noun: &'static str,
     /// The unit as printed.
     pub unit: &'static str,
     /// Which way is better.
     pub direction: Direction,
-    /// The percentile of latency that this is, if it is one: it needs enough I/Os to exist.
+    /// A latency percentile, which requires enough requests.
     pub percentile: Option<f64>,
-    /// The events that a value rests on; none where a value is no sum, mean or extreme of events,
-    /// or nothing counts them.
+    /// `None` if the value is not a sum, mean or extreme of events, or nothing counts them.
     pub counts: Option<Counts>,
     /// One line of meaning.
     pub help: &'static str,
 }
 
-/// The events that a value of a metric rests on, and the rate by which a trial reports their
-/// number.
+/// The events behind a metric's value, reported as a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counts {
-    /// Requests of either direction.
+    /// Reads and writes.
     Requests,
     /// Reads.
     Reads,
@@ -45,7 +40,7 @@ pub enum Counts {
     Writes,
     /// Trims.
     Trims,
-    /// Requests without a deadline, beside some with one.
+    /// Requests without a deadline, in a workload with deadlines.
     BestEffort,
     /// Transactions of a program.
     Transactions,
@@ -67,7 +62,7 @@ impl Counts {
         }
     }
 
-    /// The metric that reports them per second.
+    /// The rate metric that counts them.
     pub fn rate(self) -> &'static str {
         match self {
             Counts::Requests => "iops",
@@ -82,10 +77,9 @@ impl Counts {
 }
 
 impl Metric {
-    /// The fewest events of a trial whose value says something: a percentile needs ten beyond it,
-    /// everything else [`FLOOR`].
+    /// Returns the minimum events: ten beyond a percentile, otherwise [`FLOOR`].
     pub fn floor(&self) -> u64 {
-        // 100 - 99.9 is not exactly 0.1: without the allowance the answer would be 10 001.
+        // 100 - 99.9 is not exactly 0.1: without the allowance the result would be 10,001.
         let beyond =
             self.percentile.map_or(0.0, |percentile| (1000.0 / (100.0 - percentile) - 1e-6).ceil());
         FLOOR.max(beyond as u64)
@@ -96,13 +90,12 @@ impl Metric {
     }
 }
 
-/// The fewest events for a rate or a mean: one more or less is 1 % of a hundred, and as many at
-/// random times vary by 10 %.
+/// For a rate or mean: one event is 1 %, and random arrivals vary by 10 %.
 pub const FLOOR: u64 = 100;
 
 impl Metric {
-    /// The bound that a trial in which no request completed sets: a rate is 0, a latency at least
-    /// as long as the trial. None for a metric that means nothing then.
+    /// The bound from a trial without completions: 0 for a rate, the trial's length for a latency.
+    /// `None` if meaningless.
     pub fn starved_value(&self, window_ns: u64) -> Option<f64> {
         self.counts?;
         match self.direction {
@@ -115,14 +108,13 @@ impl Metric {
     }
 }
 
-/// The row of a metric, if it is one of schedlab's own. A program with several jobs reports
-/// `JOB.METRIC` of each.
+/// A program with several jobs reports `JOB.METRIC` for each.
 pub fn find(name: &str) -> Option<&'static Metric> {
     let own = name.rsplit_once('.').map_or(name, |(_, metric)| metric);
     METRICS.iter().find(|metric| metric.name == own)
 }
 
-/// The name of a metric in tables and plots; none if it is not schedlab's own.
+/// The label of one of schedlab's metrics.
 pub fn label_of(name: &str) -> Option<String> {
     let label = find(name)?.label;
     Some(
@@ -130,7 +122,7 @@ pub fn label_of(name: &str) -> Option<String> {
     )
 }
 
-/// What a metric counts, in a sentence; none if it is not schedlab's own.
+/// The noun of one of schedlab's metrics.
 pub fn noun_of(name: &str) -> Option<String> {
     let noun = find(name)?.noun;
     Some(
@@ -139,14 +131,13 @@ pub fn noun_of(name: &str) -> Option<String> {
     )
 }
 
-/// The direction of any metric, foreign ones included: from the table, else from the words of its
-/// name; none if they tell none.
+/// The direction from the table, or from the words of the name.
 pub fn direction_of(name: &str) -> Option<Direction> {
     find(name).map(|metric| metric.direction).or_else(|| by_words(name))
 }
 
-/// The direction that a column of a table of somebody else has: one that is called like a metric of
-/// ours that only describes is another thing, and is named in order to be compared.
+/// The direction of a foreign column; one named like a descriptive metric is something else, and
+/// needs an explicit direction.
 pub fn direction_of_column(name: &str) -> Option<Direction> {
     find(name)
         .map(|metric| metric.direction)

@@ -25,8 +25,8 @@ const fn percentile(
     Metric { percentile: Some(percentile), ..row(name, label, noun, "µs", LowerIsBetter, help) }
 }
 
-/// Every metric that schedlab's own arenas report. MB is 10^6 bytes. From `fairness_jain` on they
-/// need eyes inside of the disk or the scheduler, so only arenas that have them report them.
+/// Every metric of schedlab's arenas. MB is 10^6 bytes. From `fairness_jain` on, metrics are
+/// reported only by arenas that can instrument the device or the scheduler.
 pub static METRICS: &[Metric] = &[
     row(
         "throughput_mb_per_s",

@@ -1,8 +1,7 @@
-//! Units: of our own metrics from their table, of others from the words of their names.
-//!
-//! A foreign column that says no unit gets none; its values are shown bare.
+//! Units: from the table for our metrics, from the name for others; a column without a unit is
+//! printed bare.
 
-/// The unit of a metric: from the table of metrics, else from the words of its name, else empty.
+/// The unit of a metric, from the table or its name; empty if unknown.
 pub fn unit_of(metric_name: &str) -> String {
     if let Some(row) = super::find(metric_name) {
         return row.unit.into();
@@ -32,7 +31,7 @@ pub fn unit_of(metric_name: &str) -> String {
     }
 }
 
-/// A word of a metric's name as the unit that it is; other words as they are.
+/// The unit for a word of a metric's name; other words unchanged.
 fn written(word: &str) -> &str {
     match word {
         "b" | "byte" | "bytes" => "B",

@@ -1,7 +1,5 @@
-//! Where trials take place: a row of facts for each arena.
-//!
-//! Callers ask a fact, never which arena it is, so that a new arena is a row here and a directory
-//! in `lab::arena`.
+//! Arenas: where trials run, as a row of facts each. Callers query facts rather than names, so that
+//! a new arena is a row here and a directory in `lab::arena`.
 
 use std::fmt;
 
@@ -9,10 +7,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Plan;
 
-/// The device of a plan in the cpu arena.
+/// The device of plans in the cpu arena.
 pub const CPU_DEVICE: &str = "cpu";
 
-/// The arenas by the word in a plan; only `lab::arena`, which opens them, tells them apart by it.
+/// Only `lab::arena`, which opens arenas, distinguishes them by this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ArenaKind {
@@ -26,7 +24,7 @@ pub enum ArenaKind {
     Kernel,
 }
 
-/// What trials measure: a block device or the CPUs of this machine, or a model in virtual time.
+/// The object under test: a block device, this machine's CPUs, or a model in virtual time.
 #[derive(PartialEq, Eq)]
 enum Subject {
     Disk,
@@ -34,8 +32,7 @@ enum Subject {
     Model,
 }
 
-/// Whose schedulers are compared: those of this machine's kernel, of one that the plan chooses, or
-/// our own, without a kernel.
+/// The kernel: this machine's, one chosen by the plan, or none.
 #[derive(PartialEq, Eq)]
 enum Kernel {
     Running,
@@ -43,10 +40,10 @@ enum Kernel {
     None,
 }
 
-/// What there is to know of an arena.
+/// An arena's facts.
 #[derive(PartialEq, Eq)]
 pub struct ArenaFacts {
-    /// Its word in a plan.
+    /// Its name in a plan.
     pub kind: ArenaKind,
     /// In plans, on the command line and in analysis.json.
     pub name: &'static str,
@@ -54,13 +51,13 @@ pub struct ArenaFacts {
     kernel: Kernel,
     /// For `--help`.
     pub help: &'static str,
-    /// Whose schedulers run, in a sentence.
+    /// Whose schedulers run, for sentences.
     pub schedulers: &'static str,
-    /// What is measured, in the facts of a report.
+    /// The measured system, for a report's facts.
     pub about: &'static str,
-    /// What is measured, in a paper; empty on this machine, where the drive is named.
+    /// For papers; empty on this machine, where the drive is named.
     pub paper: &'static str,
-    /// Why nothing here can be watched over weeks; none: it can.
+    /// Why `watch` is not possible, if it is not.
     pub watch_refusal: Option<&'static str>,
 }
 
@@ -92,7 +89,7 @@ pub static CPU: ArenaFacts = ArenaFacts {
     ),
 };
 
-/// Elevators written in Rust and a modelled device, in virtual time.
+/// Elevators in Rust and a modelled device, in virtual time.
 pub static SIM: ArenaFacts = ArenaFacts {
     kind: ArenaKind::Sim,
     name: "sim",
@@ -105,7 +102,7 @@ pub static SIM: ArenaFacts = ArenaFacts {
     watch_refusal: Some(MODELS_STAY),
 };
 
-/// The elevators of a real Linux that runs as a process, and a modelled device, in virtual time.
+/// The elevators of a Linux kernel run as a process, and a modelled device, in virtual time.
 pub static KERNEL: ArenaFacts = ArenaFacts {
     kind: ArenaKind::Kernel,
     name: "kernel",
@@ -120,44 +117,43 @@ pub static KERNEL: ArenaFacts = ArenaFacts {
 
 const MODELS_STAY: &str = "--arena: a modelled device never changes; watch a real one";
 
-/// All arenas, in the order of [`ArenaKind`].
+/// In the order of [`ArenaKind`].
 pub static ARENAS: [&ArenaFacts; 4] = [&DISK, &CPU, &SIM, &KERNEL];
 
 impl ArenaFacts {
-    /// The arena of this name, as an analysis or a file has it.
+    /// The arena of this name.
     pub fn find(name: &str) -> Option<&'static ArenaFacts> {
         ARENAS.into_iter().find(|arena| arena.name == name)
     }
 
-    /// Whether time is virtual: it begins at 0, passes as fast as it can be computed, and is the
-    /// same in every run. The device is a model then.
+    /// Whether time is virtual: computed from 0, equal in every run, on a modelled device.
     pub fn is_virtual(&self) -> bool {
         self.subject == Subject::Model
     }
 
-    /// Whether CPUs are under test and no block device.
+    /// Whether CPUs rather than a block device are under test.
     pub fn is_cpu(&self) -> bool {
         self.subject == Subject::Cpus
     }
 
-    /// Whether a block device of this machine is under test, with data that can be lost.
+    /// Whether a block device of this machine is under test, with data at risk.
     pub fn has_disk(&self) -> bool {
         self.subject == Subject::Disk
     }
 
-    /// Whether the plan chooses the kernel, which is part of the experiment then.
+    /// Whether the plan chooses the kernel.
     pub fn chooses_kernel(&self) -> bool {
         self.kernel == Kernel::Chosen
     }
 
-    /// Whether everything is computed in this process, which needs no rights and starts nothing.
+    /// Whether everything is computed in this process, without privileges.
     pub fn is_in_process(&self) -> bool {
         self.kernel == Kernel::None
     }
 }
 
 impl Plan {
-    /// Whether the device is a loop device that is made for the experiment.
+    /// Whether the device is a loop device made for the experiment.
     pub fn has_temporary_device(&self) -> bool {
         self.arena.has_disk() && self.device.starts_with("loop:")
     }

@@ -1,8 +1,5 @@
-//! What a plan must be before anything is measured.
-//!
-//! Everything here can be known without the machine; whether the device exists or the kernel has
-//! the scheduler is asked by the arena. Checked once, at the door, so that no later stage has to
-//! think of an empty list or a margin of 300 %.
+//! Checks of a plan that need no machine; the arena checks device and kernel. Done once on entry,
+//! so that later stages need not consider an empty list or a margin of 300 %.
 
 use text::limits::{ROUNDS, TRIALS};
 
@@ -10,17 +7,16 @@ use crate::stats::spending::FIRST_LOOK;
 
 use super::{CPU_DEVICE, Criteria, Method, Plan, PlanError, SCHEMA, Share, WorkloadSpec};
 
-/// A budget longer than this is a slip of the keyboard.
+/// Longer budgets are rejected as typos.
 pub const LONGEST_S: f64 = 30.0 * 86_400.0;
 
-/// The same for one trial.
 const LONGEST_TRIAL_MS: u64 = 86_400_000;
 
 impl Plan {
-    /// Checks all that can be checked without the machine.
+    /// Checks everything that needs no machine.
     ///
     /// # Errors
-    /// The first thing found wrong, with what would be right.
+    /// The first problem, with its remedy.
     pub fn check(&self) -> Result<(), PlanError> {
         if self.schema != SCHEMA {
             return Err(PlanError::Schema { found: i64::from(self.schema) });
@@ -44,10 +40,10 @@ impl Plan {
         self.check_shares()
     }
 
-    /// The variant that the others are compared with: the one named, else the first.
+    /// The given baseline, or the first variant.
     ///
     /// # Panics
-    /// If the plan has no variants, which [`Plan::check`] refuses.
+    /// Without variants, which [`Plan::check`] rejects.
     pub fn baseline(&self) -> &str {
         match &self.baseline {
             Some(name) => name,
@@ -225,10 +221,7 @@ impl Share {
 }
 
 impl Criteria {
-    /// Refuses rules by which nothing could be compared.
-    ///
-    /// # Errors
-    /// [`PlanError::Value`], saying what would be right.
+    /// Rejects criteria that allow no comparison.
     pub fn check(&self) -> Result<(), PlanError> {
         within(
             "criteria.margin",
@@ -266,14 +259,13 @@ impl Criteria {
     }
 }
 
-/// Whether a text is an I/O priority.
 pub(super) fn is_priority(text: &str) -> bool {
     let (class, level) = text.split_once(':').unwrap_or((text, ""));
     let level_fits = level.parse::<u8>().is_ok_and(|level| level < 8);
     text == "idle" || (["best-effort", "realtime"].contains(&class) && level_fits)
 }
 
-/// Refuses empty and repeated names, and those that would break a line of a report.
+/// Rejects empty and repeated names, and those that would break a line of a report.
 pub(super) fn unique(what: &'static str, names: &[&str], hint: &str) -> Result<(), PlanError> {
     for (i, name) in names.iter().enumerate() {
         if name.trim().is_empty() || name.chars().any(|c| c.is_control() || text::steers(c)) {
@@ -292,7 +284,7 @@ pub(super) fn unique(what: &'static str, names: &[&str], hint: &str) -> Result<(
 }
 
 fn within(what: &str, found: f64, low: f64, high: f64, remedy: &str) -> Result<(), PlanError> {
-    // A comparison with NaN is false, so NaN is refused too.
+    // A comparison with NaN is false, so NaN is rejected too.
     if found >= low && found <= high {
         Ok(())
     } else {

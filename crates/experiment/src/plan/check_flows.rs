@@ -1,20 +1,17 @@
-//! Which flows a workload of kind `flows` can have.
+//! Checks of the flows of a `flows` workload.
 
 use super::check::{is_priority, unique, value};
 use super::{FLOWS, Flow, PlanError, WorkloadSpec};
 
-/// The longest name of a flow: a control group is called like it.
 const LONGEST_NAME: usize = 64;
 
-/// Whether a control group can be called so: 1 to 64 letters, digits, `_` and `-`, so that it is no
-/// path and no line of a file.
+/// Whether the name is valid for a control group: 1 to 64 letters, digits, `_` and `-`.
 pub fn is_flow_name(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     (1..=LONGEST_NAME).contains(&name.len()) && name.chars().all(is_plain)
 }
 
 impl WorkloadSpec {
-    /// Refuses flows that cannot be.
     pub(super) fn check_flows(&self) -> Result<(), PlanError> {
         let label = &self.name;
         if self.kind != FLOWS {

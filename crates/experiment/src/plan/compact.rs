@@ -1,16 +1,14 @@
-//! Variants and workloads in one word, as flags of the command line write them.
-//!
-//! `[NAME=]HEAD[:KEY=VALUE]…`: an `=` before the first `:` splits off a name of one's own. One
-//! grammar for both, here rather than with the command line, so that a plan made from flags and a
-//! plan read from a file are the same values.
+//! Variants and workloads in the compact form of command-line flags: `[NAME=]HEAD[:KEY=VALUE]…`. An
+//! `=` before the first `:` separates a custom name. It is here so that flags and plan files result
+//! in the same values.
 
 use std::collections::BTreeMap;
 
 use super::check::unique;
 use super::{Background, PlanError, Share, Variant, WorkloadSpec};
 
-/// Reads a variant: `bfq`, `bfq:slice_idle=0:nr_requests=64`, `quick=bfq:slice_idle=0`. Without a
-/// name of its own the variant is called as it is written.
+/// Parses a variant: `bfq`, `bfq:slice_idle=0:nr_requests=64`, `quick=bfq:slice_idle=0`. The
+/// default name is the text itself.
 ///
 /// # Errors
 /// [`PlanError::Word`] with an example.
@@ -19,23 +17,19 @@ pub fn parse_variant(word: &str) -> Result<Variant, PlanError> {
     Ok(Variant { name: parts.name, scheduler: parts.head, tunables: parts.pairs })
 }
 
-/// Reads several variants.
+/// Parses several variants.
 ///
 /// # Errors
-/// [`PlanError::Word`], or [`PlanError::Duplicate`] when two would have the same name: an A/A
-/// comparison gives them names of their own, `a=none,b=none`.
+/// [`PlanError::Word`], or [`PlanError::Duplicate`] for equal names: an A/A comparison names them,
+/// `a=none,b=none`.
 pub fn parse_variants<S: AsRef<str>>(words: &[S]) -> Result<Vec<Variant>, PlanError> {
     distinct(words.iter().map(|word| parse_variant(word.as_ref())).collect::<Result<_, _>>()?)
 }
 
-/// Reads variants of the cpu arena: `[NAME=]SETTING[+SETTING]…`, where a setting is `KEY=VALUE` of
-/// `keys`, `default` or another word, which names the scheduler. A key of `keys` that ends with `:`
-/// is followed by any name. What stands before the first `=` is a name of the variant's own unless
-/// it is one of the keys. In values `/` may stand for `:`, and the CPUs of a list are separated by
-/// `;`.
-///
-/// # Errors
-/// As [`parse_variants`].
+/// Parses variants of the cpu arena: `[NAME=]SETTING[+SETTING]…`, with settings `KEY=VALUE` of
+/// `keys`, `default` or a scheduler. A key ending in `:` is followed by any name. Text before the
+/// first `=` is a custom name unless it is a key. In values `/` may replace `:`, and CPUs of a list
+/// are separated by `;`.
 pub fn parse_cpu_variants<S: AsRef<str>>(
     words: &[S],
     keys: &[&str],
@@ -105,10 +99,9 @@ fn distinct(variants: Vec<Variant>) -> Result<Vec<Variant>, PlanError> {
     Ok(variants)
 }
 
-/// Reads a workload: `oltp`, `oltp:clients=8:block_size=8k`, `mine=oltp:clients=8`. The parameter
-/// `primary=METRIC` names the metric that decides; it is no part of the label that a workload
-/// without a name of its own gets. Where a file comes first, `file=` need not be written:
-/// `fio:random.fio`.
+/// Parses a workload: `oltp`, `oltp:clients=8:block_size=8k`, `mine=oltp:clients=8`.
+/// `primary=METRIC` sets the primary metric and is not part of the default label. A leading file
+/// needs no `file=`: `fio:random.fio`.
 ///
 /// # Errors
 /// [`PlanError::Word`] with an example.
@@ -132,7 +125,7 @@ pub fn parse_workload(word: &str) -> Result<WorkloadSpec, PlanError> {
     })
 }
 
-/// Reads a load for the background: a workload, and perhaps `io_weight`, `io_max`, `ioprio`.
+/// Parses a background load: a workload, optionally with `io_weight`, `io_max`, `ioprio`.
 ///
 /// # Errors
 /// [`PlanError::Word`] with an example.
@@ -158,8 +151,8 @@ fn split_workload(word: &str) -> Result<Parts, PlanError> {
     Ok(parts)
 }
 
-/// Takes the share of the device out of a workload's parameters. Several bounds are separated by
-/// `+`: a comma separates workloads.
+/// Removes the device share from a workload's parameters. Bounds are separated by `+`, since commas
+/// separate workloads.
 fn share_of(pairs: &mut BTreeMap<String, String>, word: &str) -> Result<Share, PlanError> {
     let weight = pairs.remove("io_weight").map(|text| {
         text.parse().map_err(|_| PlanError::Word {
@@ -176,10 +169,10 @@ fn share_of(pairs: &mut BTreeMap<String, String>, word: &str) -> Result<Share, P
     })
 }
 
-/// Reads several workloads.
+/// Parses several workloads.
 ///
 /// # Errors
-/// [`PlanError::Word`], or [`PlanError::Duplicate`] when two would have the same label.
+/// [`PlanError::Word`], or [`PlanError::Duplicate`] for equal labels.
 pub fn parse_workloads<S: AsRef<str>>(words: &[S]) -> Result<Vec<WorkloadSpec>, PlanError> {
     let workloads =
         words.iter().map(|word| parse_workload(word.as_ref())).collect::<Result<Vec<_>, _>>()?;

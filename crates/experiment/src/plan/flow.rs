@@ -1,4 +1,4 @@
-//! A flow of a workload of kind `flows`: what it does and what it is guaranteed.
+//! A flow of a `flows` workload: its work and its guarantees.
 
 use std::collections::BTreeMap;
 
@@ -20,16 +20,16 @@ pub struct Flow {
     /// Its parameters.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "scalars")]
     pub params: BTreeMap<String, String>,
-    /// Share relative to the weights of the others, 1 to 10000.
+    /// Relative weight, 1 to 10000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<u32>,
-    /// Bytes a second of its arrival curve, e.g. `10M`.
+    /// Bytes/s of its arrival curve, e.g. `10M`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<String>,
-    /// Bytes that may come at once above the rate, e.g. `1M`.
+    /// Burst bytes above the rate, e.g. `1M`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst: Option<String>,
-    /// Bound on the latency of a request inside the arrival curve, e.g. `20ms`.
+    /// Latency bound of requests inside the arrival curve, e.g. `20ms`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<String>,
     /// I/O priority of its clients: `idle`, `best-effort:0…7` or `realtime:0…7`.

@@ -1,10 +1,8 @@
-//! The plan of an experiment: what is compared, on what work, for how long, and what will count as
-//! a difference.
+//! The plan of an experiment: variants, workloads, budget, and the criteria of a difference.
 //!
-//! Everything that decides a verdict is written down before the first trial, so that it is not
-//! possible to choose the margin, the metric or the stopping rule after seeing the numbers. Consent
-//! to destroy data is not part of a plan: a plan is copied from machine to machine, and consent
-//! belongs to one device on one day.
+//! Everything that decides a verdict is fixed before the first trial, so margin, metric and
+//! stopping rule cannot be chosen after seeing the numbers. Consent to destroy data is not part of
+//! a plan: plans are copied between machines, and consent is for one device on one day.
 
 use std::collections::BTreeMap;
 
@@ -34,64 +32,61 @@ pub use flow::{FLOWS, Flow};
 pub use read::PlanError;
 pub use units::{parse_duration_s, parse_percent};
 
-/// The version of the plan's and record's schema that this build writes.
+/// Version written by this build.
 pub const SCHEMA: u32 = 2;
 
-/// An experiment, as written in plan.toml.
+/// An experiment (plan.toml).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// Version of this format.
+    /// Format version.
     #[serde(default = "schema")]
     pub schema: u32,
     /// A title for the report.
     #[serde(default)]
     pub name: String,
-    /// Where trials take place.
+    /// Where trials run.
     #[serde(default)]
     pub arena: &'static ArenaFacts,
-    /// In the disk arena `/dev/NAME`, `NAME`, `/dev/disk/by-id/…`, or `loop:SIZE` for a temporary
-    /// loop device. In the sim and kernel arenas a model's name, `NAME:KEY=VALUE…` with parts of it
-    /// changed, or a TOML file that describes one. In the cpu arena it may be left out; it is
-    /// [`CPU_DEVICE`] there.
+    /// disk: `/dev/NAME`, `NAME`, `/dev/disk/by-id/…`, or `loop:SIZE` for a temporary loop device.
+    /// sim, kernel: a model, `NAME:KEY=VALUE…`, or a TOML description. cpu: optional,
+    /// [`CPU_DEVICE`].
     #[serde(default)]
     pub device: String,
-    /// In the kernel arena: which kernel, as `schedlab kernel build --source` takes it;
-    /// `debian:6.1` if not named.
+    /// Kernel arena: as `schedlab kernel build --source`; default `debian:6.1`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
-    /// Seed of every random choice: order of variants, offsets of requests.
+    /// Seed of every random choice.
     #[serde(default = "seed")]
     pub seed: u64,
-    /// The variant that the others are compared with; the first one if not named.
+    /// Default: the first variant.
     #[serde(default)]
     pub baseline: Option<String>,
-    /// How long to measure.
+    /// Measuring time.
     #[serde(default)]
     pub budget: Budget,
-    /// How long one trial is.
+    /// Length of a trial.
     #[serde(default)]
     pub trial: TrialLength,
-    /// What counts as a difference.
+    /// Criteria of a difference.
     #[serde(default)]
     pub criteria: Criteria,
-    /// What makes a trial invalid.
+    /// Limits beyond which a trial is invalid.
     #[serde(default)]
     pub limits: Limits,
-    /// The settings under comparison.
+    /// The settings compared.
     #[serde(rename = "variant")]
     pub variants: Vec<Variant>,
-    /// The work.
+    /// The workloads.
     #[serde(rename = "workload")]
     pub workloads: Vec<WorkloadSpec>,
-    /// The file system that is made on the device, where the work uses files.
+    /// The file system made on the device, if the workload uses files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<FileSystemSpec>,
-    /// Metrics that only this plan's programs report.
+    /// Metrics of this plan's own programs.
     #[serde(rename = "metric", default, skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<OwnMetric>,
-    /// What somebody else published about the same: shown beside what is measured here, never part
-    /// of a verdict.
+    /// Published figures, shown for reference only.
     #[serde(rename = "published", default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<Published>,
 }
@@ -108,36 +103,36 @@ pub struct Published {
     pub variant: String,
     /// The figure, in the metric's unit.
     pub value: f64,
-    /// Where it stands.
+    /// Its source.
     pub source: String,
 }
 
-/// One setting under comparison.
+/// One of the settings compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Variant {
     /// Its name in the report; unique.
     pub name: String,
-    /// The I/O scheduler, as the user wrote it (old names are resolved when the plan is checked).
-    /// In the cpu arena the CPU scheduler: `default` if it is left out.
+    /// As written (aliases are resolved by the check); in the cpu arena the CPU scheduler, default
+    /// `default`.
     #[serde(default)]
     pub scheduler: String,
-    /// Tunables of the scheduler and attributes of the queue (`slice_idle`, `nr_requests`, …) as
-    /// text; in the cpu arena `nice`, `policy`, ….
+    /// As text: scheduler tunables and queue attributes (`slice_idle`, `nr_requests`, …), or
+    /// `nice`, `policy`, ….
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "scalars")]
     pub tunables: BTreeMap<String, String>,
 }
 
-/// The file system that is made on the device under test for the time of the experiment.
+/// The temporary file system on the device under test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileSystemSpec {
     /// `ext4`, `xfs` or `btrfs`.
     pub kind: String,
-    /// Further options of mkfs, as on its command line.
+    /// Additional mkfs options.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub mkfs: String,
-    /// Options of mount, e.g. `noatime,data=journal`.
+    /// Mount options, e.g. `noatime,data=journal`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub mount: String,
 }
@@ -146,13 +141,13 @@ pub struct FileSystemSpec {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OwnMetric {
-    /// Its name; it should end with the unit.
+    /// Its name, preferably ending with the unit.
     pub name: String,
-    /// Which way it improves.
+    /// Direction of improvement.
     pub better: Better,
 }
 
-/// Which way a metric improves.
+/// Direction of improvement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Better {
@@ -162,30 +157,29 @@ pub enum Better {
     Lower,
 }
 
-/// What share of the device a process gets, beside what the scheduler gives everybody.
+/// A process's share of the device.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Share {
-    /// Weight of its control group for I/O, 1 to 10000; 100 is everybody's.
+    /// Of its control group, 1 to 10000; default 100.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub io_weight: Option<u32>,
-    /// Bounds of its control group: `rbps`, `wbps`, `riops`, `wiops` as in cgroup v2's io.max, e.g.
-    /// `wbps=10M wiops=100`.
+    /// In the syntax of cgroup v2's io.max, e.g. `wbps=10M wiops=100`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub io_max: Option<String>,
-    /// Its I/O priority: `idle`, `best-effort:0…7` or `realtime:0…7`.
+    /// `idle`, `best-effort:0…7` or `realtime:0…7`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ioprio: Option<String>,
 }
 
 impl Share {
-    /// Whether nothing is asked for.
+    /// Whether nothing is set.
     pub fn is_plain(&self) -> bool {
         *self == Share::default()
     }
 }
 
-/// Load beside the work that is measured; its own figures are noted and never compared.
+/// Background load; its metrics are recorded but never compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Background {
@@ -205,18 +199,18 @@ pub struct Background {
 pub struct WorkloadSpec {
     /// Its label in the report; unique.
     pub name: String,
-    /// A row of the workload table, or a program that is started.
+    /// A row of the workload table, or a program.
     pub kind: String,
-    /// The metric that decides; the workload's own choice if not named.
+    /// Default: the workload's primary metric.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub primary: Option<String>,
-    /// Parameters as text (`clients = "8"`, `block_size = "4k"`), read by the workload crate.
+    /// Parameters as text (`clients = "8"`, `block_size = "4k"`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "scalars")]
     pub params: BTreeMap<String, String>,
     /// Its share of the device.
     #[serde(default, skip_serializing_if = "Share::is_plain")]
     pub share: Share,
-    /// What goes on beside it.
+    /// Concurrent background load.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub background: Vec<Background>,
     /// The flows of a workload of kind `flows`.
@@ -225,8 +219,7 @@ pub struct WorkloadSpec {
 }
 
 impl Plan {
-    /// Which way a metric improves: as the plan says of its own, else as the table or the words of
-    /// its name say. Where none says it, the metric only describes.
+    /// The direction from the plan, the table, or the words of the name.
     pub fn direction_of(&self, metric: &str) -> Direction {
         let own = self.metrics.iter().find(|own| own.name == metric);
         own.map_or_else(
@@ -245,19 +238,18 @@ impl From<Better> for Direction {
     }
 }
 
-/// How long to measure: an experiment ends when every verdict is reached, or here.
+/// An experiment ends here or once every verdict is reached.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Budget {
-    /// Wall time of all rounds together, in seconds.
+    /// Wall time of all rounds, in seconds.
     pub time_s: f64,
-    /// At most this many rounds of each workload; none: only time limits.
+    /// Maximum rounds per workload; `None`: time only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rounds: Option<u32>,
-    /// Go on to the end of the budget even when every verdict is reached.
+    /// Continue even when every verdict is reached.
     pub no_early_stop: bool,
-    /// Measure although there are fewer rounds than an interval takes: for figures and traces
-    /// without verdicts.
+    /// Measure even with too few rounds for an interval.
     #[serde(skip_serializing_if = "is_false")]
     pub figures_only: bool,
 }
@@ -268,14 +260,14 @@ impl Default for Budget {
     }
 }
 
-/// Length of a trial; what is not named is chosen so that about a dozen rounds fit into the budget.
+/// By default about a dozen rounds fit the budget.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TrialLength {
-    /// The measured window, in milliseconds.
+    /// The measured window, in ms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// Work done before the window opens and not counted, in milliseconds.
+    /// Uncounted work before the window, in ms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warmup_ms: Option<u64>,
 }
@@ -284,34 +276,32 @@ pub struct TrialLength {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// Group-sequential: looks after every round of a budget that is known beforehand, all of them
-    /// together at the level of `alpha`.
+    /// Group-sequential: looks after every round of a fixed budget, at the overall level `alpha`.
     #[default]
     Spending,
-    /// A confidence sequence: valid at every look, for work without a known end.
+    /// A confidence sequence, valid at every look.
     Anytime,
-    /// Student's t for a number of rounds fixed beforehand (Welch's where there are no rounds).
+    /// Student's t for a fixed number of rounds (Welch's without rounds).
     Fixed,
-    /// Baseline mean ± 3 standard deviations, the rule of older studies; for comparison only.
+    /// Baseline mean ± 3 standard deviations, as in older studies; for reference only.
     ThreeSigma,
 }
 
-/// What counts as a difference; fixed before the first trial.
+/// Criteria of a difference, fixed before the first trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Criteria {
-    /// Practical margin as a fraction: 0.01 means that less than 1 % either way is of no interest.
+    /// A fraction: at 0.01, differences below 1 % do not matter.
     pub margin: f64,
-    /// Family-wise error over all variants of one metric.
+    /// Family-wise over all variants of one metric.
     pub alpha: f64,
-    /// How intervals are computed.
+    /// The interval method.
     pub method: Method,
-    /// The number of rounds of each workload that the bounds of `spending` are for; none:
-    /// `budget.rounds`, else what fits into the budget's time by the first round, which the results
-    /// file notes.
+    /// Rounds per workload for the bounds of `spending`; default: `budget.rounds`, or the number
+    /// that fits by the first round, as noted in the results.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planned: Option<u32>,
-    /// A comparison is invalid when more than this share of its rounds is invalid.
+    /// Of rounds, in a valid comparison.
     pub max_invalid_share: f64,
 }
 
@@ -327,17 +317,16 @@ impl Default for Criteria {
     }
 }
 
-/// Bounds outside of which a trial is invalid.
+/// Limits beyond which a trial is invalid.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// Bytes that others moved on the device, as a share of all bytes that it moved.
+    /// Maximum, of the device's bytes.
     pub foreign_io_share: f64,
-    /// At least this share of the workload's bytes must have been counted by the device.
+    /// Minimum, of the workload's bytes counted by the device.
     pub reached_share: f64,
-    /// CPU time stolen by the hypervisor, as a share of all CPU time. Generous: what is stolen at
-    /// random hits all variants of a round alike and widens the interval, which is honest already;
-    /// beyond this the machine is not ours at all.
+    /// Maximum CPU time stolen by the hypervisor. Generous: random steal affects all variants of a
+    /// round and only widens the interval.
     pub steal_share: f64,
 }
 

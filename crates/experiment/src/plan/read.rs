@@ -1,9 +1,7 @@
-//! Reading and writing plan.toml, and what can be wrong with a plan.
+//! Reads and writes plan.toml; plan errors.
 //!
-//! A plan is written by hand, so its errors are for a person: the line, the word, and the nearest
-//! word that would have been right. serde already knows the words that it expects at each place;
-//! its message is taken apart here rather than keeping a second list of the fields, which would
-//! fall behind the first.
+//! Plans are written by hand, so errors name the line, the word and the nearest valid word. serde
+//! knows the valid words at each place; its message is parsed instead of maintaining a second list.
 
 use std::borrow::Cow;
 
@@ -13,27 +11,27 @@ use thiserror::Error;
 
 use super::{CPU_DEVICE, Plan, SCHEMA};
 
-/// Why a plan, or a compact form of a part of it, is refused.
+/// Why a plan, or a compact form of a part of it, is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PlanError {
-    /// Not TOML, or a value of the wrong kind.
+    /// Not TOML, or a value of the wrong type.
     #[error("plan, line {line}: {message}")]
     Syntax {
-        /// Counted from 1.
+        /// From 1.
         line: usize,
-        /// What the reader of TOML found wrong.
+        /// The TOML parser's message.
         message: String,
     },
-    /// A key or a choice that does not exist.
+    /// An unknown key or choice.
     #[error("plan, line {line}: unknown {what} `{word}` {}", expected_one_of(word, known.iter().map(String::as_str)))]
     UnknownWord {
-        /// Counted from 1.
+        /// From 1.
         line: usize,
         /// `key` or `choice`.
         what: &'static str,
         /// The word as written.
         word: String,
-        /// All words known at this place.
+        /// All words known here.
         known: Vec<String>,
     },
     /// A plan of another version.
@@ -42,59 +40,59 @@ pub enum PlanError {
         text::build::other_format(found, SCHEMA, None)
     )]
     Schema {
-        /// The version that it says.
+        /// The version found.
         found: i64,
     },
-    /// A name that should be one of the plan's own.
+    /// A name that the plan does not define.
     #[error("plan: unknown {what} `{name}` {}", expected_one_of(name, known.iter().map(String::as_str)))]
     NoSuchName {
-        /// What the name should be: `variant` or `workload`.
+        /// `variant` or `workload`.
         what: &'static str,
         /// The name as written.
         name: String,
-        /// All names of the plan.
+        /// All such names of the plan.
         known: Vec<String>,
     },
-    /// More of something than a plan may have.
+    /// A limit of plans is exceeded.
     #[error(transparent)]
     Exceeded(#[from] Exceeded),
-    /// Two parts of one name.
+    /// Two parts have the same name.
     #[error("plan: two {what}s are called `{name}`; give each a name of its own{hint}")]
     Duplicate {
         /// `variant` or `workload`.
         what: &'static str,
         /// The name.
         name: String,
-        /// How to write it, if there is something to say.
+        /// How to write it, if applicable.
         hint: String,
     },
-    /// A value out of its range, or a plan that cannot be an experiment.
+    /// A value out of range, or an impossible experiment.
     #[error("plan: {what} {problem}; {remedy}")]
     Value {
-        /// The key or the part.
+        /// The key or part.
         what: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
-        /// What would be right, with an example.
+        /// The remedy, with an example.
         remedy: String,
     },
-    /// A word on the command line that cannot be read.
+    /// An unreadable word of the command line.
     #[error("`{word}`: {problem}; {remedy}")]
     Word {
         /// The word as written.
         word: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
-        /// What would be right, with an example.
+        /// The remedy, with an example.
         remedy: String,
     },
 }
 
 impl Plan {
-    /// Reads and checks a plan.
+    /// Parses and checks a plan.
     ///
     /// # Errors
-    /// [`PlanError`] names the line and, for a misspelt key or choice, the nearest one that exists.
+    /// [`PlanError`] names the line and, for a misspelt key or choice, the nearest valid one.
     pub fn from_toml(text: &str) -> Result<Plan, PlanError> {
         PLAN_BYTES.check(text.len())?;
         refuse_other_schema(text)?;
@@ -106,11 +104,9 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Writes the plan, defaults filled in, so that it means the same under a later version with
-    /// other defaults.
-    ///
-    /// A character that steers a terminal is written as an escape. Names have none in a checked
-    /// plan; a value that TOML writes between single quotes, where nothing is an escape, keeps it.
+    /// Formats the plan with all defaults, so that later versions read it equally. Terminal control
+    /// characters are escaped, except in TOML literal strings, which cannot occur in names of a
+    /// checked plan.
     pub fn to_toml(&self) -> String {
         let text = toml::to_string_pretty(self)
             .expect("a plan has only tables, text and numbers, all of which TOML can write");
@@ -123,8 +119,7 @@ impl Plan {
     }
 }
 
-/// A plan of a later version may have keys that this build does not know: say that, rather than
-/// call them typos.
+/// A plan of a later version may have unknown keys: report the version rather than typos.
 fn refuse_other_schema(text: &str) -> Result<(), PlanError> {
     let table: toml::Table = text.parse().map_err(|error| explain(text, &error))?;
     match table.get("schema").and_then(toml::Value::as_integer) {

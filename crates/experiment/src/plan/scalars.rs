@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer};
 
-/// Values as text, also where somebody wrote `clients = 2` without quotes.
+/// Scalars of a table as text, also without quotes: `clients = 2`.
 pub(super) fn scalars<'de, D: Deserializer<'de>>(
     d: D,
 ) -> Result<BTreeMap<String, String>, D::Error> {

@@ -1,4 +1,4 @@
-//! How much a plan may hold: checked first, since what comes after compares each name with each.
+//! Size limits of a plan, checked first, because later checks are quadratic in the number of names.
 
 use std::collections::BTreeMap;
 

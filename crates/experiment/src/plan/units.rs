@@ -1,7 +1,5 @@
-//! Percentages and durations as people write them.
-//!
-//! A bare number is refused where it could mean two things: `--budget 5` is five seconds to one
-//! reader and five minutes to the next, and `--margin 1` is 1 % or 100 %.
+//! Percentages and durations. Bare numbers are rejected where ambiguous: `--budget 5` could be
+//! seconds or minutes, `--margin 1` could be 1 % or 100 %.
 
 use std::time::Duration;
 
@@ -9,10 +7,7 @@ use text::DurationError;
 
 use super::PlanError;
 
-/// Reads a share: `1%`, `0.5 %`, or a fraction below 1 such as `0.01`. Gives the fraction.
-///
-/// # Errors
-/// [`PlanError::Word`] with an example.
+/// Parses a share: `1%`, `0.5 %`, or a fraction below 1 such as `0.01`; returns the fraction.
 pub fn parse_percent(word: &str) -> Result<f64, PlanError> {
     let refuse = |problem: &str| PlanError::Word {
         word: word.to_string(),
@@ -34,10 +29,7 @@ pub fn parse_percent(word: &str) -> Result<f64, PlanError> {
     Ok(value / scale)
 }
 
-/// Reads a duration: `500ms`, `60s`, `2m`, `1h`. Gives seconds, above 0.
-///
-/// # Errors
-/// [`PlanError::Word`] with the accepted units and an example.
+/// Parses a duration: `500ms`, `60s`, `2m`, `1h`; returns seconds, above 0.
 pub fn parse_duration_s(word: &str) -> Result<f64, PlanError> {
     let refuse = |problem: String| PlanError::Word {
         word: word.to_string(),

@@ -1,10 +1,9 @@
-//! Several repeats of one question as one analysis: the interval holds for the effect on any day.
+//! Pools several repeats of one question: the interval holds for the effect on any day.
 //!
-//! Each repeat gives one mean log ratio a variant and metric, from the rounds that count in it;
-//! [`stats::repeats`](crate::stats::repeats) makes one interval of them, and margin, Holm's levels
-//! and the advice are those of an analysis. Medians, numbers of rounds and invalid evidence are
-//! those of all repeats together. A repeat whose evidence about a variant is invalid is left out
-//! for this variant, and said.
+//! Each repeat gives one mean log ratio per variant and metric;
+//! [`stats::repeats`](crate::stats::repeats) makes an interval of them. Margin, Holm's levels and
+//! advice are as in an analysis; medians, round counts and invalid evidence are over all repeats. A
+//! repeat with invalid evidence about a variant is reported and left out for it.
 
 use std::collections::BTreeMap;
 
@@ -28,11 +27,10 @@ mod same;
 pub use crate::pooled::{Effect, Pooled, RepeatSamples};
 pub use same::Difference;
 
-/// A comparison is made of no fewer repeats.
+/// Minimum number of repeats.
 pub const LEAST_REPEATS: usize = 2;
 
-/// Pools the results files of several repeats, by the criteria of the first one's plan or by
-/// others.
+/// Pools results files by the first one's criteria or by others.
 ///
 /// # Errors
 /// [`Difference`] names what makes a results file one of another question.
@@ -76,7 +74,6 @@ pub fn pool_results(
     Ok(analysis)
 }
 
-/// The facts that all environments share.
 fn common_facts<'a>(mut all: impl Iterator<Item = &'a Environment>) -> Environment {
     let mut common = all.next().cloned().unwrap_or_default();
     for other in all {
@@ -90,10 +87,10 @@ fn common_facts<'a>(mut all: impl Iterator<Item = &'a Environment>) -> Environme
     common
 }
 
-/// Pools samples of any origin, one list a repeat.
+/// Pools samples of any origin, one list per repeat.
 ///
 /// # Errors
-/// [`Difference`] names a workload, metric or variant that not every repeat has.
+/// [`Difference`] names a workload, metric or variant missing from a repeat.
 pub fn pool_samples(
     name: &str,
     repeats: &[RepeatSamples],
@@ -101,7 +98,7 @@ pub fn pool_samples(
     planned: Option<u32>,
 ) -> Result<Analysis, Difference> {
     same::samples(repeats)?;
-    // Within a repeat there is one look, and what its own interval is does not matter here.
+    // Each repeat is looked at once, and its own interval is not used.
     let criteria = Criteria { method: Method::Fixed, planned: None, ..options.criteria.clone() };
     let options = Options { criteria, looks: None, ..options.clone() };
     let mut analysis = analyze_samples(name, &joined(repeats), &options);
@@ -109,7 +106,7 @@ pub fn pool_samples(
     let mut effects = Vec::new();
     let mut compared = Vec::new();
     let all = std::mem::take(&mut analysis.comparisons);
-    // The variants of one metric of one workload stand together.
+    // One metric's variants are adjacent.
     for family in all.chunk_by(|a, b| a.workload == b.workload && a.metric == b.metric) {
         let direction = options.direction(&family[0].metric);
         let cases: Vec<Case> =
@@ -141,8 +138,7 @@ pub fn pool_samples(
     Ok(analysis)
 }
 
-/// All samples as those of one experiment: the rounds of a repeat follow those of the one
-/// before.
+/// Joins the samples, with consecutive round numbers.
 fn joined(repeats: &[RepeatSamples]) -> Vec<Sample> {
     let (mut samples, mut rounds, mut sequence) = (Vec::new(), 0, 0);
     for repeat in repeats {
@@ -163,11 +159,10 @@ fn joined(repeats: &[RepeatSamples]) -> Vec<Sample> {
 
 type Key = (String, String, String);
 
-/// One repeat by itself.
 struct Each {
     name: String,
     comparisons: BTreeMap<Key, Comparison>,
-    /// log values by workload, metric and variant, where there are no rounds.
+    /// Log values by workload, metric and variant, for samples without rounds.
     logs: BTreeMap<Key, Vec<f64>>,
 }
 
@@ -189,7 +184,7 @@ impl Each {
         Each { name: repeat.name.clone(), comparisons, logs }
     }
 
-    /// What this repeat says of the comparison's variant, or why it says nothing.
+    /// The error is the reason why it does not count.
     fn repeat(&self, of: &Comparison) -> Result<Repeat, String> {
         let key = (of.workload.clone(), of.metric.clone(), of.variant.clone());
         let own = self.comparisons.get(&key).ok_or("it has no value of it")?;
@@ -214,12 +209,10 @@ impl Each {
     }
 }
 
-/// One variant on one metric over all repeats.
 struct Case<'a> {
     all: &'a Comparison,
     ratios: Vec<Option<f64>>,
     repeats: Vec<Repeat>,
-    /// What each of these repeats has of its own.
     own: Vec<&'a Comparison>,
     pooled: Interval,
     left_out: Vec<Reason>,
@@ -246,14 +239,12 @@ impl<'a> Case<'a> {
         Case { all, ratios, pooled: Interval::of(&repeats), repeats, own, left_out }
     }
 
-    /// The mean over the repeats of the logarithm of a value: the ratio is the mean of their
-    /// ratios, so that these are its two sides.
+    /// The mean of logarithms, so that these are the two sides of the mean ratio.
     fn mean_of(&self, value: impl Fn(&Comparison) -> Option<f64>) -> Option<f64> {
         let logs: Option<Vec<f64>> = self.own.iter().map(|own| value(own).map(f64::ln)).collect();
         logs.filter(|logs| !logs.is_empty()).map(|logs| Moments::of(&logs).mean)
     }
 
-    /// Whether the variant, and the baseline, starved in some round.
     fn starved(&self) -> [bool; 2] {
         [&self.all.variant, &self.all.baseline].map(|name| {
             self.all
@@ -267,8 +258,7 @@ impl<'a> Case<'a> {
         self.all.verdict == Verdict::Invalid || self.repeats.is_empty()
     }
 
-    /// Repeats to go until one of the two claims would be settled if mean and deviation stay as
-    /// they are.
+    /// Estimates further repeats at constant mean and deviation.
     fn more(&self, margin: f64, levels: [f64; 2]) -> Option<u32> {
         if self.repeats.len() < LEAST_REPEATS {
             return None;
@@ -285,8 +275,7 @@ impl<'a> Case<'a> {
     }
 
     fn reasons(&self) -> Vec<Reason> {
-        // What the analysis of all rounds together says of the interval over its rounds does not
-        // hold of this one.
+        // Reasons about the interval over all rounds do not apply to this one.
         let of_rounds = |reason: &&Reason| {
             !matches!(
                 reason,
@@ -307,8 +296,7 @@ impl<'a> Case<'a> {
     }
 }
 
-/// Whether a verdict holds although an end of its interval is open: one beyond the margin rests on
-/// the near end only.
+/// A verdict beyond the margin depends only on the near end.
 fn is_borne(verdict: Verdict, is_above: bool, [low, high]: [bool; 2]) -> bool {
     match verdict {
         Verdict::Better | Verdict::Worse => !(if is_above { low } else { high }),
@@ -317,7 +305,6 @@ fn is_borne(verdict: Verdict, is_above: bool, [low, high]: [bool; 2]) -> bool {
     }
 }
 
-/// Compares the variants of one metric of one workload together.
 fn of_family(
     cases: Vec<Case<'_>>,
     direction: Direction,

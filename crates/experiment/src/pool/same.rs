@@ -1,5 +1,5 @@
-//! Whether several results files or tables ask one question. What differs is named; what may differ
-//! from day to day is a caution.
+//! Checks that several results files or tables ask one question. Differences are errors; what may
+//! vary from day to day is a caution.
 
 use std::collections::BTreeSet;
 
@@ -10,47 +10,47 @@ use crate::pooled::RepeatSamples;
 use crate::results::{Event, Results};
 use crate::samples::Sample;
 
-/// Why a repeat is not one of the same question.
+/// Why a repeat belongs to another question.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Difference {
-    /// Something of the plan, the device or the table is another.
+    /// Plan, device or table differ.
     #[error(
         "{repeat}: another {what} than in {first} (found {found}, expected {expected}); pool repeats of one question only"
     )]
     Another {
         /// The repeat.
         repeat: String,
-        /// What it is compared with.
+        /// The reference.
         first: String,
         /// What differs.
         what: String,
-        /// As it is in the repeat.
+        /// Its value in the repeat.
         found: String,
-        /// As it is in the first one.
+        /// Its value in the reference.
         expected: String,
     },
-    /// Margin or alpha differ, and none is named.
+    /// Margin or alpha differ, and neither was given.
     #[error(
         "{repeat}: compared by another {what} than {first} (found {found}, expected {expected}); name one for all with --{what}"
     )]
     Criteria {
         /// The repeat.
         repeat: String,
-        /// What it is compared with.
+        /// The reference.
         first: String,
         /// `margin` or `alpha`.
         what: &'static str,
-        /// As it is in the repeat.
+        /// Its value in the repeat.
         found: String,
-        /// As it is in the first one.
+        /// Its value in the reference.
         expected: String,
     },
-    /// A results file that is there twice, or was simulated from the same seed.
+    /// The same results file twice, or a simulation with the same seed.
     #[error("{repeat}: {why} as {first}, and evidence counts once; leave one of them out")]
     Same {
         /// The repeat.
         repeat: String,
-        /// What it is compared with.
+        /// The reference.
         first: String,
         /// `the same results`, `the same seed`.
         why: &'static str,
@@ -60,7 +60,6 @@ pub enum Difference {
     One,
 }
 
-/// Whether the results files are of one plan and one device.
 pub(super) fn all_results(
     all_results: &[(String, &Results)],
     has_criteria: bool,
@@ -110,7 +109,7 @@ fn another(repeat: &str, first: &str, what: &str, found: String, expected: Strin
     Difference::Another { repeat, first, what, found, expected }
 }
 
-/// What must be the same, by name: in one order for all results files.
+/// The facts in a fixed order.
 fn facts(results: &Results) -> Vec<(String, String)> {
     let plan = &results.header.plan;
     let of = |section: &str, name: &str| {
@@ -165,7 +164,7 @@ fn facts(results: &Results) -> Vec<(String, String)> {
     facts
 }
 
-/// What a reader must know who believes that only the day differs.
+/// Cautions about differences other than the day.
 pub(super) fn cautions(all_results: &[(String, &Results)]) -> Vec<String> {
     let mut cautions = Vec::new();
     let plans = || all_results.iter().map(|(_, results)| &results.header.plan);
@@ -212,10 +211,8 @@ pub(super) fn cautions(all_results: &[(String, &Results)]) -> Vec<String> {
     cautions
 }
 
-/// A word of a sample.
 type Word = fn(&Sample) -> &String;
 
-/// Whether all repeats have the same workloads, metrics and variants.
 pub(super) fn samples(repeats: &[RepeatSamples]) -> Result<(), Difference> {
     let Some((first, others)) = repeats.split_first().filter(|(_, others)| !others.is_empty())
     else {

@@ -1,4 +1,4 @@
-//! Pools of small tables whose answer is known beforehand.
+//! Pools of small tables with known answers.
 
 use super::*;
 use crate::plan::Plan;
@@ -20,7 +20,7 @@ fn sample(variant: &str, round: Option<u32>, value: f64) -> Sample {
     }
 }
 
-/// A repeat on which `bfq` is `factor` times `none`, with a little noise of its own.
+/// A repeat with `bfq` at `factor` times `none`, with slight noise.
 fn repeat(name: &str, factor: f64) -> RepeatSamples {
     let mut samples = Vec::new();
     for (round, base) in ROUNDS.iter().enumerate() {
@@ -49,7 +49,7 @@ fn pool(factors: &[f64]) -> Analysis {
 
 #[test]
 fn days_that_disagree_are_inconclusive_together_however_sure_each_of_them_is() {
-    // The guide's own figures for one question in four repeats.
+    // The guide's figures for one question in four repeats.
     let analysis = pool(&[3.8, 1.68, 1.43, 0.64]);
     let comparison = &analysis.comparisons[0];
     assert_eq!((comparison.verdict, comparison.rounds), (Verdict::Inconclusive, 32));
@@ -103,7 +103,7 @@ fn a_repeat_with_invalid_evidence_is_left_out_and_named() {
         "{comparison:?}"
     );
     assert_eq!(analysis.pooled.unwrap().effects[0].ratios[5], None);
-    // One repeat that counts has no interval; none at all is invalid.
+    // A single valid repeat has no interval; none at all is invalid.
     let mut two = repeats(&[1.1, 1.1]);
     two[1].samples.retain(|sample| sample.round == Some(0) || sample.variant == "none");
     two[1]
@@ -259,7 +259,7 @@ fn the_results_of_one_repeat_says_so_where_it_decides_something() {
 #[test]
 fn the_means_of_a_pool_are_the_two_sides_of_its_ratio_however_many_rounds_a_repeat_has() {
     let mut days = repeats(&[3.0, 0.9]);
-    // A slow day with two rounds: over all rounds together the ratio of means would be another.
+    // A slow day with two rounds: pooling rounds would give another ratio.
     days[1].samples.retain(|sample| sample.round < Some(2));
     days[1].samples.iter_mut().for_each(|sample| sample.value /= 50.0);
     let analysis = pool_samples("x", &days, &options(), None).unwrap();

@@ -1,16 +1,14 @@
-//! How an experiment ended.
-//!
-//! A line of the results file has the word `why`, the fields of the reason, and `text`, the same in
-//! words for readers of the file. Only the word and the fields are read back.
+//! How an experiment ended. The line has `why`, the fields of the reason, and `text` for readers,
+//! which is not read back.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize, Serializer};
 
-/// The last line of a results file that was not cut off.
+/// The last line of a complete results file.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct End {
-    /// Milliseconds after the start of the experiment.
+    /// Milliseconds from the start of the experiment.
     pub at_ms: u64,
     /// Why it ended.
     #[serde(flatten)]
@@ -21,28 +19,28 @@ pub struct End {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "why", rename_all = "kebab-case")]
 pub enum EndReason {
-    /// Every verdict that the evidence can give is reached.
+    /// Every possible verdict is reached.
     VerdictsReached,
-    /// Every round of a plan with a fixed number of rounds is measured.
+    /// All rounds of a fixed plan are measured.
     RoundsMeasured,
     /// The time budget is spent.
     BudgetSpent {
         /// Time spent on measuring, in seconds.
         measured_s: f64,
     },
-    /// The results file has as many trials as one may have.
+    /// The results file has reached its maximum number of trials.
     ResultsFull {
-        /// How many.
+        /// Number of trials.
         trials: u64,
     },
-    /// It was stopped from outside and can be resumed.
+    /// Stopped from outside; it can be resumed.
     Interrupted {
-        /// The name of the signal.
+        /// The signal's name.
         by: String,
     },
-    /// The device went away.
+    /// The device disappeared.
     DeviceVanished {
-        /// What was observed.
+        /// Details.
         detail: String,
     },
     /// An operation failed.
@@ -52,21 +50,21 @@ pub enum EndReason {
     },
 }
 
-/// What the end of an experiment means for its evidence.
+/// The end's meaning for the evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// Everything that was planned, or that the evidence asked for, is measured.
+    /// All planned or required measurements were made.
     Complete,
     /// The time budget ended it.
     BudgetSpent,
-    /// It was stopped from outside.
+    /// Stopped from outside.
     Interrupted,
-    /// It could not go on.
+    /// It could not continue.
     Failed,
 }
 
 impl EndReason {
-    /// The word under `why`.
+    /// The value of `why`.
     pub fn word(&self) -> &'static str {
         match self {
             EndReason::VerdictsReached => "verdicts-reached",
@@ -79,7 +77,7 @@ impl EndReason {
         }
     }
 
-    /// What the end means for the evidence.
+    /// The end's meaning for the evidence.
     pub fn ending(&self) -> Ending {
         match self {
             EndReason::VerdictsReached | EndReason::RoundsMeasured => Ending::Complete,

@@ -1,8 +1,5 @@
-//! Numbers of a results file, also those that JSON does not have.
-//!
-//! A rate over an empty window is infinite or not a number. JSON would write it as null, which
-//! cannot be read back, so one odd trial would make the whole results file unreadable. Such values
-//! are written as the words "NaN", "inf" and "-inf" instead.
+//! Non-finite numbers in a results file, as "NaN", "inf" and "-inf". JSON would write null, which
+//! cannot be read back, so one rate over an empty window would make the file unreadable.
 
 use std::collections::BTreeMap;
 

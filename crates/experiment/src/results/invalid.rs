@@ -1,4 +1,4 @@
-//! Why a trial is invalid: the reasons with their data, and the same in words.
+//! Why a trial is invalid: reasons with their data, and as text.
 
 use std::fmt;
 
@@ -8,99 +8,99 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
 pub enum InvalidReason {
-    /// The setting was not in effect when the trial began, although its write was accepted.
+    /// Not in effect when the trial began, although the write succeeded.
     NotInEffect {
         /// The attribute, e.g. `scheduler`.
         attribute: String,
-        /// What the variant asks for.
+        /// The variant's value.
         wanted: String,
-        /// What was read back.
+        /// The value read back.
         found: String,
     },
     /// The setting could not be written.
     WriteFailed {
         /// The attribute.
         attribute: String,
-        /// What the variant asks for.
+        /// The variant's value.
         wanted: String,
-        /// The kernel's answer.
+        /// The kernel's error.
         error: String,
     },
-    /// Another program changed the setting during the trial.
+    /// Changed by another program during the trial.
     ChangedMeanwhile {
         /// The attribute.
         attribute: String,
-        /// What the variant asks for.
+        /// The variant's value.
         wanted: String,
-        /// What was found during or after the trial.
+        /// The value found during or after the trial.
         found: String,
     },
-    /// The workload's I/O did not reach the device (served from a cache).
+    /// I/O was served from a cache.
     NeverReached {
-        /// Bytes that the workload moved.
+        /// Bytes moved by the workload.
         issued_bytes: u64,
-        /// Bytes that the device counted in the same time.
+        /// Bytes counted by the device in the same time.
         device_bytes: u64,
     },
     /// The device or the kernel reported errors.
     DeviceErrors {
-        /// How many requests failed.
+        /// Failed requests.
         count: u64,
         /// The first error, in words.
         first: String,
     },
-    /// The device went away or shrank during the trial.
+    /// The device disappeared or shrank during the trial.
     DeviceVanished {
-        /// What was observed.
+        /// Details.
         detail: String,
     },
-    /// Others used the device.
+    /// Foreign I/O on the device.
     ForeignIo {
-        /// Bytes of others as a share of all bytes that the device moved.
+        /// Share of foreign I/O in the device's bytes.
         share: f64,
         /// The bound.
         limit: f64,
     },
-    /// The hypervisor ran others on the CPUs for too long.
+    /// Too much CPU time was stolen by the hypervisor.
     Steal {
         /// Share of all CPU time, 0 to 1.
         share: f64,
         /// The bound.
         limit: f64,
     },
-    /// The CPU was throttled by heat or power.
+    /// The CPU was throttled for heat or power.
     Throttled {
         /// How many throttling events.
         events: u64,
     },
-    /// Too few requests for this percentile to exist.
+    /// Too few requests for this percentile.
     TooFewIos {
-        /// The metric that is invalid; the others stand.
+        /// The invalid metric; the others are valid.
         metric: String,
         /// How many there were.
         count: u64,
         /// How many it takes.
         needed: u64,
     },
-    /// The trial was cut off before its end.
+    /// The trial was interrupted.
     Interrupted {
-        /// By what.
+        /// The cause.
         by: String,
     },
-    /// The program that was to be measured gave no figures.
+    /// The measured program printed no figures.
     ProgramFailed {
-        /// What happened, with its last lines.
+        /// Details, with its last lines.
         detail: String,
     },
-    /// A reason that came with foreign data.
+    /// A reason from foreign data.
     Foreign {
-        /// As written there.
+        /// Its text.
         text: String,
     },
 }
 
 impl InvalidReason {
-    /// Whether this invalidates `metric`. Most reasons invalidate the whole trial; too few I/Os
+    /// Whether it invalidates `metric`. Most reasons invalidate the whole trial; too few requests
     /// only one percentile.
     pub fn applies_to(&self, metric: &str) -> bool {
         match self {
@@ -109,7 +109,7 @@ impl InvalidReason {
         }
     }
 
-    /// A few words by which trials with the same trouble are counted together.
+    /// Groups trials with the same fault.
     pub fn class(&self) -> &str {
         match self {
             InvalidReason::NotInEffect { .. } => "setting not in effect",

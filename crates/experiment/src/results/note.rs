@@ -1,7 +1,5 @@
-//! What happened between trials.
-//!
-//! As with [`End`](super::End), a line has the word `event`, the fields, and `text` in words; only
-//! the word and the fields are read back.
+//! Events between trials. As with [`End`](super::End), a line has `event`, its fields, and `text`;
+//! the text is not read back.
 
 use std::fmt;
 
@@ -10,101 +8,97 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::invalid::InvalidReason;
 
-/// Something that happened between trials.
+/// An event with its time.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Note {
-    /// Milliseconds after the start of the experiment.
+    /// Milliseconds from the start of the experiment.
     pub at_ms: u64,
     /// What happened.
     #[serde(flatten)]
     pub event: Event,
 }
 
-/// What happened between two trials.
+/// An event between two trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
-    /// An interrupted experiment goes on.
+    /// An interrupted experiment is resumed.
     Resumed {
-        /// How many trials the results file had.
+        /// Trials in the results file.
         trials: u64,
-        /// Date and time in UTC; none where time is virtual.
+        /// UTC date and time; `None` in virtual time.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at: Option<String>,
     },
-    /// The number of rounds of each workload that the bounds of the verdicts are for, fixed before
-    /// the first of their looks.
+    /// Planned rounds per workload, fixed before the first look.
     Planned {
         /// How many.
         rounds: u32,
     },
-    /// An experiment goes on with another budget than the one that its bounds are for.
+    /// An experiment continues with a changed budget.
     BudgetChanged {
         /// Seconds for all rounds together.
         time_s: f64,
-        /// Most rounds of each workload.
+        /// Maximum rounds per workload.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rounds: Option<u32>,
     },
-    /// A variant is no longer measured on a workload: a verdict within the planned rounds is
-    /// improbable.
+    /// Given up: a verdict within the planned rounds is improbable.
     FutileVariant {
         /// The workload's label.
         workload: String,
         /// The variant's name.
         variant: String,
-        /// How many rounds the workload had then.
+        /// Rounds of the workload by then.
         rounds: u32,
         /// The probability of a verdict.
         chance: f64,
     },
-    /// A variant is no longer measured on a workload: its verdict is reached, or it has no valid
-    /// trial.
+    /// Decided, or without a valid trial.
     StoppedVariant {
         /// The workload's label.
         workload: String,
         /// The variant's name.
         variant: String,
-        /// How many rounds the workload had then.
+        /// Rounds of the workload by then.
         rounds: u32,
     },
-    /// A variant is not measured any more because its setting cannot be applied.
+    /// Its setting cannot be applied.
     RefusedVariant {
         /// The variant's name.
         variant: String,
         /// Why not.
         cause: InvalidReason,
     },
-    /// A trial that fills caches and files before the first round, and is not counted.
+    /// An uncounted first trial, which fills caches and files.
     Precondition {
         /// The workload's label.
         workload: String,
         /// The variant's name.
         variant: String,
-        /// The metric that decides and its value, if it has one.
+        /// The primary metric, if it has a value.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         metric: Option<String>,
         /// Value of the metric.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         value: Option<f64>,
-        /// Why it would be invalid if it counted.
+        /// Why it would be invalid.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         invalid: Option<InvalidReason>,
     },
-    /// The pilot run held too few events for the metric that decides, so trials are longer than was
-    /// chosen; the plan has their length.
+    /// The pilot run had too few events for the primary metric, so trials are longer than chosen.
     LengthenedTrials {
-        /// The workload with the fewest, for what it takes.
+        /// With the fewest events relative to the requirement.
         workload: String,
         /// The metric that decides.
         metric: String,
-        /// How many events the pilot run held.
+        /// Events in the pilot run.
         events: u64,
-        /// How many it takes.
+        /// Events required.
         floor: u64,
-        /// The length that was chosen, in milliseconds.
+        /// The chosen length, in ms.
         from_ms: u64,
-        /// The length of every trial.
+        /// The length of every trial, in ms.
         to_ms: u64,
     },
 }

@@ -1,9 +1,8 @@
-//! Reading results.jsonl, whole or cut off, and writing its lines.
+//! Reads results.jsonl, complete or truncated, and writes its lines.
 //!
-//! A crash or a full disk can cut the last line and nothing else, so exactly that is forgiven: the
-//! cut line is set aside with the place where it starts, and `--resume` truncates there. Anything
-//! unreadable before the last line was not done by a crash; guessing around it could drop trials
-//! unseen, so it is refused with its line.
+//! A crash or a full disk can truncate only the last line: it is set aside with its offset, where
+//! `--resume` truncates the file. Anything unreadable earlier is rejected with its line number,
+//! because skipping it could silently lose trials.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,36 +14,36 @@ use thiserror::Error;
 use super::{End, Header, Line, Note, Trial};
 use crate::plan::SCHEMA;
 
-/// A results file, read.
+/// A parsed results file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Results {
-    /// What was planned, where and with what.
+    /// Plan and environment.
     pub header: Header,
-    /// All trials, in the order in which they were made.
+    /// In order of execution.
     pub trials: Vec<Trial>,
-    /// What happened between them.
+    /// Events between trials.
     pub notes: Vec<Note>,
-    /// How the experiment ended; none if it was cut off, or resumed after its end.
+    /// `None` if cut off, or resumed after its end.
     pub end: Option<End>,
-    /// The unreadable rest of a last line that was cut off.
+    /// A truncated last line.
     pub cut: Option<Cut>,
-    /// The last line is whole but for its line end: write one before appending.
+    /// The last line has no line end: write one before appending.
     pub needs_newline: bool,
 }
 
-/// A last line that was cut off.
+/// A truncated last line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cut {
-    /// Where it starts, in bytes from the start of the file: truncate here before appending.
+    /// Truncate here before appending.
     pub offset: u64,
-    /// What there is of it.
+    /// Its text.
     pub text: String,
 }
 
 /// Why a results file cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ResultsError {
-    /// Nothing in it.
+    /// An empty file.
     #[error(
         "results file: empty: the experiment ended before its first line was written; start it again"
     )]
@@ -54,35 +53,34 @@ pub enum ResultsError {
         "results file: the first line is no header (found {found}); name a results.jsonl that schedlab wrote"
     )]
     NoHeader {
-        /// What the first line is instead.
+        /// The first line found.
         found: String,
     },
-    /// Of another format.
+    /// Another format.
     #[error("results file: {}; read it with the schedlab that wrote it", text::build::other_format(found, SCHEMA, build.as_deref()))]
     Schema {
-        /// The format that the results file says.
+        /// The schema found.
         found: String,
-        /// The build that wrote it, if it says so.
+        /// The writing build, if known.
         build: Option<String>,
     },
-    /// More of something than a results file may have.
+    /// A limit of results files is exceeded.
     #[error(transparent)]
     Exceeded(#[from] Exceeded),
-    /// A line that is not a line of a results file, and is not a cut last line.
+    /// An invalid line before the last.
     #[error(
         "results file, line {line}: {problem}; restore the file from a copy, or remove that line if you know what it was"
     )]
     Garbage {
-        /// Counted from 1.
+        /// From 1.
         line: usize,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
 }
 
 impl Line {
-    /// The line as text, without the line end. What steers a terminal is escaped, which means the
-    /// same in JSON.
+    /// Formats the line without line end; terminal control characters are escaped.
     pub fn to_json_line(&self) -> String {
         let text = serde_json::to_string(self)
             .expect("a line has only text keys and numbers, all of which JSON can write");
@@ -91,7 +89,7 @@ impl Line {
 }
 
 impl Results {
-    /// The results file of an experiment that has not begun.
+    /// The results of an experiment that has not begun.
     pub fn new(header: Header) -> Results {
         Results {
             header,
@@ -103,8 +101,7 @@ impl Results {
         }
     }
 
-    /// How long after the start of the experiment the last thing was seen, in milliseconds: where
-    /// its clock goes on when it is resumed.
+    /// The last event's time, where the clock continues on resume.
     pub fn last_ms(&self) -> u64 {
         let end = |trial: &Trial| {
             trial.started_ms.saturating_add(trial.observation.duration_ns / 1_000_000)
@@ -114,19 +111,14 @@ impl Results {
         trials.chain(notes).chain(self.end.iter().map(|end| end.at_ms)).max().unwrap_or(0)
     }
 
-    /// Reads a results file.
-    ///
     /// # Errors
-    /// [`ResultsError`] when it is empty, of another version, or unreadable anywhere but in a cut
+    /// [`ResultsError`] if it is empty, of another version, or invalid anywhere but in a truncated
     /// last line.
     pub fn parse(text: &str) -> Result<Results, ResultsError> {
         Results::from_bytes(text.as_bytes())
     }
 
-    /// Reads a results file from bytes: a line may be cut inside a character.
-    ///
-    /// # Errors
-    /// As [`Results::parse`].
+    /// A line may be truncated within a character.
     pub fn from_bytes(bytes: &[u8]) -> Result<Results, ResultsError> {
         let mut reader = ResultsReader::default();
         bytes.split_inclusive(|byte| *byte == b'\n').try_for_each(|line| reader.line(line))?;
@@ -153,11 +145,10 @@ impl Results {
 }
 
 impl Results {
-    /// A trial of a variant or workload that the plan does not have would be in no comparison: two
-    /// results files were mixed.
+    /// Rejects a trial outside the plan: two results files were mixed.
     fn refuse_strangers(&self, trial: &Trial, line: usize) -> Result<(), ResultsError> {
-        // No results file has more rounds than trials, and the numbers that follow a trial's own
-        // are reckoned from it.
+        // No results file has more rounds than trials, and later numbers are computed from the
+        // trial's.
         if u64::from(trial.round) >= TRIALS.most || trial.sequence >= u64::MAX / 2 {
             let problem = format!(
                 "a trial of number {} in round {}, beyond any results file",
@@ -181,22 +172,17 @@ impl Results {
     }
 }
 
-/// Reads a results file line by line, as its caller reads the file.
+/// Reads a results file line by line.
 #[derive(Default)]
 pub struct ResultsReader {
-    /// What is read, once there is a header.
+    /// `None` before the header.
     read: Option<(Results, Size)>,
-    /// Of the last line.
     number: usize,
-    /// Of the next line.
     offset: u64,
 }
 
 impl ResultsReader {
-    /// Takes the next line, with its end where it has one.
-    ///
-    /// # Errors
-    /// As [`Results::parse`].
+    /// Includes the line end if any.
     pub fn line(&mut self, line: &[u8]) -> Result<(), ResultsError> {
         RESULTS_LINE.check(line.len())?;
         let offset = self.offset;
@@ -239,21 +225,17 @@ impl ResultsReader {
         Ok(())
     }
 
-    /// The results file, when its last line is read.
-    ///
-    /// # Errors
-    /// [`ResultsError::Empty`].
+    /// The results after the last line.
     pub fn finish(self) -> Result<Results, ResultsError> {
         self.read.map(|(results, _)| results).ok_or(ResultsError::Empty)
     }
 }
 
-/// How much evidence there is so far.
 struct Size {
     variants: usize,
     trials: usize,
     values: usize,
-    /// Of each workload the metrics that it is compared by, and how many trials it has.
+    /// Compared metrics and number of trials per workload.
     metrics: BTreeMap<String, (BTreeSet<String>, usize)>,
 }
 
@@ -271,7 +253,6 @@ impl Size {
         }
     }
 
-    /// Counts what the last line has added.
     fn grow(&mut self, results: &Results) -> Result<(), Exceeded> {
         NOTES.check(results.notes.len())?;
         TRIALS.check(results.trials.len())?;
@@ -319,8 +300,7 @@ fn read_header(line: &RawLine<'_>) -> Result<Header, ResultsError> {
             .map_or("a line of no kind".to_string(), |kind| format!("a line of kind {kind}"));
         return Err(ResultsError::NoHeader { found });
     }
-    // Before reading the rest: a header of another version may have parts that this build does not
-    // know.
+    // Checked first: a header of another version may have unknown parts.
     if value["schema"] != SCHEMA {
         let build = value["schedlab"].as_str().map(str::to_string);
         return Err(ResultsError::Schema { found: value["schema"].to_string(), build });

@@ -1,35 +1,22 @@
-//! What may be believed of the winner of a search.
+//! The interval of a search's winner, corrected for the selection. The error α is split in advance:
 //!
-//! **Problem.** The winner is the luckiest of many candidates: its mean in the search is too good,
-//! and an interval over the same trials does not cover. **Approach.** The error α is split
-//! beforehand.
+//! 1. Fresh evidence, at [`FRESH`]·α: the confirmation's rounds.
+//! 2. All evidence: a sequence over the first n search rounds of point p and the confirmation, at
+//!    (1 − [`FRESH`])·α·w(p)·v(n), with fixed weights that sum to at most 1: w is 1/((d+1)(d+2))
+//!    shared by all points with d departures, v(n) = 1/((n+1)(n+2)).
 //!
-//! 1. *Fresh evidence*, at [`FRESH`]·α: a confidence sequence over the rounds of the confirmation
-//!    alone. The winner was fixed before the first of them.
-//! 2. *All evidence*, at the rest: for each point p of the space and each number n of search
-//!    rounds, the sequence that begins with the first n rounds of p in the search and goes on with
-//!    those of the confirmation is a confidence sequence at its own level (1 −
-//!    [`FRESH`])·α·w(p)·v(n). The weights are fixed before the search and sum to at most 1, so with
-//!    probability 1 − (1 − FRESH)·α none of all these sequences ever misses, and it does not matter
-//!    by which rule, and after seeing what, p and n were chosen. w prefers points that turn few
-//!    things: 1/((d+1)(d+2)) for all that turn d dimensions together, in equal parts; v(n) =
-//!    1/((n+1)(n+2)).
-//!
-//! The final interval is the intersection: it misses with probability at most α. Why not a level by
-//! the number k of the candidate, 1/(k(k+1))? Where the variants of a round share a seed, the k-th
-//! candidate is chosen by what others showed on the very seeds that it is measured on, so "the k-th
-//! candidate" is no hypothesis that was there before the evidence; "the point p" is.
+//! The intersection errs with at most α. Weights by candidate number would be invalid: rounds share
+//! seeds, so the k-th candidate is itself chosen by the evidence.
 
 use crate::stats::{Interval, Moments, sequence};
 
 use crate::search::space::{Point, Space};
 
-/// The share of α that the fresh evidence alone is compared at.
+/// The share of α for the fresh evidence.
 pub const FRESH: f64 = 0.8;
 
-/// The interval of the winner's effect at confidence 1 − `alpha`: from the effects of the
-/// confirmation's rounds, and from those of the search, which were seen before the winner was
-/// chosen. The ends of an empty intersection (of probability below `alpha`) are put in order.
+/// The interval at confidence 1 − `alpha`. The ends of an empty intersection (probability below
+/// `alpha`) are swapped.
 pub fn interval(
     space: &Space,
     winner: &Point,
@@ -48,7 +35,7 @@ pub fn interval(
     Interval { low: low.min(high), high: high.max(low) }
 }
 
-/// The winner's part of the error of the sequences over all evidence: w(p)·v(n).
+/// The winner's weight w(p)·v(n).
 pub fn weight(space: &Space, winner: &Point, search_rounds: usize) -> f64 {
     let (d, n) = (space.departures(winner) as f64, search_rounds as f64);
     1.0 / ((d + 1.0)
@@ -80,7 +67,7 @@ mod tests {
         let (seen, fresh) =
             ([0.11, 0.12, 0.13, 0.12, 0.1, 0.11, 0.13], [0.08, 0.1, 0.09, 0.1, 0.08, 0.11]);
         let all: Vec<f64> = seen.iter().chain(&fresh).copied().collect();
-        // One thing is turned; three points turn one: 1/(2·3·3); seven rounds: 1/(8·9).
+        // One departure; three points have one: 1/(2·3·3); seven rounds: 1/(8·9).
         let level = 0.2 * 0.05 / (6.0 * 3.0 * 72.0);
         let joined = sequence::interval(&Moments::of(&all), level);
         let alone = sequence::interval(&Moments::of(&fresh), 0.8 * 0.05);

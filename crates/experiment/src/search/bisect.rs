@@ -1,35 +1,23 @@
-//! Bisection: which step of a series made things worse, from verdicts that may err and steps that
-//! may be impossible to assess.
+//! Bisection over steps, with verdicts that may err and steps that cannot be compared.
 //!
-//! **Problem.** Steps 0 to n in order; step 0 is good, step n is bad, and somewhere between two
-//! neighbours good turns into bad. A verdict about a step costs a kernel and an experiment. Some
-//! steps cannot be compared: they do not build, do not boot, or the evidence does not suffice.
-//!
-//! **Approach.** The step in the middle of the last good and the first bad one is tried. If it
-//! cannot be compared, the search moves away from it by doubled distances, since what breaks a step
-//! mostly breaks its neighbours; when only such steps are left between the last good and the first
-//! bad one, the answer is that range. Each verdict has its own part of the error that the whole may
-//! have ([`ErrorShares`]), so that all of them are right with at least the guaranteed probability,
-//! whatever depends on what.
-//!
-//! **Source.** `git bisect` and its `skip`; the bound is Bonferroni's. **Departures.** Git leaves a
-//! skipped step by a pseudo-random distance; here the order is a function of the verdicts alone, so
-//! that a log can be replayed. Steps are a line: a history with merges is followed along first
-//! parents by the caller.
+//! Step 0 is good, step n bad. If the middle step cannot be compared (build, boot, evidence), the
+//! search moves away by doubling distances, since neighbours often share the fault; if only such
+//! steps remain, the answer is their range. Each verdict has its part of the error
+//! ([`ErrorShares`], Bonferroni). Source: `git bisect` and its `skip`. Departure: the order depends
+//! on the verdicts alone, so that a log can be replayed. The caller follows first parents.
 
 #![allow(missing_docs, reason = "what is good, bad or skipped is said above")]
 
-/// What is known of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepState {
     Untested,
     Good,
     Bad,
-    /// It was tried and could not be compared.
+    /// Tried, but could not be compared.
     Skipped,
 }
 
-/// What a trial of a step showed.
+/// The result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finding {
     Good,
@@ -37,7 +25,7 @@ pub enum Finding {
     Skipped,
 }
 
-/// The last step that was found good and the first that was found bad.
+/// The last good and the first bad step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bracket {
     pub good: usize,
@@ -45,7 +33,7 @@ pub struct Bracket {
 }
 
 impl Bracket {
-    /// Whether the two are neighbours, so that one step is to blame.
+    /// Whether they are neighbours, so that one step is responsible.
     #[must_use]
     pub fn is_one_step(&self) -> bool {
         self.bad == self.good + 1
@@ -62,7 +50,7 @@ impl Bisection {
     /// A search between a good step 0 and a bad step `last`.
     ///
     /// # Panics
-    /// If `last` is 0: one step is not good and bad.
+    /// If `last` is 0.
     #[must_use]
     pub fn new(last: usize) -> Bisection {
         assert!(last > 0, "the ends are different steps");
@@ -86,7 +74,7 @@ impl Bisection {
         Bracket { good, bad }
     }
 
-    /// The step to try next; None when the answer is known: [`Bisection::bracket`].
+    /// The next step; `None` once [`Bisection::bracket`] is the answer.
     #[must_use]
     pub fn next_step(&self) -> Option<usize> {
         let Bracket { good, bad } = self.bracket();
@@ -94,7 +82,7 @@ impl Bisection {
         let skipped =
             between.clone().filter(|step| self.steps[*step] == StepState::Skipped).count();
         let middle = good + (bad - good) / 2;
-        // 0, 1, 2, 4, … steps away from the middle, on the side where more is left to be learnt.
+        // 0, 1, 2, 4, … steps away from the middle, on the side with more to learn.
         let away =
             if skipped == 0 { 0 } else { 1_usize << (skipped - 1).min(usize::BITS as usize - 2) };
         let untested = between.filter(|step| self.steps[*step] == StepState::Untested);
@@ -102,10 +90,8 @@ impl Bisection {
             .min_by_key(|step| (step.abs_diff(middle).abs_diff(away), step.abs_diff(middle), *step))
     }
 
-    /// Takes in what a trial of a step between the ends showed.
-    ///
     /// # Panics
-    /// If the step was not to be tried: it is an end, beyond the bracket, or has been tried.
+    /// If the step is an end, outside the bracket, or was tried before.
     pub fn take_in(&mut self, step: usize, finding: Finding) {
         let Bracket { good, bad } = self.bracket();
         assert!(good < step && step < bad, "step {step} lies between {good} and {bad}");
@@ -117,7 +103,7 @@ impl Bisection {
         };
     }
 
-    /// Trials that are left if every one of them finds a verdict.
+    /// Returns the trials that remain if each gives a verdict.
     #[must_use]
     pub fn verdicts_left(&self) -> u32 {
         let Bracket { good, bad } = self.bracket();
@@ -127,27 +113,25 @@ impl Bisection {
     }
 }
 
-/// How often a bracket of `width` steps must be halved until its ends are neighbours.
+/// Halvings until a bracket's ends are neighbours.
 #[must_use]
 pub fn halvings(width: usize) -> u32 {
     width.next_power_of_two().trailing_zeros()
 }
 
-/// The share of the error that the verdicts of an undisturbed bisection have together; the rest is
-/// for further ones.
+/// The share of the error for the verdicts of an undisturbed bisection; the rest is for additional
+/// ones.
 const PLANNED_SHARE: f64 = 0.75;
 
-/// How the error of a whole bisection is divided among its verdicts, before the first of them.
+/// The error of each verdict, divided in advance.
 ///
-/// A bisection without skipped steps needs a known number of verdicts: one for the ends, one for
-/// each halving, one for the two neighbours at the end. They share three quarters of alpha equally.
-/// What else becomes necessary (a larger experiment after an inconclusive one, more steps because
-/// some were skipped) takes half of what is left each time, so that no number of them exceeds
-/// alpha.
+/// Necessary verdicts (ends, halvings, final neighbours) share three quarters of alpha equally.
+/// Each additional one (a larger experiment, a skipped step) takes half of the rest, so any number
+/// stays within alpha.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ErrorShares {
     pub alpha: f64,
-    /// Verdicts that a bisection without skipped steps needs.
+    /// Verdicts needed without skipped steps.
     pub planned: u32,
 }
 
@@ -157,7 +141,7 @@ impl ErrorShares {
         ErrorShares { alpha, planned: halvings(last) + 2 }
     }
 
-    /// The error that one verdict may have: `further` counts those beyond the planned ones from 0.
+    /// `further` counts additional verdicts from 0.
     #[must_use]
     pub fn of_verdict(&self, further: Option<u32>) -> f64 {
         match further {
@@ -177,8 +161,8 @@ mod tests {
 
     use super::*;
 
-    /// Bisects `last` steps of which `first_bad` and all after it are bad, and `skips` cannot be
-    /// compared; the bracket, and the steps tried.
+    /// Bisects `last` steps of which `first_bad` and all later ones are bad, and `skips` cannot be
+    /// compared; returns the bracket and the steps tried.
     fn bisect(last: usize, first_bad: usize, skips: &[usize]) -> (Bracket, Vec<usize>) {
         let mut search = Bisection::new(last);
         let mut tried = Vec::new();

@@ -1,10 +1,10 @@
-//! Chance from a seed: the same on every machine and in every year.
+//! Seeded random choices, equal on every machine and in every version.
 
 use chacha20::ChaCha12Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 
-/// The generator of one decision: a function of the search's seed, what is decided, and how often
-/// that was decided before.
+/// The generator of one decision, from the search's seed, the purpose, and the number of earlier
+/// decisions.
 pub(crate) fn generator(seed: u64, purpose: &[u8; 8], count: u64) -> ChaCha12Rng {
     let mut key = [0_u8; 32];
     key[..8].copy_from_slice(&seed.to_le_bytes());
@@ -13,13 +13,12 @@ pub(crate) fn generator(seed: u64, purpose: &[u8; 8], count: u64) -> ChaCha12Rng
     ChaCha12Rng::from_seed(key)
 }
 
-/// A number below `n`, which is above 0. The remainder favours small numbers by less than n / 2^64,
-/// which no search can notice.
+/// A number below `n` > 0. The remainder's bias is below n / 2^64.
 pub(crate) fn below(rng: &mut ChaCha12Rng, n: usize) -> usize {
     (rng.next_u64() % n as u64) as usize
 }
 
-/// A share, 0 to 1.
+/// Draws uniformly from 0..1.
 pub(crate) fn share(rng: &mut ChaCha12Rng) -> f64 {
     (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }

@@ -1,38 +1,36 @@
-//! What was seen of each candidate, and what follows for the race.
+//! The evidence about each candidate of a search.
 //!
-//! An effect is log(candidate ÷ default) within one round, positive when better. Where several
-//! constraints are asked for, a trial's excess is log(metric ÷ bound) of the worst of them: above 0
-//! means violated.
+//! An effect is log(candidate ÷ default) within one round, positive when better. With constraints,
+//! a trial's excess is log(metric ÷ bound) of the worst one: above 0 is a violation.
 
 use std::collections::BTreeMap;
 
 use crate::search::space::Point;
 
-/// The spread of an effect from round to round that is assumed before any is seen.
+/// Prior round-to-round SD of an effect.
 const PRIOR_SD: f64 = 0.02;
-/// How many differences that assumption is worth.
+/// Weight of the prior, in observations.
 const PRIOR_WEIGHT: f64 = 2.0;
-/// A candidate that gave this many invalid trials and no valid one is given up.
+/// A candidate with this many invalid trials and no valid one is given up.
 const HOPELESS: u32 = 2;
 
-/// What a trial of a candidate showed.
+/// The outcome of a candidate's trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outcome {
-    /// log(candidate ÷ default) in the round, positive when better; none when one of the two trials
-    /// is invalid.
+    /// log(candidate ÷ default), positive when better; `None` if either trial is invalid.
     pub effect: Option<f64>,
-    /// log(metric ÷ bound) of the worst constraint; none without constraints.
+    /// log(metric ÷ bound) of the worst constraint, if any.
     pub excess: Option<f64>,
 }
 
-/// Where a candidate stands in the race.
+/// A candidate's state in the race.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// Still measured against the incumbent.
     Racing,
-    /// The one to beat, now or once.
+    /// The current or a former incumbent.
     Incumbent,
-    /// It will not beat the incumbent by the margin, says its evidence.
+    /// Beating the incumbent by the margin is ruled out.
     Dropped,
     /// Its trials are invalid.
     Hopeless,
@@ -41,15 +39,15 @@ pub enum State {
 /// A candidate with its evidence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
-    /// What it is; none for a default that is not in the space.
+    /// `None` for a default outside the space.
     pub point: Option<Point>,
     /// Effects by round.
     pub effects: BTreeMap<u32, f64>,
-    /// Excesses of constraints by round.
+    /// Constraint excesses by round.
     pub excesses: BTreeMap<u32, f64>,
-    /// Rounds that it was asked to be measured in, invalid ones included.
+    /// Rounds requested, invalid ones included.
     pub asked: u32,
-    /// How many of them were invalid.
+    /// Invalid rounds.
     pub invalid: u32,
     /// Where it stands.
     pub state: State,
@@ -61,22 +59,22 @@ impl Candidate {
         Candidate { point, effects, excesses, asked: 0, invalid: 0, state: State::Racing }
     }
 
-    /// Mean effect; 0 without evidence.
+    /// Returns the mean effect; 0 without evidence.
     pub fn effect(&self) -> f64 {
         mean(self.effects.values().copied())
     }
 
-    /// Mean excess over the constraints; 0 or less: they hold.
+    /// Returns the mean excess over the constraints; at most 0 if they hold.
     pub fn excess(&self) -> f64 {
         mean(self.excesses.values().copied())
     }
 
-    /// Whether its constraints hold, as far as was seen.
+    /// Whether its constraints hold so far.
     pub fn feasible(&self) -> bool {
         self.excess() <= 0.0
     }
 
-    /// How many valid trials it has.
+    /// Returns the number of valid trials.
     pub fn rounds(&self) -> usize {
         self.effects.len()
     }
@@ -95,16 +93,14 @@ impl Candidate {
         }
     }
 
-    /// How good it is as one number: feasible ones by their effect, all others behind them by how
-    /// far they are from it (Deb's rule).
+    /// Ranks by effect; infeasible candidates after all others by excess (Deb's rule).
     pub(crate) fn utility(&self) -> f64 {
         const BEHIND: f64 = -1e3;
         if self.feasible() { self.effect() } else { BEHIND - self.excess() }
     }
 }
 
-/// How much better `a` is than `b`: by the rounds that both have where there are some, and how many
-/// those are.
+/// The difference over common rounds if any, and the number of those.
 pub(crate) fn difference(a: &Candidate, b: &Candidate) -> (f64, usize) {
     if !(a.feasible() && b.feasible()) {
         return (a.utility() - b.utility(), a.rounds().min(b.rounds()));
@@ -121,8 +117,7 @@ pub(crate) fn difference(a: &Candidate, b: &Candidate) -> (f64, usize) {
     (mean(common), n)
 }
 
-/// Whether both were seen in some round, and did exactly the same in every such round: what they
-/// differ in does not matter.
+/// Whether outcomes are identical in all common rounds.
 pub(crate) fn alike(a: &Candidate, b: &Candidate) -> bool {
     let mut pairs = a
         .effects
@@ -132,7 +127,7 @@ pub(crate) fn alike(a: &Candidate, b: &Candidate) -> bool {
     pairs.peek().is_some() && pairs.all(|(one, other)| one == other)
 }
 
-/// The standard deviation of an effect from round to round, over all candidates together.
+/// The round-to-round SD of an effect, over all candidates.
 pub(crate) fn spread<'a>(candidates: impl Iterator<Item = &'a Candidate>) -> f64 {
     let (mut squares, mut degrees) = (PRIOR_WEIGHT * PRIOR_SD * PRIOR_SD, PRIOR_WEIGHT);
     for candidate in candidates.filter(|candidate| candidate.rounds() > 1) {

@@ -1,9 +1,8 @@
 //! The search for a good setting.
 //!
-//! Pure: it sees numbers and seeds, never a device. The caller asks for the next trials
-//! ([`Search::next`]), measures them, and reports what they showed ([`Search::tell`]), and takes
-//! the winner to a fresh comparison with the default; what may be believed of the winner after that
-//! is computed in [`belief`].
+//! Pure: it sees numbers and seeds, never a device. The caller runs the trials of [`Search::next`],
+//! reports them to [`Search::tell`], and confirms the winner against the default; [`belief`]
+//! computes the final interval.
 
 pub mod belief;
 pub mod bisect;

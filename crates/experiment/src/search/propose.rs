@@ -1,9 +1,8 @@
-//! What to try next.
+//! Proposes the next candidates.
 //!
-//! The defaults of every branch come first: most of what a scheduler can do it does untouched. Then
-//! two kinds of proposal take turns: one step of one dimension around the best points so far, and a
-//! draw of the tree-structured Parzen estimator (Bergstra et al. 2011; the crate `tpe`), which
-//! learns over the whole space which levels go with good values. A point is proposed once.
+//! Every branch's default is proposed first, since it has most of a scheduler's effect. Then steps
+//! of one dimension around the best points alternate with draws of the tree-structured Parzen
+//! estimator (Bergstra et al. 2011; crate `tpe`). No point is proposed twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,36 +16,33 @@ use crate::search::chance::{below, generator, share};
 use crate::search::ledger::Candidate;
 use crate::search::space::{Point, Space};
 
-/// The share of trials that the estimator takes for good.
+/// The share of trials the estimator considers good.
 const GAMMA: f64 = 0.2;
-/// How often a draw that was tried already is drawn again.
 const DRAWS: usize = 12;
-/// A space up to this size is searched for what is left when draws find nothing new.
+/// Larger spaces are not enumerated when draws find nothing new.
 const LISTED: u64 = 1 << 16;
 
-/// Where proposals come from.
+/// Sources of proposals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Proposals {
-    /// Defaults first, then steps around the best and draws of the estimator in turn.
+    /// Defaults, then steps around the best and draws of the estimator in turn.
     #[default]
     Mixed,
-    /// Defaults first, then draws of the estimator only.
+    /// Defaults, then draws of the estimator.
     Estimator,
-    /// Defaults first, then steps only, as long as there are some.
+    /// Defaults, then steps while there are any.
     Steps,
-    /// Uniform over branches and levels: what a search is measured against.
+    /// Uniform over branches and levels: the reference for a search.
     Random,
 }
 
-/// Proposes points that were not proposed before.
 #[derive(Debug, Clone)]
 pub(crate) struct Proposer {
     seed: u64,
     proposals: Proposals,
     tried: BTreeSet<Point>,
     count: u64,
-    /// Steps of a dimension in a direction that led to nothing: (branch, dimension, upwards) → how
-    /// often.
+    /// Failed steps: (branch, dimension, upwards) → count.
     failures: BTreeMap<(usize, usize, bool), u32>,
 }
 
@@ -55,17 +51,16 @@ impl Proposer {
         Proposer { seed, proposals, tried: BTreeSet::new(), count: 0, failures: BTreeMap::new() }
     }
 
-    /// A point that is tried without being proposed; false when it was tried before.
+    /// Records a point tried without a proposal; false if tried before.
     pub(crate) fn know(&mut self, point: Point) -> bool {
         self.tried.insert(point)
     }
 
-    /// How often new points were asked for.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
-    /// A step away from `base` did not become the incumbent, or did.
+    /// Whether a step away from `base` became the incumbent.
     pub(crate) fn heard(&mut self, base: &Point, point: &Point, won: bool) {
         if let Some(step) = step_between(base, point) {
             if won {
@@ -76,7 +71,7 @@ impl Proposer {
         }
     }
 
-    /// The next point, none if nothing new was found. `incumbent` is the best so far.
+    /// `incumbent` is the best point so far.
     pub(crate) fn next(
         &mut self,
         space: &Space,
@@ -112,8 +107,7 @@ impl Proposer {
             .find(|point| !self.tried.contains(point))
     }
 
-    /// One level of one dimension away from the incumbent, or now and then from the best point of
-    /// another branch.
+    /// Steps from the incumbent, or occasionally from the best point of another branch.
     fn step(
         &self,
         space: &Space,
@@ -169,7 +163,7 @@ impl Proposer {
     }
 }
 
-/// A point of the space: each branch equally likely, each level too.
+/// Draws uniformly over branches, and over levels.
 fn uniform(space: &Space, rng: &mut ChaCha12Rng) -> Point {
     let branch = below(rng, space.branches().len());
     let levels =
@@ -177,7 +171,6 @@ fn uniform(space: &Space, rng: &mut ChaCha12Rng) -> Point {
     Point { branch, levels }
 }
 
-/// The best point of each branch, best first.
 fn best_of_branches(space: &Space, seen: &[Candidate]) -> Vec<Point> {
     let mut best: Vec<(&Candidate, &Point)> = (0..space.branches().len())
         .filter_map(|branch| {
@@ -190,8 +183,7 @@ fn best_of_branches(space: &Space, seen: &[Candidate]) -> Vec<Point> {
     best.into_iter().map(|(_, point)| point.clone()).collect()
 }
 
-/// The dimension in which two points of one branch differ, and whether upwards; none if they differ
-/// in more or not at all.
+/// The step, if there is exactly one.
 fn step_between(from: &Point, to: &Point) -> Option<(usize, usize, bool)> {
     if from.branch != to.branch {
         return None;
@@ -201,8 +193,8 @@ fn step_between(from: &Point, to: &Point) -> Option<(usize, usize, bool)> {
     turned.next().is_none().then_some((from.branch, i, b > a))
 }
 
-/// The estimator: one for the branch, one for each dimension of each branch. Dimensions of one name
-/// and the same levels share theirs.
+/// One estimator for the branch and one per dimension of each branch; dimensions with equal names
+/// and levels share one.
 struct Model {
     branch: TpeOptimizer,
     dimensions: BTreeMap<(String, Vec<String>), TpeOptimizer>,
@@ -236,7 +228,7 @@ impl Model {
             {
                 let of =
                     model.dimensions.get_mut(&(dimension.name.clone(), dimension.levels.clone()));
-                // The middle of the level's place, since a draw is cut down to the level below it.
+                // The middle of the level's interval, since draws are rounded down.
                 let told =
                     of.expect("every dimension has its estimator").tell(*level as f64 + 0.5, cost);
                 told.expect("a level is in its range, a mean is a number");

@@ -1,79 +1,53 @@
-//! Settings of a winner that are not needed: put back to their defaults, in groups and one by one.
+//! Reverts unneeded settings of a confirmed winner W, by backward elimination.
 //!
-//! **Problem.** A search adds a setting when one lucky trial was ahead, and nothing takes it away:
-//! a winner of seven settings showed +43.1 %, three of them alone +42.1 %. Each setting that stays
-//! has to be kept, explained and defended at the next upgrade.
-//!
-//! **Approach.** Backward elimination after the winner W is confirmed. Each step measures, in fresh
-//! rounds, W beside the setting that is left when more of its settings are put back. They are put
-//! back for good if the step *shows* that the whole loss against W is less than the margin: the
-//! interval of log(left ÷ W) lies above −margin. Otherwise they stay. So a lack of evidence leaves
-//! the confirmed winner, and what is put back together costs less than one margin, since every step
-//! compares with W and not with the step before it.
-//!
-//! **Why not the other way round**, where a setting goes unless its removal is shown to lose? A
-//! budget that is too small would then remove everything, and the result would be a setting whose
-//! gain nobody has shown.
-//!
-//! **Groups.** A budget of six steps cannot try ten settings one by one. The first step puts back
-//! everything together that the search did not see lose by more than the margin when turned back; a
-//! group that is not shown to be unneeded is halved, down to single settings. Then the others
-//! follow one by one, the one that was seen to lose least first. The order may depend on the
-//! search, since the rounds of the steps do not.
-//!
-//! **The error.** The claims of the steps are one family at alpha. A step is compared at a share of
-//! what is left of alpha: one part of as many as there are settings to be tried for a single
-//! setting, half of its parts for a group, which may have to be halved. A claim that is made leaves
-//! alpha as it was, any other step uses its level up (the fallback procedure of Wiens 2003; levels
-//! depend on earlier steps alone, and each step has rounds of its own). Along any course the levels
-//! of the steps that would lose too much sum to alpha at most, so P(too much is put back) ≤ alpha.
-//! The family is opened by the claim that W is better than the default, at the whole of alpha, and
-//! by that claim alone (a gate: Dmitrienko et al. 2003): in a world where it is false no second
-//! error can be added to it. The gain of what is left is at least the sum of both lower ends, and
-//! [`Pruner::recommendable`] requires it to exceed the margin.
+//! Each step measures W and W with more settings reverted, in fresh rounds; they stay reverted only
+//! if the interval of log(rest ÷ W) is above −margin. So all reverts together cost less than one
+//! margin, and a small budget keeps W. The first step tries all settings that lost nothing in the
+//! search; a failed group is halved. The claims are one family at alpha by the fallback procedure
+//! (Wiens 2003), behind the claim that W beats the default as a gate (Dmitrienko et al. 2003).
 
 use crate::stats::Interval;
 
 use crate::search::race::Search;
 use crate::search::space::{Point, Space};
 
-/// One step: what is compared with the winner, and at which level.
+/// One step: the setting compared with the winner, and the level.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
-    /// What is left when the settings are put back.
+    /// The setting after the reverts.
     pub point: Point,
-    /// The settings that are put back: names, and their values in the winner.
+    /// Reverted settings with their values in the winner.
     pub settings: Vec<(String, String)>,
-    /// The level of this step's interval, two-sided.
+    /// The two-sided level of this step's interval.
     pub alpha: f64,
-    /// How many steps are to come at least, this one among them.
+    /// Remaining at least, including this one.
     pub steps: usize,
 }
 
-/// What came of a step.
+/// The result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// Its settings are back at their defaults.
+    /// Its settings are reverted.
     PutBack,
-    /// Its settings stay; if they are several, their halves are tried.
+    /// Its settings stay; a group's halves are tried next.
     Stays,
 }
 
-/// The elimination on its way.
+/// A running elimination.
 #[derive(Debug, Clone)]
 pub struct Pruner {
     space: Space,
     current: Point,
-    /// Groups of dimensions to be tried, the next one last.
+    /// Groups of dimensions to try, the next one last.
     waiting: Vec<Vec<usize>>,
     alpha: f64,
     margin: f64,
-    /// The interval of what is left against the winner; none while nothing is put back.
+    /// The interval of the current point against the winner; `None` while nothing is reverted.
     loss: Option<Interval>,
 }
 
 impl Pruner {
-    /// The elimination of a search's winner; `margin` is a log ratio.
+    /// Prunes a search's winner; `margin` is a log ratio.
     ///
     /// # Panics
     /// If the winner is not a point of the space.
@@ -91,7 +65,7 @@ impl Pruner {
         };
         let mut all: Vec<(f64, usize)> =
             turned.map(|dimension| (loss(dimension), dimension)).collect();
-        // Stable: settings that did the same go in the order of the space.
+        // Stable: ties stay in the order of the space.
         all.sort_by(|a, b| a.0.total_cmp(&b.0));
         let (unneeded, needed): (Vec<_>, Vec<_>) =
             all.into_iter().partition(|(loss, _)| *loss <= margin);
@@ -104,7 +78,7 @@ impl Pruner {
         Pruner { space, current: point, waiting, alpha, margin, loss: None }
     }
 
-    /// The next step; none when every setting was tried.
+    /// The next step; `None` once every setting was tried.
     pub fn next(&self) -> Option<Step> {
         let group = self.waiting.last()?;
         let dimensions = &self.space.branches()[self.current.branch].dimensions;
@@ -122,8 +96,7 @@ impl Pruner {
         })
     }
 
-    /// What the step's rounds showed of log(left ÷ winner), positive when better: the interval at
-    /// the step's level.
+    /// The interval of log(rest ÷ winner) at the step's level, positive when better.
     ///
     /// # Panics
     /// If there was no step.
@@ -143,23 +116,23 @@ impl Pruner {
         Outcome::Stays
     }
 
-    /// How many settings are still to be tried.
+    /// Settings still to be tried.
     pub fn untried(&self) -> usize {
         self.waiting.iter().map(Vec::len).sum()
     }
 
-    /// What is left.
+    /// The current point.
     pub fn left(&self) -> &Point {
         &self.current
     }
 
-    /// The interval of log(left ÷ winner), positive when better; none while nothing is put back.
+    /// The interval of log(rest ÷ winner), positive when better; `None` while nothing is reverted.
     pub fn loss(&self) -> Option<&Interval> {
         self.loss.as_ref()
     }
 
-    /// Whether what is left may be recommended instead of the winner, whose gain over the default
-    /// is at least `low`: something is put back, and the gain that remains exceeds the margin.
+    /// Whether the current point may replace the winner, whose gain over the default is at least
+    /// `low`.
     pub fn recommendable(&self, low: f64) -> bool {
         self.loss.is_some_and(|loss| low + loss.low > self.margin)
     }
@@ -182,7 +155,7 @@ mod tests {
     use crate::search::space::tests::dimension;
     use crate::search::space::{Branch, Space};
 
-    /// Five settings of one scheduler; the winner turns all of them.
+    /// Builds a search over five settings of one scheduler, all changed by the winner.
     fn search() -> Search {
         let dimensions = ["a", "b", "c", "d", "e"].map(|name| dimension(name, 2, 0)).to_vec();
         let space = Space::new(vec![Branch { name: "s".to_owned(), dimensions }]).unwrap();
@@ -217,7 +190,6 @@ mod tests {
         0.3 * point.levels[0] as f64 + 0.08 * point.levels[3] as f64
     }
 
-    /// Noise of a round: a fixed sequence of pseudo-random numbers, about normal.
     fn noise(state: &mut u64, sd: f64) -> f64 {
         let mut sum = 0.0;
         for _ in 0..12 {
@@ -231,7 +203,7 @@ mod tests {
 
     type Rule = fn(&mut Pruner, &Interval) -> Outcome;
 
-    /// Prunes by rounds of this noise; the true loss of what is left against the winner.
+    /// Prunes with this noise; returns the result and its true loss against the winner.
     fn pruned(rule: Rule, rounds: usize, sd: f64, seed: u64) -> (Point, f64) {
         let search = search();
         let mut pruner = Pruner::new(&search, 1, 0.01_f64.ln_1p(), 0.05);
@@ -263,7 +235,7 @@ mod tests {
         pruner.tell(&if lost { *interval } else { Interval { low: 0.0, high: 0.0 } })
     }
 
-    /// How many of `n` eliminations put something back that matters.
+    /// Eliminations that revert something that matters.
     fn harmful(rule: Rule, rounds: usize, sd: f64, n: u64) -> u64 {
         (0..n).map(|seed| u64::from(pruned(rule, rounds, sd, seed * 7919 + 1).1 > 0.01)).sum()
     }

@@ -1,15 +1,10 @@
-//! The search: which trials are made next, and which candidates stay in the race.
+//! The search: selects trials, and the candidates that stay in the race.
 //!
-//! A trial takes seconds and most candidates are bad, so trials go to the candidates that are still
-//! undecided. A new candidate (a *challenger*) gets one round; it is dropped as soon as its
-//! outcomes, noise included, no longer let it beat the incumbent by the margin; it becomes the
-//! incumbent when it is ahead after as many rounds as the incumbent had. So bad candidates take one
-//! trial, good ones several (the intensification of SMAC, Hutter et al. 2011, and the races of
-//! irace, López-Ibáñez et al. 2016). The last part of the budget goes to the candidates that may
-//! still be the best, those among them that were dropped early included.
-//!
-//! The incumbent of a search is the luckiest of many: its effect is not reported until a fresh
-//! comparison has shown it.
+//! A new candidate (*challenger*) gets one round, is dropped once its outcomes, noise included,
+//! rule out beating the incumbent by the margin, and becomes the incumbent when ahead after as many
+//! rounds (SMAC's intensification, Hutter et al. 2011; irace, López-Ibáñez et al. 2016). The last
+//! part of the budget goes to possible winners. The winner is the luckiest of many: its effect is
+//! reported only after a fresh comparison.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,59 +12,55 @@ use crate::search::ledger::{Candidate, Outcome, State, alike, difference, spread
 use crate::search::propose::{Proposals, Proposer};
 use crate::search::space::{Point, Space};
 
-/// The number of the default among the candidates.
+/// Candidate number of the default.
 pub const BASELINE: usize = 0;
 
-/// Standard errors by which a challenger may be behind before it is dropped.
+/// Standard errors a challenger may be behind before it is dropped.
 const DOUBT: f64 = 1.0;
-/// A challenger needs no more rounds than this to become the incumbent.
+/// Rounds after which a leading challenger becomes the incumbent.
 const ENOUGH: usize = 4;
-/// A challenger that is not ahead after so many rounds is dropped, however close it is.
+/// Rounds after which a challenger that is not ahead is dropped.
 const PATIENT: usize = 6;
-/// No candidate needs more rounds than this for a search to choose by.
 const MOST: usize = 12;
-/// The share of the budget that goes to the candidates that may be the best.
 const POLISH: f64 = 0.25;
-/// The incumbent gets a further round for each so many challengers.
+/// Challengers per further round of the incumbent.
 const PER_CHALLENGERS: u64 = 8;
 
-/// What a round is.
+/// The meaning of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Virtual time: a trial is a function of candidate and round, so a round can be asked of any
-    /// candidate at any time, and the default's trial of a round is made once.
+    /// Virtual time: a trial is a function of candidate and round, so the default's trial of a
+    /// round is made once.
     Reused,
-    /// Real time: settings are compared within a round, so each round is new and holds default,
-    /// incumbent and challengers.
+    /// Real time: each round is new and compares default, incumbent and challengers.
     Fresh,
 }
 
-/// How to search.
+/// Options of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     /// Seed of every random choice.
     pub seed: u64,
-    /// What a round is.
+    /// The meaning of a round.
     pub mode: Mode,
-    /// Advantages over the incumbent below this log ratio are not worth a trial.
+    /// A log ratio; smaller advantages are not worth a trial.
     pub margin: f64,
-    /// How many trials there are to spend, those of the default included.
+    /// Including the default's trials.
     pub trials: u32,
-    /// How many challengers are measured side by side; at least 1.
+    /// Concurrent challengers; at least 1.
     pub width: usize,
-    /// So many challengers in a row without a new incumbent end the search; none: only the budget
-    /// does.
+    /// Failed challengers in a row that end the search; `None`: only the budget does.
     pub patience: Option<u32>,
-    /// Where proposals come from.
+    /// Source of proposals.
     pub proposals: Proposals,
 }
 
-/// A trial that the search wants.
+/// A requested trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Request {
-    /// Number of the candidate; [`BASELINE`] is the default.
+    /// [`BASELINE`] is the default.
     pub candidate: usize,
-    /// Number of the round.
+    /// Round number.
     pub round: u32,
 }
 
@@ -78,13 +69,13 @@ pub struct Request {
 pub enum Ended {
     /// The trials are spent.
     Budget,
-    /// There is nothing left to try.
+    /// Nothing is left to try.
     Exhausted,
-    /// So many challengers did not beat the incumbent that no more were tried.
+    /// Too many challengers in a row failed.
     Patience,
 }
 
-/// A search on its way.
+/// A running search.
 #[derive(Debug, Clone)]
 pub struct Search {
     space: Space,
@@ -93,7 +84,7 @@ pub struct Search {
     candidates: Vec<Candidate>,
     incumbent: usize,
     racing: Vec<usize>,
-    /// The incumbent at the time when each challenger was proposed.
+    /// The incumbent when each challenger was proposed.
     origins: BTreeMap<usize, Point>,
     pending: BTreeSet<Request>,
     spent: u32,
@@ -104,7 +95,7 @@ pub struct Search {
 }
 
 impl Search {
-    /// A search of `space`; `baseline` is the default's point, if the space has it.
+    /// `baseline` is the default's point, if it is in the space.
     pub fn new(space: Space, baseline: Option<Point>, options: Options) -> Search {
         let mut proposer = Proposer::new(options.seed, options.proposals);
         if let Some(point) = &baseline {
@@ -133,33 +124,32 @@ impl Search {
         &self.space
     }
 
-    /// Every candidate so far, in the order of their numbers; the default first.
+    /// Candidates by number; the default first.
     pub fn candidates(&self) -> &[Candidate] {
         &self.candidates
     }
 
-    /// The one to beat.
+    /// The candidate to beat.
     pub fn incumbent(&self) -> usize {
         self.incumbent
     }
 
-    /// Trials that there are to spend.
+    /// Returns the total number of trials.
     pub fn trials(&self) -> u32 {
         self.options.trials
     }
 
-    /// Trials that were asked for.
+    /// Trials requested so far.
     pub fn spent(&self) -> u32 {
         self.spent
     }
 
-    /// Why the search has ended, once it has.
+    /// The reason, once ended.
     pub fn ended(&self) -> Option<Ended> {
         self.ended
     }
 
-    /// Where a candidate stands in words: its settings, or `default` for one that is not in the
-    /// space.
+    /// The candidate's settings, or `default` if not in the space.
     pub fn key(&self, candidate: usize) -> String {
         self.candidates[candidate]
             .point
@@ -167,8 +157,8 @@ impl Search {
             .map_or_else(|| "default".to_owned(), |point| self.space.key(point))
     }
 
-    /// The trials that are wanted next, rounds in order and the default first in each; none when
-    /// the search has ended. They are the same until the outcomes of all of them are reported.
+    /// The next trials, in order of rounds with the default first; none after the end. They stay
+    /// the same until all their outcomes are reported.
     #[allow(
         clippy::should_implement_trait,
         reason = "each call waits for what `tell` brings: no iterator"
@@ -185,11 +175,10 @@ impl Search {
         wanted
     }
 
-    /// What a wanted trial showed. The default's own outcome has an effect of 0, unless it is
-    /// invalid.
+    /// Reports a trial's outcome. The default's own effect is 0 unless invalid.
     ///
     /// # Panics
-    /// If the trial was not asked for.
+    /// If the trial was not requested.
     pub fn tell(&mut self, request: Request, outcome: &Outcome) {
         assert!(self.pending.remove(&request), "{request:?} was asked for");
         self.candidates[request.candidate].take(request.round, outcome);
@@ -198,10 +187,9 @@ impl Search {
         }
     }
 
-    /// The candidate to take to a comparison with the default, none when the default is the best
-    /// that was seen: the one with the largest effect less a standard error, so that one lucky
-    /// trial does not win over six good ones; of those that are within half of the margin of it, or
-    /// that did exactly the same, the one that turns the least.
+    /// The candidate to confirm, if any: the largest effect minus a standard error, so that one
+    /// lucky trial does not beat six good ones. Among those within half the margin, or identical in
+    /// outcome, the one with the fewest settings.
     pub fn chosen(&self) -> Option<usize> {
         let spread = self.spread();
         let careful = |c: &Candidate| c.utility() - spread / (c.rounds() as f64).sqrt();
@@ -226,13 +214,12 @@ impl Search {
         self.candidates.push(candidate);
     }
 
-    /// The standard deviation of an effect from round to round, over all candidates.
+    /// Returns the round-to-round SD of an effect, over all candidates.
     pub fn spread(&self) -> f64 {
         spread(self.candidates[1..].iter())
     }
 
-    /// Whether two candidates did exactly the same wherever both were seen. On a machine that would
-    /// be chance.
+    /// Whether outcomes are identical, which on a real machine would be chance.
     fn same(&self, a: &Candidate, b: &Candidate) -> bool {
         self.options.mode == Mode::Reused && alike(a, b)
     }
@@ -265,14 +252,13 @@ impl Search {
             Mode::Fresh => self.of_one_round(measured, left),
         };
         if wanted.is_empty() {
-            // What is left does not hold a trial together with the default's.
+            // No room for a trial together with the default's.
             self.ended = Some(Ended::Budget);
         }
         wanted
     }
 
-    /// Each candidate in the next round that it lacks, and the default where it was not measured
-    /// yet.
+    /// Each candidate in its next missing round, and the default if not measured yet.
     fn of_seeds(&self, measured: &[usize], left: usize) -> Vec<Request> {
         let mut wanted: Vec<Request> = Vec::new();
         for &candidate in measured {
@@ -297,7 +283,7 @@ impl Search {
         all.map(|candidate| Request { candidate, round }).collect()
     }
 
-    /// The incumbent where it is to be measured again, those still racing, and new challengers.
+    /// The incumbent if due, those racing, and new challengers.
     fn racers(&mut self) -> Vec<usize> {
         let mut challengers = self.racing.clone();
         challengers.truncate(self.options.width);
@@ -323,8 +309,7 @@ impl Search {
         challengers
     }
 
-    /// The incumbent with one of the things that it turns turned back: what does nothing has no
-    /// place in a recommendation.
+    /// Reverts one setting of the incumbent: ineffective ones do not belong in a recommendation.
     fn simpler(&mut self) -> Vec<usize> {
         if self.racing.is_empty()
             && let Some(incumbent) = self.candidates[self.incumbent].point.clone()
@@ -344,8 +329,7 @@ impl Search {
         measured
     }
 
-    /// Those that may be the best, most promising first: by their effect and what their noise
-    /// leaves open.
+    /// Lists possible winners by optimistic estimate.
     fn contenders(&self) -> Vec<usize> {
         let spread = self.spread();
         let hope = |c: &Candidate| c.utility() + DOUBT * spread / (c.rounds() as f64).sqrt();
@@ -355,7 +339,7 @@ impl Search {
         let floor = measured().map(|(_, c)| known(c)).fold(0.0, f64::max);
         let mut open: Vec<(usize, &Candidate)> =
             measured().filter(|(_, c)| hope(c) >= floor && (c.asked as usize) < MOST).collect();
-        // Nothing to decide between one and itself.
+        // A single one needs no decision.
         if measured().filter(|(_, c)| hope(c) >= floor).count() < 2 {
             return Vec::new();
         }
@@ -371,7 +355,7 @@ impl Search {
         kept.into_iter().map(|(number, _)| number).collect()
     }
 
-    /// Drops and promotes by what all trials together say.
+    /// Drops and promotes on the evidence of all trials.
     fn settle(&mut self) {
         let spread = self.spread();
         for number in self.racing.clone() {

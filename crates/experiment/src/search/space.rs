@@ -1,31 +1,30 @@
-//! What can be chosen: a branch (a scheduler), and a level of each of its dimensions (its tunables,
-//! the queue's attributes).
+//! The search space: a branch (a scheduler), and a level for each of its dimensions (tunables and
+//! queue attributes).
 //!
-//! Dimensions exist only under their branch; two branches that have a dimension of the same name
-//! and levels mean the same thing by it. Levels are ordered lists of words: the search knows which
-//! is next to which, and nothing of what they mean.
+//! Dimensions exist per branch; equal names and levels have equal meaning across branches. Levels
+//! are ordered words without further meaning to the search.
 
 use std::collections::BTreeSet;
 
 use thiserror::Error;
 
-/// One thing to turn.
+/// A tunable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dimension {
     /// Its name, e.g. `fifo_batch`.
     pub name: String,
     /// Its levels in order, at least one.
     pub levels: Vec<String>,
-    /// The level of the default: an index into `levels`.
+    /// Index of the default in `levels`.
     pub default: usize,
 }
 
-/// A scheduler with what can be turned under it.
+/// A scheduler with its dimensions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Branch {
     /// Its name, e.g. `bfq`.
     pub name: String,
-    /// What can be turned; may be empty.
+    /// May be empty.
     pub dimensions: Vec<Dimension>,
 }
 
@@ -40,7 +39,7 @@ pub struct Space {
 pub struct Point {
     /// Index of the branch.
     pub branch: usize,
-    /// Index of the level of each of the branch's dimensions, in their order.
+    /// Index of the level of each dimension, in order.
     pub levels: Vec<usize>,
 }
 
@@ -50,13 +49,13 @@ pub enum SpaceError {
     /// No branch.
     #[error("search space: empty: no scheduler to choose; name some with --schedulers")]
     Empty,
-    /// Two branches, or two dimensions of one branch, of one name.
+    /// Two branches, or two dimensions of one.
     #[error("{name}: named twice; name it once")]
     Twice {
         /// The name.
         name: String,
     },
-    /// A dimension whose default is none of its levels, or that has no level.
+    /// No levels, or an invalid default.
     #[error("{name}: no level to start from; give it at least one value")]
     NoDefault {
         /// The dimension.
@@ -65,10 +64,8 @@ pub enum SpaceError {
 }
 
 impl Space {
-    /// Makes a space.
-    ///
     /// # Errors
-    /// [`SpaceError`] when there is nothing to choose, or a name is not unique.
+    /// [`SpaceError`] if there is nothing to choose, or a name is not unique.
     pub fn new(branches: Vec<Branch>) -> Result<Space, SpaceError> {
         if branches.is_empty() {
             return Err(SpaceError::Empty);
@@ -90,7 +87,7 @@ impl Space {
         &self.branches
     }
 
-    /// How many points there are, saturating at `u64::MAX`.
+    /// Saturates at `u64::MAX`.
     pub fn size(&self) -> u64 {
         let of = |branch: &Branch| {
             branch.dimensions.iter().fold(1_u64, |n, d| n.saturating_mul(d.levels.len() as u64))
@@ -98,8 +95,7 @@ impl Space {
         self.branches.iter().fold(0, |n, branch| n.saturating_add(of(branch)))
     }
 
-    /// How many settings a sweep of one dimension at a time looks at: each branch as it is, and
-    /// each other level of each dimension.
+    /// Each branch's default, and each other level of each dimension.
     pub fn one_at_a_time(&self) -> u64 {
         let of = |branch: &Branch| {
             1 + branch.dimensions.iter().map(|d| d.levels.len() as u64 - 1).sum::<u64>()
@@ -107,8 +103,6 @@ impl Space {
         self.branches.iter().map(of).sum()
     }
 
-    /// A branch with nothing turned.
-    ///
     /// # Panics
     /// If there is no such branch.
     pub fn default_of(&self, branch: usize) -> Point {
@@ -118,7 +112,7 @@ impl Space {
         }
     }
 
-    /// Whether the point is one of the space's.
+    /// Whether the point is in the space.
     pub fn contains(&self, point: &Point) -> bool {
         self.branches.get(point.branch).is_some_and(|branch| {
             branch.dimensions.len() == point.levels.len()
@@ -130,18 +124,14 @@ impl Space {
         })
     }
 
-    /// What the point turns: name and level of each dimension that is not as it would be anyway.
-    ///
-    /// # Panics
-    /// If the point is not of this space.
+    /// Lists name and level of each dimension that is not at its default.
     pub fn settings(&self, point: &Point) -> Vec<(&str, &str)> {
         let dimensions = &self.branches[point.branch].dimensions;
         let turned = dimensions.iter().zip(&point.levels).filter(|(d, level)| d.default != **level);
         turned.map(|(d, level)| (d.name.as_str(), d.levels[*level].as_str())).collect()
     }
 
-    /// The point in words, `bfq:slice_idle=0`; two points have the same words only if they are the
-    /// same.
+    /// Formats the point as `bfq:slice_idle=0`; unique.
     pub fn key(&self, point: &Point) -> String {
         let mut words = vec![self.branches[point.branch].name.clone()];
         words.extend(
@@ -150,12 +140,12 @@ impl Space {
         words.join(":")
     }
 
-    /// How many of its dimensions the point turns.
+    /// Dimensions not at their default.
     pub fn departures(&self, point: &Point) -> usize {
         self.settings(point).len()
     }
 
-    /// How many points of the space turn exactly `departures` dimensions, over all branches.
+    /// Counts the points with this many departures, over all branches.
     pub fn count_departing(&self, departures: usize) -> f64 {
         let of = |branch: &Branch| {
             // The coefficients of Π (1 + (levels - 1) x).
@@ -172,9 +162,8 @@ impl Space {
         self.branches.iter().map(of).sum()
     }
 
-    /// The points that differ in one dimension: by one level, or at an end of its levels. An effect
-    /// that only an extreme value has is far from the default, and nothing on the way there shows
-    /// it.
+    /// Points one level away in one dimension, or at an end of its levels: some effects appear only
+    /// at extreme values.
     pub fn neighbours(&self, point: &Point) -> Vec<Point> {
         let dimensions = &self.branches[point.branch].dimensions;
         let mut found = Vec::new();
@@ -190,7 +179,7 @@ impl Space {
         found
     }
 
-    /// The point with one of the things that it turns turned back.
+    /// The point with one departure reverted.
     pub fn reverts(&self, point: &Point) -> Vec<Point> {
         let dimensions = self.branches[point.branch].dimensions.iter().enumerate();
         let turned = dimensions.filter(|(i, d)| point.levels[*i] != d.default);
@@ -203,7 +192,7 @@ impl Space {
             .collect()
     }
 
-    /// Every point, branch by branch, the last dimension fastest.
+    /// All points, branch by branch, the last dimension fastest.
     pub fn points(&self) -> impl Iterator<Item = Point> + '_ {
         (0..self.branches.len()).flat_map(move |branch| {
             let dimensions = &self.branches[branch].dimensions;

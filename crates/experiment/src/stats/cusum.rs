@@ -1,43 +1,23 @@
-//! Change points of a sequence of tests, with a stated rate of false alarms.
+//! Change points of a sequence of tests at a given false alarm rate, by a self-starting CUSUM (Page
+//! 1954; Hawkins 1987).
 //!
-//! **Problem.** A device is tested week after week, and one day it is slower: after which test?
-//! Comparing each test with the one before misses slow changes and cries at chance; neither the
-//! level nor the spread is known beforehand.
-//!
-//! **Approach.** A self-starting CUSUM. Each value is compared with mean and deviation of all
-//! values before it; while nothing changes, `T = (x − mean) / sd · √((n−1)/n)` follows Student's t
-//! with n − 2 degrees of freedom exactly, and `U = Φ⁻¹(F(T))` are independent standard normal
-//! values from the third test on, however few there are. Two sums, `max(0, sum ± U − k)`, collect
-//! what points up or down; one of them above h is an alarm. The change is placed where the squared
-//! distance between the means before and after is largest. Then the detector begins anew with the
-//! values after the alarm: those before it were chosen by it, and to keep them made false alarms a
-//! quarter more frequent than guaranteed.
-//!
-//! **Rate.** h follows from the average run length between false alarms that is asked for, by
-//! Siegmund's approximation `(e^(2kb) − 2kb − 1) / 2k²`, b = h + 1.166, halved for two sides; k =
-//! 0.5 suits changes of one standard deviation.
-//!
-//! **Source.** Page (1954); Hawkins, *Self-starting CUSUM charts for location and scale* (1987);
-//! Siegmund, *Sequential Analysis* (1985). Figures to hold it against: Montgomery's tables for k =
-//! 0.5, h = 4 and 5 (two-sided 168 and 465).
-//!
-//! **Departures.** U is cut at ±3 (winsorised, as Hawkins proposes): a single stalled test is no
-//! change, and the guarantee holds for Student's t of 3 degrees of freedom, where the rate was
-//! three times the guaranteed one. It does not hold for tests that depend on one another
-//! (autocorrelation 0.8: 24 times). An e-detector (Shin, Ramdas & Rinaldo 2023) needs a bound on
-//! the values or their law before the change; here neither is known.
+//! Without a change `T = (x − mean) / sd · √((n−1)/n)`, against all earlier values, is Student's t
+//! with n − 2 degrees of freedom, and `U = Φ⁻¹(F(T))` is standard normal. A sum
+//! `max(0, sum ± U − k)` above h is an alarm, with run length `(e^(2kb) − 2kb − 1) / 2k²`, b = h +
+//! 1.166 (Siegmund 1985), halved for two sides. U is winsorised at ±3, as Hawkins proposes, against
+//! heavy tails; autocorrelation breaks the rate (0.8: 24 times). After an alarm the detector
+//! restarts.
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 use super::Moments;
 
-/// The slack: half of the change, in standard deviations, that is to be found fastest.
+/// Half of the change, in standard deviations, that is to be detected fastest.
 const K: f64 = 0.5;
-/// No single test counts for more.
+/// Limit of a single test's influence.
 const MOST: f64 = 3.0;
-/// Tests before the first comparison.
 const FIRST: usize = 2;
-/// The correction of a sum in discrete time (Siegmund).
+/// Siegmund's correction for discrete time.
 const OVERSHOOT: f64 = 1.166;
 
 /// A change in a sequence.
@@ -45,15 +25,15 @@ const OVERSHOOT: f64 = 1.166;
 pub struct Change {
     /// The first value after the change.
     pub first: usize,
-    /// The value at which it was noticed.
+    /// The value at which it was detected.
     pub noticed: usize,
-    /// Mean of the values from the change before until this one.
+    /// Mean from the previous change until this one.
     pub before: f64,
-    /// Mean of the values from this change until it was noticed.
+    /// Mean from this change until its detection.
     pub after: f64,
 }
 
-/// The changes in `values`, with one false alarm in `run_length` values on average.
+/// Finds changes, with one false alarm per `run_length` values on average.
 pub fn changes(values: &[f64], run_length: f64) -> Vec<Change> {
     let threshold = threshold(run_length);
     let mut found = Vec::new();
@@ -63,14 +43,13 @@ pub fn changes(values: &[f64], run_length: f64) -> Vec<Change> {
         let mean = |range: &[f64]| Moments::of(range).mean;
         let (before, after) = (mean(&values[start..first]), mean(&values[first..=noticed]));
         found.push(Change { first, noticed, before, after });
-        // Values that were chosen by an alarm are no sample of what is usual: a false alarm would
-        // lead to the next one.
+        // Values selected by an alarm are not representative: a false alarm would cause the next
+        // one.
         start = noticed + 1;
     }
     found
 }
 
-/// The index of the value that makes a sum exceed the threshold.
 fn alarm(values: &[f64], threshold: f64) -> Option<usize> {
     let (mut up, mut down) = (0.0_f64, 0.0_f64);
     // Welford's sums, so that a long history costs one pass.
@@ -92,13 +71,13 @@ fn alarm(values: &[f64], threshold: f64) -> Option<usize> {
     None
 }
 
-/// How far a value lies from those before it, as a standard normal value.
+/// The deviation as a standard normal value.
 fn surprise(before: &Moments, value: f64) -> f64 {
     let n = before.n as f64;
     let distance = value - before.mean;
     let rounding = before.mean.abs() * f64::EPSILON * 16.0;
     if before.sd <= rounding {
-        // Equal values so far: another one is as far as can be, the same one no surprise.
+        // Equal values so far: another value is a maximal deviation, the same none.
         return if distance.abs() <= rounding { 0.0 } else { MOST.copysign(distance) };
     }
     let t = distance / before.sd * (n / (n + 1.0)).sqrt();
@@ -106,12 +85,12 @@ fn surprise(before: &Moments, value: f64) -> f64 {
         StudentsT::new(0.0, 1.0, n - 1.0).expect("two values or more have a degree of freedom");
     let tail = student.sf(t.abs());
     let normal = Normal::standard();
-    // By the tail, which keeps its digits where the other side is 1.
+    // From the tail, for precision where the other side rounds to 1.
     let u = if tail < 1e-12 { MOST } else { -normal.inverse_cdf(tail) };
     u.min(MOST).copysign(t)
 }
 
-/// Where the two means differ most, measured in their errors: the first index after it.
+/// The first index after the split with the largest standardised difference of means.
 fn split(values: &[f64]) -> usize {
     let n = values.len();
     let gain = |at: usize| {
@@ -121,7 +100,7 @@ fn split(values: &[f64]) -> usize {
     (1..n).max_by(|a, b| gain(*a).total_cmp(&gain(*b))).unwrap_or(n - 1)
 }
 
-/// The threshold of two sums with this average run length while nothing changes.
+/// The threshold of two sums with this average run length without change.
 pub fn threshold(run_length: f64) -> f64 {
     let length = |h: f64| {
         let twice = 2.0 * K * (h + OVERSHOOT);
@@ -158,7 +137,7 @@ mod tests {
         (0..TESTS).map(|_| student.sample(&mut random)).collect()
     }
 
-    /// False alarms in 10,000 tests.
+    /// Counts false alarms in 10,000 tests.
     fn rate(noise: fn(u64) -> Vec<f64>, find: impl Fn(&[f64]) -> usize) -> f64 {
         let alarms: usize = (0..SEQUENCES).map(|seed| find(&noise(seed))).sum();
         alarms as f64 * 10_000.0 / (SEQUENCES as f64 * TESTS as f64)
@@ -180,7 +159,7 @@ mod tests {
             println!("{name}: {found:.1} false alarms in 10,000 tests, 20 guaranteed");
             assert!(found <= most, "{name}: {found}");
         }
-        // Planted: the distance in estimated deviations is taken for a normal value.
+        // Planted fault: the distance in estimated deviations is taken for a normal value.
         let first = |values: &[f64]| {
             let (mut up, mut down, h) = (0.0_f64, 0.0_f64, threshold(RUN_LENGTH));
             (FIRST..values.len()).find(|n| {

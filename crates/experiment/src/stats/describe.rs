@@ -1,26 +1,23 @@
-//! Descriptions of one variant's values: for reading, not for verdicts.
-//!
-//! Outliers are marked by the median absolute deviation, scaled by 1.4826 to estimate a normal
-//! standard deviation (Hampel 1974; the bound of 3.5 is that of Iglewicz & Hoaglin 1993). Marked,
-//! shown and kept: on a disk an outlier is usually the truth about the disk.
+//! Descriptive statistics of a variant's values; not used for verdicts. Outliers are more than 3.5
+//! scaled (1.4826) median absolute deviations from the median (Hampel 1974; Iglewicz & Hoaglin
+//! 1993). They are marked and kept: on a disk an outlier is usually real.
 
 use super::Moments;
 
-/// How many scaled deviations from the median make an outlier.
+/// In scaled deviations from the median.
 pub const OUTLIER_BOUND: f64 = 3.5;
 
-/// Among fewer values than this nothing is called an outlier: two that happen to be close would
-/// make one of any third.
+/// Two close values would make any third one an outlier.
 pub const LEAST_FOR_OUTLIERS: usize = 6;
 
-/// What some values look like.
+/// A description of values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Description {
-    /// How many.
+    /// Number of values.
     pub n: usize,
     /// Arithmetic mean.
     pub mean: f64,
-    /// Standard deviation, n − 1 in the denominator; none with fewer than two.
+    /// Sample standard deviation (n − 1); `None` with fewer than two.
     pub sd: Option<f64>,
     /// Median; the mean of the middle two for an even number.
     pub median: f64,
@@ -28,11 +25,11 @@ pub struct Description {
     pub min: f64,
     /// Largest.
     pub max: f64,
-    /// How many are more than [`OUTLIER_BOUND`] scaled median absolute deviations from the median.
+    /// More than [`OUTLIER_BOUND`] scaled median absolute deviations from the median.
     pub outliers: usize,
 }
 
-/// Describes finite values; none if there are none.
+/// Describes finite values; `None` if empty.
 pub fn describe(values: &[f64]) -> Option<Description> {
     let moments = Moments::of(values);
     let median = median(values)?;
@@ -47,8 +44,8 @@ pub fn describe(values: &[f64]) -> Option<Description> {
     })
 }
 
-/// Positions of the outliers. None among fewer than [`LEAST_FOR_OUTLIERS`] values, and none where
-/// more than half of the values are equal: there the deviation is 0 and says nothing.
+/// Indices of outliers; none among fewer than [`LEAST_FOR_OUTLIERS`] values, or if more than half
+/// are equal, which makes the deviation 0.
 pub fn outliers(values: &[f64]) -> Vec<usize> {
     let Some(centre) = median(values).filter(|_| values.len() >= LEAST_FOR_OUTLIERS) else {
         return Vec::new();
@@ -62,15 +59,14 @@ pub fn outliers(values: &[f64]) -> Vec<usize> {
     (0..values.len()).filter(|i| distances[*i] > OUTLIER_BOUND * scaled).collect()
 }
 
-/// The value of an ascending row with a share `q` (0 to 1) of it below, between neighbours by their
-/// distance; none of an empty row.
+/// The `q` quantile (0 to 1) of ascending values, interpolated.
 pub fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
     let at = q * (sorted.len().checked_sub(1)? as f64);
     let (low, high) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
     Some(low + (high - low) * at.fract())
 }
 
-/// The middle value; of an even number the mean of the two.
+/// The median; of an even number the mean of the middle two.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -98,8 +94,8 @@ mod tests {
 
     #[test]
     fn the_published_linpack_rates_have_the_deviation_that_n_minus_one_gives() {
-        // The first four of `default` in the published LINPACK table; the expected value is
-        // Python's statistics.stdev.
+        // The first four of `default` in the published LINPACK table; expected value by Python's
+        // statistics.stdev.
         let rates = [9_717_238.512, 9_655_598.973, 9_567_577.259, 9_526_415.548];
         let description = describe(&rates).unwrap();
         assert!((description.sd.unwrap() - 85_995.054_552).abs() < 1e-5, "{description:?}");

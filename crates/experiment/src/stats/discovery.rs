@@ -1,24 +1,20 @@
-//! Which of many differences to report, so that few of those reported are none: the rule of
-//! Benjamini and Hochberg.
+//! Selects the differences to report with a bounded false discovery rate.
 //!
-//! Sources: Benjamini and Hochberg, JRSS B 57(1), 1995; intervals of what was selected: Benjamini
-//! and Yekutieli, JASA 100(469), 2005. At most the share `q` of the reported differences is
-//! expected to be none, and of their intervals at `level` to miss the truth. It holds for
-//! independent tests and for those that depend on each other positively, which tests against one
-//! baseline do.
+//! Sources: Benjamini and Hochberg, JRSS B 57(1), 1995; intervals of selected parameters: Benjamini
+//! and Yekutieli, JASA 100(469), 2005. At most the share `q` of reported differences is expected to
+//! be false, and of their intervals at `level` to miss. Valid for independent and positively
+//! dependent tests, such as those against one baseline.
 
-/// What was selected.
+/// A selection.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Selected {
     /// Whether each hypothesis is rejected, in their order.
     pub rejected: Vec<bool>,
-    /// The level of the interval of each that is rejected: q times their number, by the number of
-    /// all.
+    /// Of the selected intervals: q times their share of all.
     pub level: f64,
 }
 
-/// Selects among hypotheses with these p-values; one that is not a number is never selected, and
-/// counts.
+/// Selects by p-value; NaN is never selected, but counts.
 pub fn select(p: &[f64], q: f64) -> Selected {
     let mut sorted: Vec<f64> = p.iter().map(|p| if p.is_nan() { 1.0 } else { *p }).collect();
     sorted.sort_by(f64::total_cmp);

@@ -1,15 +1,12 @@
-//! Student's intervals for a number of values fixed beforehand: paired, and Welch's for two groups.
-//!
-//! For comparison with older practice, and for foreign data without rounds. Valid for one look
-//! only: who looks after every round and stops when pleased must use `sequence`. Sources: Student
-//! (1908); Welch (1947), with the degrees of freedom of Satterthwaite (1946).
+//! Student's intervals for a fixed number of values: paired, and Welch's for two groups. For older
+//! practice and foreign data without rounds; valid for one look only (see `sequence`). Sources:
+//! Student (1908); Welch (1947), with Satterthwaite's (1946) degrees of freedom.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::{Interval, Moments};
 
-/// The interval for the mean of paired differences at confidence 1 − `alpha`; unbounded for fewer
-/// than two.
+/// The interval for paired differences at confidence 1 − `alpha`; unbounded for fewer than two.
 pub fn paired_t(moments: &Moments, alpha: f64) -> Interval {
     if moments.n < 2 {
         return Interval::UNBOUNDED;
@@ -18,7 +15,7 @@ pub fn paired_t(moments: &Moments, alpha: f64) -> Interval {
     Interval::around(moments.mean, critical(n - 1.0, alpha) * moments.sd / n.sqrt())
 }
 
-/// The two-sided p-value of the mean of paired differences being 0; 1 for fewer than two.
+/// The two-sided p-value; 1 for fewer than two values.
 pub fn paired_p(moments: &Moments) -> f64 {
     if moments.n < 2 || moments.mean == 0.0 {
         return 1.0;
@@ -32,8 +29,8 @@ pub fn paired_p(moments: &Moments) -> f64 {
     2.0 * student.cdf(-(moments.mean.abs() / (moments.sd / n.sqrt())))
 }
 
-/// Welch's interval for mean(`a`) − mean(`b`) at confidence 1 − `alpha`, variances not assumed
-/// equal; unbounded if either group has fewer than two values.
+/// Welch's interval for mean(`a`) − mean(`b`) at confidence 1 − `alpha`; unbounded if either has
+/// fewer than two values.
 pub fn welch(a: &Moments, b: &Moments, alpha: f64) -> Interval {
     if a.n < 2 || b.n < 2 {
         return Interval::UNBOUNDED;
@@ -46,8 +43,7 @@ pub fn welch(a: &Moments, b: &Moments, alpha: f64) -> Interval {
     Interval::around(difference, critical(degrees_of_freedom(a, b), alpha) * squared.sqrt())
 }
 
-/// Satterthwaite's degrees of freedom for the difference of two means; both groups need two values
-/// and one of them a spread.
+/// Satterthwaite's degrees of freedom; both groups need two values, and one a spread.
 pub fn degrees_of_freedom(a: &Moments, b: &Moments) -> f64 {
     let (a_error, b_error) = (squared_error(a), squared_error(b));
     (a_error + b_error).powi(2)
@@ -108,8 +104,8 @@ mod tests {
 
     #[test]
     fn the_sleep_data_taken_as_two_groups_give_welchs_interval() {
-        // The same data in two columns: t = 1.8608 on 17.776 degrees, interval -0.2055 to 3.3655
-        // (R's t.test, signs turned).
+        // The same data as two columns: t = 1.8608 on 17.776 degrees, interval -0.2055 to 3.3655
+        // (R's t.test, signs changed).
         let first = Moments::of(&[0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]);
         let second = Moments::of(&[1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]);
         assert!((degrees_of_freedom(&second, &first) - 17.776_473_5).abs() < 1e-6);

@@ -1,34 +1,21 @@
-//! Variants that will not be decided within their budget: their time is worth more to others.
+//! Gives up variants that will not be decided within their budget.
 //!
-//! **Problem.** A variant whose truth lies at the edge of the margin, or whose noise is too large
-//! for the budget, is measured to the end and found inconclusive there. Half-way this can often be
-//! known.
-//!
-//! **Approach.** Given n of N values, the mean at the end is predicted: around the mean so far,
-//! with variance sd² (1/n − 1/N), by Student's t with n − 1 degrees of freedom (flat prior on the
-//! true mean: what is not known of it is in the prediction). The chance of a verdict is the
-//! predicted probability that the interval at N, with the deviation seen so far, lies beyond the
-//! margin on either side or inside it. From half of the budget on, a variant with a chance below
-//! [`LEAST_CHANCE`] is given up.
-//!
-//! **Properties.** Not binding: the bounds are computed as if nobody ever gave up, so that giving
-//! up, or not doing so, costs no error. It costs power, which `calibration` counts. The level is
-//! alpha undivided, the most that a variant can be lent, so that what is given up stays so whatever
-//! becomes of the others.
-//!
-//! **Source.** Predictive power (Spiegelhalter, Freedman & Blackburn 1986) in the form for a known
-//! deviation; that the deviation is estimated enters by t alone, which is ours.
+//! After n of N values the final mean is predicted by Student's t with n − 1 degrees of freedom and
+//! variance sd² (1/n − 1/N). From half of the budget on, a predicted probability of a verdict below
+//! [`LEAST_CHANCE`] ends the variant. This costs power but no error. The undivided alpha makes the
+//! decision final. Source: predictive power (Spiegelhalter, Freedman & Blackburn 1986) for a known
+//! deviation; the use of t is ours.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::Moments;
 use super::spending::{Design, FIRST_LOOK, Look, Sides, critical_t};
 
-/// Below this chance of a verdict a variant is given up.
+/// Minimum chance of a verdict.
 pub const LEAST_CHANCE: f64 = 0.05;
 
-/// The chance of a verdict at the end, if it is below [`LEAST_CHANCE`]; `margin` is a log ratio,
-/// `alpha` the level of the family.
+/// The chance of a verdict if below [`LEAST_CHANCE`]; `margin` is a log ratio, `alpha` the family's
+/// level.
 pub fn hopeless(moments: &Moments, planned: usize, margin: f64, alpha: f64) -> Option<f64> {
     let late = moments.n >= FIRST_LOOK.max(planned.div_ceil(2)) && moments.n < planned;
     (late && moments.sd > 0.0)
@@ -36,8 +23,7 @@ pub fn hopeless(moments: &Moments, planned: usize, margin: f64, alpha: f64) -> O
         .filter(|chance| *chance < LEAST_CHANCE)
 }
 
-/// The predicted probability of a verdict after `planned` values; none where there are no bounds or
-/// no spread.
+/// The chance of a verdict after `planned` values; `None` without bounds or spread.
 pub fn chance(moments: &Moments, planned: usize, margin: f64, alpha: f64) -> Option<f64> {
     let (n, end) = (moments.n as f64, planned as f64);
     let design = Design { planned, look: Look::Planned };

@@ -1,50 +1,24 @@
 //! Holm's step-down over the variants of one metric, at any look of a sequential experiment.
 //!
-//! **Problem.** Three variants against one baseline are three chances of a false alarm. The
-//! guarantee is about the family: the probability that *any* variant is decided wrongly is at most
-//! alpha.
-//!
-//! **Two families.** A variant can be claimed to differ beyond the margin (better or worse), or to
-//! be equivalent. Holm's rule lends the level of a rejected hypothesis to the others, because once
-//! a rejection is correct, one fewer hypothesis is left that could be rejected falsely. One
-//! combined list of both kinds could lend nothing: every variant has exactly one true null among
-//! its two, so the number of true nulls is m from the first claim to the last. Hence one step-down
-//! per kind, each over all m variants other than the baseline, in which the true nulls are a fixed
-//! set that correct claims do not touch: the variant decided after k others *of that kind* is
-//! compared at alpha / (m − k). The guarantees, each on its own: P(any variant within the margin is
-//! called better or worse) ≤ alpha, and P(any variant beyond it is called equivalent) ≤ alpha.
-//!
-//! **Sequential.** Let the first false claim of one kind be made when k claims of that kind, all
-//! correct, stand. Then at least the variants that could be claimed falsely remain, so their number
-//! is at most m − k, and the level is at most alpha divided by that number. The event lies in the
-//! union, over those variants, of "its confidence sequence at that level ever misses the truth",
-//! which has probability at most alpha. It does not matter when each claim was made. m therefore
-//! counts all variants other than the baseline, also those that stopped or are invalid. (Holm 1979;
-//! for sequential tests Bartroff & Song 2014.)
-//!
-//! **Direction.** A variant truly beyond the margin on the bad side can be called better only if
-//! its interval misses the truth by more than twice the margin. That is no false alarm in the above
-//! sense and not part of the step-down's proof; each variant's probability of it is below its own
-//! level, and `calibration` counts it.
-//!
-//! **Shown intervals.** A decided variant is shown at the level at which it was decided, an
-//! undecided one at the stricter of the two current levels. So the interval that is shown always
-//! agrees with the verdict. Each single interval has at least the confidence 1 − alpha; that all
-//! intervals together have it is not guaranteed once variants are decided.
+//! False differences and false equivalences each have family-wise error alpha, by separate
+//! step-downs over all m variants other than the baseline, stopped and invalid ones included: the
+//! variant decided after k others of its kind is tested at alpha / (m − k). At the first false
+//! claim at most m − k true nulls remain, whose sequences err together with at most alpha, whenever
+//! claims are made (Holm 1979; Bartroff & Song 2014). A decided variant is shown at its deciding
+//! level, others at the stricter current one.
 
-/// What became of the variants of one kind of claim.
+/// The state of one kind of claim.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepDown {
-    /// For each variant, in the order given: the level at which it was decided; none if it is not.
+    /// For each variant the level at which it was decided, if it was.
     pub decided_at: Vec<Option<f64>>,
-    /// The level at which the next claim would be tested.
+    /// The level of the next claim.
     pub current: f64,
 }
 
-/// Steps down over `m` variants with family-wise error `alpha`; `passes(variant, level)` says
-/// whether the claim about the variant stands at that level, and must stay true for every larger
-/// level. In one pass all variants that pass at the current level are decided at that level, which
-/// is stricter than their turn would ask for and does not depend on their order.
+/// Runs the step-down. `passes(variant, level)` must be monotone in the level. All variants that
+/// pass in one sweep are decided at the current level, which is stricter than necessary and
+/// independent of their order.
 pub fn step_down(m: usize, alpha: f64, mut passes: impl FnMut(usize, f64) -> bool) -> StepDown {
     let mut decided_at = vec![None; m];
     loop {
@@ -63,8 +37,7 @@ pub fn step_down(m: usize, alpha: f64, mut passes: impl FnMut(usize, f64) -> boo
     }
 }
 
-/// The level of the next claim when `decided` of `m` variants are decided: alpha / (m − decided),
-/// and that of the last variant once all are.
+/// The level after `decided` of `m`: alpha / (m − decided), at least that of the last variant.
 pub fn level(alpha: f64, m: usize, decided: usize) -> f64 {
     alpha / m.saturating_sub(decided).max(1) as f64
 }
@@ -75,8 +48,8 @@ mod tests {
 
     use super::*;
 
-    /// Holm's rule as it is printed: sort, compare the k-th smallest p with alpha/(m-k), stop at
-    /// the first failure.
+    /// Holm's textbook rule: sort, compare the k-th smallest p with alpha/(m-k), stop at the first
+    /// failure.
     fn as_printed(p: &[f64], alpha: f64) -> Vec<bool> {
         let mut order: Vec<usize> = (0..p.len()).collect();
         order.sort_by(|a, b| p[*a].total_cmp(&p[*b]));

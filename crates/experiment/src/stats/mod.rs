@@ -1,8 +1,5 @@
-//! Intervals, levels and descriptions: the arithmetic of verdicts, each part in a file that names
-//! its source.
-//!
-//! Everything works on logarithms of values: rates and latencies are ratios, noise on them is
-//! nearly symmetric there, and "12 % more" and "12 % less" are equally far from nothing.
+//! The statistics of verdicts, each part in a file that names its source. Everything is on
+//! logarithms: rates and latencies are ratios, and their noise is nearly symmetric there.
 
 pub mod cusum;
 pub mod describe;
@@ -17,7 +14,7 @@ pub mod sequence;
 pub mod spending;
 pub mod three_sigma;
 
-/// A set of numbers without holes; infinite ends mean unbounded.
+/// A closed interval; infinite ends are unbounded.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     /// Lower end.
@@ -27,10 +24,10 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Everything: what is known before there is evidence.
+    /// No information.
     pub const UNBOUNDED: Interval = Interval { low: f64::NEG_INFINITY, high: f64::INFINITY };
 
-    /// From `centre` − `half` to `centre` + `half`.
+    /// Spans `centre` − `half` to `centre` + `half`.
     pub fn around(centre: f64, half: f64) -> Interval {
         Interval { low: centre - half, high: centre + half }
     }
@@ -46,7 +43,7 @@ impl Interval {
     }
 }
 
-/// Mean and deviation, value by value (Welford 1962).
+/// Incremental mean and deviation (Welford 1962).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Running {
     n: usize,
@@ -55,7 +52,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Takes one more value.
+    /// Adds a value.
     pub fn push(&mut self, value: f64) {
         self.n += 1;
         let before = value - self.mean;
@@ -63,27 +60,26 @@ impl Running {
         self.squares += before * (value - self.mean);
     }
 
-    /// The moments of all values so far.
+    /// The moments so far.
     pub fn moments(&self) -> Moments {
         let sd = if self.n < 2 { 0.0 } else { (self.squares / (self.n as f64 - 1.0)).sqrt() };
         Moments { n: self.n, mean: self.mean, sd }
     }
 }
 
-/// Count, mean and standard deviation of some numbers: all that the t intervals need.
+/// Count, mean and standard deviation: enough for t intervals.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Moments {
     /// How many.
     pub n: usize,
     /// Arithmetic mean; 0 for none.
     pub mean: f64,
-    /// Standard deviation with n − 1 in the denominator; 0 for fewer than two.
+    /// Sample standard deviation (n − 1); 0 for fewer than two values.
     pub sd: f64,
 }
 
 impl Moments {
-    /// The moments of `values`, in two passes: one pass would lose the digits that small
-    /// differences consist of.
+    /// Computes in two passes, because one pass loses the digits of small differences.
     pub fn of(values: &[f64]) -> Moments {
         let n = values.len();
         if n == 0 {
@@ -92,7 +88,7 @@ impl Moments {
         let mean = values.iter().sum::<f64>() / n as f64;
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
         let sd = if n < 2 { 0.0 } else { (squares / (n as f64 - 1.0)).sqrt() };
-        // Equal values differ from their own mean by rounding; that is not a spread.
+        // Equal values differ from their mean by rounding only, which is not a spread.
         let sd = if sd <= mean.abs() * f64::EPSILON * 4.0 { 0.0 } else { sd };
         Moments { n, mean, sd }
     }

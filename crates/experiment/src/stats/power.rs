@@ -1,33 +1,24 @@
-//! How likely an experiment of a given size is to find an effect of a given size.
+//! The power of an experiment of a given size for an effect of a given size.
 //!
-//! **Problem.** Whether a budget can answer the question is to be known before it is spent, not
-//! from the width of the interval at its end.
-//!
-//! **Approach.** With n rounds whose log ratios have mean δ and standard deviation 1, t has a
-//! noncentral t distribution with n − 1 degrees of freedom and noncentrality δ √n. An effect is
-//! found if |t| passes the critical value of the last look. The distribution is integrated over
-//! that of the estimated deviation s (χ with n − 1 degrees of freedom, scaled):
+//! The effect is detected if the noncentral t with n − 1 degrees of freedom passes the last look's
+//! critical value (Johnson, Kotz & Balakrishnan, *Continuous Univariate Distributions* 2 (1995),
+//! chapter 31), integrated over the estimated deviation s by Simpson's rule. Earlier looks only add
+//! power.
 //!
 //! ```text
 //! P(|t| > c) = ∫ [ Φ(δ√n − c s) + Φ(−δ√n − c s) ] f(s) ds
 //! ```
-//!
-//! by Simpson's rule: the same arithmetic on every machine, without simulation. **Source.** The
-//! definition of the noncentral t, as in Johnson, Kotz & Balakrishnan, *Continuous Univariate
-//! Distributions* 2 (1995), chapter 31. **Departures.** Looks before the last one add to the power
-//! of a sequential rule, so that for one this is a lower bound.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 use statrs::function::gamma::ln_gamma;
 
-/// Steps of the integration.
 const STEPS: usize = 2000;
 
-/// The effect beyond which [`detectable`] searches no further, in standard deviations.
+/// Maximum effect for [`detectable`], in standard deviations.
 const LARGEST: f64 = 1000.0;
 
-/// The probability that |t| of `n` values passes `critical`, if their mean is `effect` standard
-/// deviations from the one that is tested; 0 for fewer than two values.
+/// The probability that |t| of `n` values passes `critical` at a true mean of `effect` SDs; 0 for
+/// fewer than two values.
 pub fn power(n: usize, effect: f64, critical: f64) -> f64 {
     if n < 2 {
         return 0.0;
@@ -43,7 +34,7 @@ pub fn power(n: usize, effect: f64, critical: f64) -> f64 {
         0.0 => 0.0,
         s => (log_constant + (degrees - 1.0) * s.ln() - 0.5 * degrees * s * s).exp(),
     };
-    // Ten standard deviations of s, which has one of about 1 / √(2 n - 2), hold all of it.
+    // s has an SD of about 1 / √(2 n - 2); ten of them cover it.
     let reach = 10.0 / (2.0 * degrees).sqrt();
     let (low, high) = ((1.0 - reach).max(0.0), 1.0 + reach);
     let step = (high - low) / STEPS as f64;
@@ -64,8 +55,8 @@ pub fn power(n: usize, effect: f64, critical: f64) -> f64 {
     (sum * step / 3.0).clamp(0.0, 1.0)
 }
 
-/// The smallest effect, in standard deviations of a value, that `n` values find with probability
-/// `wanted`; none where no effect of up to a thousand deviations is.
+/// The smallest effect, in SDs of a value, detected with probability `wanted`; `None` above a
+/// thousand.
 pub fn detectable(n: usize, critical: f64, wanted: f64) -> Option<f64> {
     let found = |effect: f64| power(n, effect, critical) >= wanted;
     if !found(LARGEST) {

@@ -1,15 +1,11 @@
-//! How many values it would take to settle what is still open.
-//!
-//! A plug-in guess: the mean and the deviation seen so far are taken for the truth, and the number
-//! is searched at which the interval would be narrow enough. It is about a coin's throw whether the
-//! real experiment needs more or fewer; a reader wants to know whether it is five minutes or a
-//! week.
+//! Estimates how many values would settle an open question, by plugging in the current mean and
+//! deviation. The actual number is as likely larger as smaller; the purpose is to tell five minutes
+//! from a week.
 
 use super::Interval;
 
-/// The smallest n of at most `most` for which `settled(interval_at(n))`; none if there is none.
-/// Once settled it must stay so for every larger n, which holds for intervals that shrink around
-/// one centre.
+/// The smallest n up to `most`, if any. `settled` must be monotone in n, as for intervals that
+/// shrink around one centre.
 pub fn values_needed(
     most: usize,
     interval_at: impl Fn(usize) -> Interval,

@@ -1,46 +1,27 @@
-//! A confidence sequence for the mean: intervals that hold at every look together.
+//! A confidence sequence for the mean, valid at all looks together.
 //!
-//! **Problem.** Looking after every round and stopping when Student's interval excludes zero finds
-//! a "difference" between two equal variants sooner or later: with a hundred looks at 5 %, in four
-//! experiments of ten.
-//!
-//! **Approach.** For each candidate mean θ, an e-process: a number that starts at 1, is never
-//! expected to grow while θ is the truth, and so exceeds 1/α at any time whatever with probability
-//! at most α (Ville's inequality). The interval at each look is the set of θ whose e-value is still
-//! below 1/α. Source: Wang & Ramdas, *Anytime-valid t-tests and confidence sequences for Gaussian
-//! means with unknown variance* (2023), the scale-invariant Gaussian mixture (after Lai 1976). With
-//! t = √n (mean − θ) / sd and prior variance g of the standardised effect:
+//! The interval is the θ with e < 1/α, where e exceeds 1/α ever with probability at most α (Ville).
+//! Source: Wang & Ramdas, Anytime-valid t-tests (2023), after Lai 1976; with t = √n (mean − θ) / sd
+//! and prior variance g, averaged over [`MIXTURE`], and unbounded until (1 + n g)^((n-1)/2) > 1/α:
 //!
 //! ```text
 //! e = (1 + n g)^(-1/2) · [ (1 + t²/(n-1)) / (1 + t²/((n-1)(1 + n g))) ]^(n/2)
 //! ```
-//!
-//! **Several g.** One g favours one size of effect: a small g large samples, a large g effects that
-//! are many standard deviations of a round and seen in a handful of rounds. An average of e-values
-//! is an e-value, so [`MIXTURE`] averages over several g.
-//!
-//! **Properties.** e grows with |t|, so the set is an interval, found by bisection on t; computed
-//! in logarithms. For a given n, e is bounded by (1 + n g)^((n-1)/2): until the bound passes 1/α no
-//! t is enough, and the interval is unbounded. The guarantee is exact for independent normal
-//! values; `calibration` measures it for others.
 
 use super::{Interval, Moments};
 
-/// The prior variances g of the standardised effect, with their weights, which sum to 1.
+/// Prior variances g with weights that sum to 1: small g for small effects, large g for large ones.
 ///
-/// Chosen by mean rounds to detect an effect of 0.3, 1, 4, 10 round deviations at alpha = 5 %
-/// (1,500 experiments each): g = 0.5 alone: 104, 13.9, 6.3, 6.0; g = 4 alone: 125, 13.7, 4.3, 4.0;
-/// this mixture: 119, 14.8, 4.4, 3.3. It costs a seventh more than the better of the two at the
-/// smallest effect, and decides the large effects in three rounds, which no small g can. More
-/// components (0.1, 1, 10, 100) or larger g (1000) gained nothing.
+/// Chosen by mean rounds to detect 0.3, 1, 4 and 10 round SDs at alpha = 5 % (1,500 experiments
+/// each): g = 0.5 alone: 104, 13.9, 6.3, 6.0; g = 4 alone: 125, 13.7, 4.3, 4.0; this mixture: 119,
+/// 14.8, 4.4, 3.3.
 pub const MIXTURE: [(f64, f64); 3] = [(0.25, 1.0 / 3.0), (4.0, 1.0 / 3.0), (100.0, 1.0 / 3.0)];
 
-/// Fewer values than this without any spread bound nothing: that few can be equal because the
-/// measure is coarse.
+/// Fewer equal values bound nothing: the measure may be coarse.
 pub const LEAST_WITHOUT_SPREAD: usize = 6;
 
-/// The logarithm of the e-value against the mean that gives `t` after `n` values; 0 (no evidence)
-/// for fewer than two. `t` may be infinite: all values equal, and another mean.
+/// The log e-value against the mean that gives `t` after `n` values; 0 for fewer than two. `t` is
+/// infinite for equal values and another mean.
 pub fn log_e_value(n: usize, t: f64) -> f64 {
     if n < 2 {
         return 0.0;
@@ -48,8 +29,7 @@ pub fn log_e_value(n: usize, t: f64) -> f64 {
     log_mixture(|g| log_e_of(n, t, g))
 }
 
-/// The |t| from which on the e-value after `n` values is at least 1/`alpha`; none if no t is enough
-/// yet.
+/// The smallest |t| with an e-value of 1/`alpha`; `None` if no t suffices yet.
 pub fn critical_t(n: usize, alpha: f64) -> Option<f64> {
     let needed = -alpha.ln();
     if log_e_value(n, f64::INFINITY) <= needed {
@@ -63,8 +43,7 @@ pub fn critical_t(n: usize, alpha: f64) -> Option<f64> {
         }
     }
     let mut low = 0.0;
-    // Fifty halvings leave a relative error below 1e-12; the upper end is kept, which errs towards
-    // the wider interval.
+    // Fifty bisections leave a relative error below 1e-12; the upper end errs on the safe side.
     for _ in 0..50 {
         let middle = 0.5 * (low + high);
         if log_e_value(n, middle) < needed { low = middle } else { high = middle }
@@ -72,8 +51,8 @@ pub fn critical_t(n: usize, alpha: f64) -> Option<f64> {
     Some(high)
 }
 
-/// The interval at this look, at confidence 1 − `alpha` over all looks together. Values without any
-/// spread (t infinite) give a point, but only from [`LEAST_WITHOUT_SPREAD`] values on.
+/// The interval at confidence 1 − `alpha` over all looks. Equal values give a point from
+/// [`LEAST_WITHOUT_SPREAD`] on.
 pub fn interval(moments: &Moments, alpha: f64) -> Interval {
     if moments.sd == 0.0 && moments.n < LEAST_WITHOUT_SPREAD {
         return Interval::UNBOUNDED;
@@ -121,10 +100,10 @@ mod tests {
 
     #[test]
     fn under_the_null_the_expected_e_value_is_one_at_every_n() {
-        // The defining law of an e-value, by integrating over the distribution of t under the null.
+        // The defining property of an e-value, by integration over the null distribution of t.
         for n in [2_usize, 3, 5, 20, 100] {
             let student = StudentsT::new(0.0, 1.0, n as f64 - 1.0).unwrap();
-            // Substitution t = tan(u) maps the line to (-π/2, π/2).
+            // t = tan(u) maps the line to (-π/2, π/2).
             let steps = 400_000;
             let width = std::f64::consts::PI / f64::from(steps);
             let total: f64 = (0..steps)

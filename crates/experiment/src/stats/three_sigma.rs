@@ -1,22 +1,18 @@
-//! The three-sigma rule of older studies, as a method of its own: for comparison with them only.
+//! The three-sigma rule of older studies, for comparison with them only.
 //!
-//! Those studies say that results "differ by more than three standard deviations" without a
-//! formula. Our reading, and only that: a variant differs when the mean of its values lies outside
-//! the baseline's mean ± 3 standard deviations of the baseline's single values (n − 1 in the
-//! denominator), all on logarithms. The rule knows no margin, no number of repetitions, no other
-//! variants and no second look. With three repetitions the standard deviation itself is uncertain
-//! by half, so that its false alarms are far more than the 0.3 % that "three sigma" suggests, and
-//! an effect has to exceed three times the noise of one trial however many trials there are.
+//! Our reading of "differ by more than three standard deviations": a variant's mean lies outside
+//! the baseline's mean ± 3 standard deviations of single values (n − 1), on logarithms. There is no
+//! margin, number of repetitions, other variants or repeated looks. With three repetitions false
+//! alarms far exceed the nominal 0.3 %, and an effect must exceed three times the noise of a single
+//! trial.
 
 use super::{Interval, Moments};
 
-/// What the rule calls its confidence: the share of a normal distribution within three standard
-/// deviations.
+/// The normal probability within three standard deviations.
 pub const NOMINAL_CONFIDENCE: f64 = 0.9973;
 
-/// The range variant − baseline ± 3 standard deviations of the baseline, on logarithms: the rule
-/// sees a difference when it excludes 0. Unbounded when the baseline has fewer than two values or
-/// the variant none.
+/// The interval on logarithms; unbounded if the baseline has fewer than two values or the variant
+/// none.
 pub fn interval(variant: &Moments, baseline: &Moments) -> Interval {
     if variant.n == 0 || baseline.n < 2 {
         return Interval::UNBOUNDED;
@@ -30,12 +26,8 @@ mod tests {
 
     use super::*;
 
-    /// How often the rule sees a difference between two identical variants of `n` independent
-    /// normal values each, as a share; all of the time where there is no deviation to speak of (`n`
-    /// below 2).
-    ///
-    /// The difference of the means over √(2/n) deviations follows Student's t with the baseline's n
-    /// − 1 degrees of freedom.
+    /// Two identical variants of `n` normal values each; 1 for `n` below 2. The difference of the
+    /// means over √(2/n) deviations is Student's t with n − 1 degrees of freedom.
     fn false_alarms(n: u32) -> f64 {
         if n < 2 {
             return 1.0;

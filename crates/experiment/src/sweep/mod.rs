@@ -1,12 +1,8 @@
-//! Sweeps: experiments whose variants differ from the baseline in one tunable each.
+//! Sweeps: experiments whose variants each differ from the baseline in one tunable.
 //!
-//! **Problem.** Twenty variants called `fifo_batch=64` and `read_expire=2000` are twenty verdicts;
-//! the question was which knob does anything, and in which direction. **Approach.** The shape is
-//! read off the plan, so that a plan written by hand, one made by `schedlab sweep` and an old
-//! results file are all the same thing: wherever two or more variants have the baseline's scheduler
-//! and differ from it in exactly one tunable, these variants are points of response curves, one
-//! curve a tunable. Nothing is compared here: every ratio, interval and verdict is that of the
-//! variant's comparison, at Holm's levels over *all* variants of the sweep.
+//! The shape is read off the plan, whether written by hand or by `schedlab sweep`: two or more
+//! variants with the baseline's scheduler and exactly one different tunable form response curves.
+//! Ratios, intervals and verdicts are those of the comparisons, at Holm's levels over all variants.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,16 +11,15 @@ use crate::metric::Direction;
 use crate::plan::{Plan, Variant};
 use crate::results::Environment;
 
-/// Where an arena notes what the tunables of a sweep have at the baseline: the section of the
-/// environment.
+/// Environment section with the baseline's tunables.
 pub const DEFAULTS: &str = "defaults";
 
-/// What a plan turns, one tunable at a time.
+/// The tunables that a plan varies one at a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sweep {
-    /// The scheduler of the baseline and of every variant here.
+    /// The scheduler of baseline and variants.
     pub scheduler: String,
-    /// The tunables, in the order of the plan.
+    /// In plan order.
     pub tunables: Vec<Turned>,
 }
 
@@ -33,19 +28,17 @@ pub struct Sweep {
 pub struct Turned {
     /// Its name.
     pub name: String,
-    /// The value that the baseline asks for; none: it leaves the default alone.
+    /// The baseline's value; `None`: the kernel default.
     pub asked: Option<String>,
     /// Variants and their values, ascending.
     pub points: Vec<(String, String)>,
 }
 
-/// CPU settings whose values are names of CPUs, although they look like numbers.
+/// CPU settings whose numeric values are CPU lists.
 const LISTS_OF_CPUS: [&str; 2] = ["affinity", "isolate"];
 
-/// The sweep that a plan holds, if two or more of its variants differ from the baseline in exactly
-/// one tunable. A CPU setting is a tunable with a default and a scale where it is a number and the
-/// baseline has one too: beside a baseline that sets no nice level, `nice=-20` is a variant like
-/// any other.
+/// The plan's sweep, if at least two variants differ from the baseline in exactly one tunable; a
+/// CPU setting must be a number in both.
 pub fn of_plan(plan: &Plan) -> Option<Sweep> {
     let baseline = plan.variants.iter().find(|variant| variant.name == plan.baseline())?;
     let mut tunables: Vec<Turned> = Vec::new();
@@ -70,19 +63,18 @@ pub fn of_plan(plan: &Plan) -> Option<Sweep> {
         return None;
     }
     for turned in &mut tunables {
-        // Words that are no numbers come last, in the order of the plan.
+        // Non-numeric values come last, in plan order.
         turned.points.sort_by(|a, b| sort_key(&a.1).total_cmp(&sort_key(&b.1)));
     }
     Some(Sweep { scheduler: baseline.scheduler.clone(), tunables })
 }
 
-/// Whether a CPU setting has numbers for values, at the baseline too.
 fn is_on_a_scale(name: &str, values: [Option<&str>; 2]) -> bool {
     !LISTS_OF_CPUS.contains(&name) && values.iter().all(|value| value.and_then(number).is_some())
 }
 
-/// A value as a number, as plans and the kernel write them: decimal, `_` between digits, `true` and
-/// `false` for a switch; a time with its unit in microseconds.
+/// Parses the syntax of plans and the kernel: decimal, `_` between digits, `true` and `false`;
+/// times with a unit in µs.
 pub fn number(value: &str) -> Option<f64> {
     match value.trim() {
         "true" => Some(1.0),
@@ -102,8 +94,7 @@ fn sort_key(value: &str) -> f64 {
     number(value).unwrap_or(f64::INFINITY)
 }
 
-/// The tunable in which `variant` differs from the baseline, with the variant's value; none where
-/// there is not exactly one, or where the variant leaves to the kernel what the baseline sets.
+/// `None` also if the variant omits a tunable of the baseline.
 fn only_difference<'a>(baseline: &Variant, variant: &'a Variant) -> Option<(&'a str, &'a str)> {
     if baseline.tunables.keys().any(|name| !variant.tunables.contains_key(name)) {
         return None;
@@ -114,7 +105,7 @@ fn only_difference<'a>(baseline: &Variant, variant: &'a Variant) -> Option<(&'a 
     others.next().is_none().then_some((name, value))
 }
 
-/// How one tunable acts on the metric that decides for one workload.
+/// A tunable's effect on a workload's primary metric.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Response {
     /// The workload's label.
@@ -125,13 +116,13 @@ pub struct Response {
     pub scheduler: String,
     /// The tunable.
     pub tunable: String,
-    /// The variant that every point is compared with.
+    /// The variant to compare with.
     pub baseline: String,
-    /// The value that the baseline has; none: the arena did not record it.
+    /// The baseline's value; `None`: not recorded.
     pub default: Option<String>,
-    /// What was tried, ascending.
+    /// Tested values, ascending.
     pub points: Vec<Point>,
-    /// What the tunable does over these values.
+    /// The summary.
     pub effect: Effect,
 }
 
@@ -140,14 +131,13 @@ pub struct Response {
 pub struct Point {
     /// The variant.
     pub variant: String,
-    /// The value tried.
+    /// The value tested.
     pub value: String,
-    /// The metric at the baseline: geometric mean of the rounds in which this variant was measured
-    /// too.
+    /// Geometric mean over the rounds that also have this variant.
     pub at_default: Option<f64>,
-    /// The metric at the value, of the same rounds: their quotient is the ratio.
+    /// Over the same rounds: the quotient is the ratio.
     pub at_value: Option<f64>,
-    /// As the comparison of the variant has it.
+    /// From the variant's comparison.
     pub ratio: Option<f64>,
     /// Lower end of its interval; none: unbounded.
     pub low: Option<f64>,
@@ -157,11 +147,11 @@ pub struct Point {
     pub verdict: Verdict,
     /// Rounds that count.
     pub rounds: u32,
-    /// For an inconclusive one: how many more rounds would probably settle it.
+    /// If inconclusive: estimated further rounds.
     pub more_rounds: Option<u32>,
 }
 
-/// What turning a tunable does, in one word and one example.
+/// The effect of a tunable, with one example.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "effect", rename_all = "kebab-case")]
 pub enum Effect {
@@ -175,19 +165,17 @@ pub enum Effect {
         /// The one with the largest loss.
         variant: String,
     },
-    /// No difference was shown, and not every value is known to make none.
+    /// No difference was shown, and some values are undecided.
     Open {
-        /// Rounds until the last of them would probably be settled; none: unknown or never.
+        /// Estimated rounds until all are settled; `None`: unknown or never.
         more_rounds: Option<u32>,
     },
-    /// Every value that could be compared is equivalent to the default.
+    /// Every comparable value is equivalent to the default.
     Nothing,
-    /// There is no valid evidence.
+    /// No valid evidence.
     Invalid,
 }
 
-/// The responses of a results file's analysis: for each workload every tunable of the plan's sweep,
-/// on the metric that decides.
 pub(crate) fn responses(
     plan: &Plan,
     environment: &Environment,
@@ -250,7 +238,7 @@ fn effect(points: &[Point], direction: Direction) -> Effect {
         return Effect::Hurts { variant: worst.variant.clone() };
     }
     if of(Verdict::Inconclusive).next().is_some() {
-        // All of them, or nothing is guaranteed.
+        // Without one of them there is no guarantee.
         let more: Option<Vec<u32>> =
             of(Verdict::Inconclusive).map(|point| point.more_rounds).collect();
         return Effect::Open { more_rounds: more.and_then(|more| more.into_iter().max()) };

@@ -1,4 +1,4 @@
-//! Which plans are sweeps, and what is said of each tunable.
+//! Which plans are sweeps, and the summary of each tunable.
 
 use std::collections::BTreeMap;
 
@@ -87,8 +87,8 @@ fn values_are_read_as_the_kernel_and_plans_write_them() {
     );
 }
 
-/// A results file of `oltp` in which each variant gets `factor` times what the baseline gets, the
-/// baseline itself in eight rounds and the others in six, while the machine slows down.
+/// A results file of `oltp` with variants at `factor` times the baseline; the baseline has eight
+/// rounds, the others six, while the machine slows down.
 fn results(variants: &[&str], factors: &[f64]) -> Results {
     let plan = plan(variants);
     let names: Vec<String> = plan.variants.iter().map(|variant| variant.name.clone()).collect();
@@ -147,7 +147,7 @@ fn a_response_has_the_verdicts_of_its_variants_and_values_of_the_same_rounds() {
         let (default, value, ratio) =
             (point.at_default.unwrap(), point.at_value.unwrap(), point.ratio.unwrap());
         assert!((value / default - ratio).abs() < 1e-12, "{value} / {default} is {ratio}");
-        // The baseline's last rounds, which are slow, are not among them.
+        // Without the baseline's last, slow rounds.
         assert!((570.0..590.0).contains(&default), "{default}");
     }
 }

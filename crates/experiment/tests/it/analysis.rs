@@ -1,4 +1,4 @@
-//! From a results file or a table to analysis.json: the whole way, on small evidence.
+//! From a results file or a table to analysis.json, on small evidence.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use experiment::samples::Sample;
 use experiment::schedule::order;
 use experiment::{Decider, Options, analyze, analyze_samples};
 
-/// A value that looks measured and is the same on every machine: the round's level, the variant's
-/// factor, and a wobble.
+/// A realistic value, equal on every machine: the round's level, the variant's factor, and a
+/// wobble.
 fn value(base: f64, factor: f64, round: u32, variant: usize) -> f64 {
     let level = 1.0 + 0.02 * f64::from((round * 5) % 7) / 7.0;
     let wobble = 1.0 + 0.004 * f64::from((round * 11 + variant as u32 * 3) % 8) / 8.0;
@@ -30,8 +30,7 @@ fn plan() -> Plan {
     plan
 }
 
-/// kyber is 12 % faster at oltp and the same at seqread; bfq is slower at oltp; one trial is
-/// invalid.
+/// kyber is 12 % faster at oltp and equal at seqread; bfq is slower at oltp; one trial is invalid.
 fn trial(workload: &str, variant: &str, round: u32, sequence: u64) -> Trial {
     let place = ["none", "kyber", "bfq"].iter().position(|known| *known == variant).unwrap();
     let mut observation = Observation { duration_ns: 1_000_000_000, ..Observation::default() };
@@ -59,7 +58,6 @@ fn trial(workload: &str, variant: &str, round: u32, sequence: u64) -> Trial {
     }
 }
 
-/// The experiment as a runner would make it, as text.
 fn results_text() -> String {
     let plan = plan();
     let header = Header {
@@ -218,7 +216,6 @@ fn foreign(rows: &[(&str, Option<u32>, f64)]) -> Vec<Sample> {
     rows.iter().enumerate().map(sample).collect()
 }
 
-/// More of the score is better.
 fn higher() -> Options {
     let direction = experiment::metric::Direction::HigherIsBetter;
     Options { directions: [("score".to_string(), direction)].into(), ..Options::default() }

@@ -1,4 +1,4 @@
-//! The rows of the arenas: each is written and found by its name, and its facts go together.
+//! The rows of the arenas: found by name, with consistent facts.
 
 use experiment::plan::{ARENAS, ArenaFacts, DISK};
 
@@ -19,7 +19,7 @@ fn an_arena_measures_one_thing_and_only_models_have_virtual_time() {
     for arena in ARENAS {
         let measures = [arena.is_virtual(), arena.is_cpu(), arena.has_disk()];
         assert_eq!(measures.iter().filter(|is| **is).count(), 1, "{arena:?}");
-        // A kernel of one's own, or none, needs time that waits for it.
+        // A chosen kernel, or none, needs virtual time.
         let own_kernel = arena.chooses_kernel() || arena.is_in_process();
         assert_eq!(own_kernel, arena.is_virtual(), "{arena:?}");
         assert_eq!(arena.watch_refusal.is_none(), arena.has_disk(), "{arena:?}");

@@ -1,8 +1,5 @@
-//! The guarantees of the statistics, counted. Print the tables with
+//! The error guarantees, counted; rules known to be wrong must fail. Tables:
 //! `SCHEDLAB_SOAK=1 cargo test -p experiment --test it calibration -- --nocapture`.
-//!
-//! Rules that are known to be wrong are counted too: a calibration that does not catch them would
-//! prove nothing.
 
 use experiment::calibration::{
     Calibration, Decision, Guarantee, Noise, Rule, calibrate, guarantees_of,
@@ -10,10 +7,9 @@ use experiment::calibration::{
 use experiment::stats::spending::{Design, Look, Sides, critical_t};
 use experiment::stats::{fixed, sequence};
 
-/// Experiments for each row of the table. A row is broken beyond the 99.99 % point of the binomial
-/// distribution at its level. Where 5 % are guaranteed, 2,500 experiments convict a rule that errs
-/// in 8 % with a probability of 99 %, and one that errs in 10 % with more than 99.999 %; the 10,000
-/// of the long variant convict one that errs in 6.4 % with 99 %.
+/// Experiments per row, which fails beyond the 99.99 % point of the binomial distribution. At 5 %,
+/// 2,500 experiments detect an error of 8 % with probability 99 %, and of 10 % with over 99.999 %;
+/// 10,000 detect 6.4 % with 99 %.
 fn experiments() -> u64 {
     if testbed::is_soak() { 10_000 } else { 2_500 }
 }
@@ -40,8 +36,7 @@ fn every_guarantee_is_kept_under_every_kind_of_noise() {
     }
 }
 
-/// The guarantees that a rule breaks under one kind of noise which is wrong on purpose. A right
-/// rule is counted with more experiments.
+/// The guarantees violated by a wrong rule under one kind of noise.
 fn broken(rules: &'static [Rule], noises: &'static [Noise]) -> Vec<Guarantee> {
     let calibration = Calibration { experiments: 2_000, rules, noises, ..Calibration::default() };
     guarantees_of(&calibration).into_iter().filter(|guarantee| !guarantee.kept()).collect()

@@ -1,4 +1,4 @@
-//! Fleets whose effects, liars and kinds are known beforehand.
+//! Fleets with known effects, liars and kinds.
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng as _, SeedableRng};
@@ -10,17 +10,16 @@ use experiment::metric::Direction;
 use experiment::plan::Criteria;
 use experiment::stats::repeats::Repeat;
 
-/// Machines, and how they differ.
 #[derive(Clone, Copy)]
 struct Fleet {
     machines: usize,
     /// The true mean of the log ratios.
     mean: f64,
-    /// The standard deviation between machines.
+    /// SD between machines.
     between: f64,
-    /// The standard deviation of a round.
+    /// SD of a round.
     within: f64,
-    /// The share that reports another effect, and by how much.
+    /// The share with another effect, and its size.
     liars: f64,
     lie: f64,
     heavy: bool,
@@ -40,7 +39,7 @@ fn normal(rng: &mut ChaCha8Rng) -> f64 {
     StandardNormal.sample(rng)
 }
 
-/// An honest machine's result: the mean of 4 to 30 rounds.
+/// A correct machine's result: the mean of 4 to 30 rounds.
 fn honest(of: &Fleet, rng: &mut ChaCha8Rng) -> Repeat {
     let deviation = if of.heavy {
         StudentT::new(3.0).expect("a distribution").sample(rng) / 3_f64.sqrt()
@@ -53,7 +52,7 @@ fn honest(of: &Fleet, rng: &mut ChaCha8Rng) -> Repeat {
     Repeat::of_rounds(&ratios).expect("rounds")
 }
 
-/// The results, the names of the liars, and an honest machine that is not among them.
+/// Also returns the liars' names and the effect of one more honest machine.
 fn made(of: &Fleet, seed: u64) -> (VariantEffects, Vec<String>, f64) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let (mut effects, mut liars) = (Vec::new(), Vec::new());
@@ -107,8 +106,8 @@ fn two_hundred_fleets_of_a_thousand_machines_with_liars_keep_what_their_interval
     println!("liars named {named} of 6000, honest machines named {honest_named} of 194000");
     // 95 % of 200 are 190; 181 is three standard deviations below.
     assert!(mean_covered >= 181 && further_covered >= 181);
-    // What the intervals would be wide if the liars were known: the deviation between machines and
-    // that of about 17 rounds.
+    // Widths of the intervals if the liars were known: from the SD between machines and that of
+    // about 17 rounds.
     let deviation = FLEET.between.hypot(FLEET.within / 17_f64.sqrt());
     let least = (2.0 * 1.96 * deviation / 970_f64.sqrt(), 2.0 * 1.96 * deviation);
     println!(
@@ -135,10 +134,10 @@ fn an_honest_fleet_of_any_size_has_a_machine_named_in_about_one_of_twenty_cases(
 #[test]
 fn the_interval_for_a_further_machine_covers_it_for_normal_and_heavy_tailed_effects_and_few_machines()
  {
-    // No more than three standard errors below 95 %. The heavy tails are Student's t with 3 degrees
-    // of freedom, for which the t interval of few machines does not hold, and at 39 none for a
-    // new machine that leaves any out: what they cover in 20,000 fleets each, with as much room
-    // below.
+    // At most three standard errors below 95 %. The heavy tails are Student's t with 3 degrees of
+    // freedom, for which the t interval of few machines does not hold, and at 39 none for a new
+    // machine that omits any: those bounds are their coverage in 20,000 fleets each, with the same
+    // tolerance.
     let cases = [
         (3, false, 0.95),
         (5, false, 0.95),
@@ -245,7 +244,7 @@ mod comparisons {
         let found = compared(levels(0..20, 0.0, 1), levels(0..20, -0.1, 2));
         assert_eq!((found.verdict, found.paired, found.first_machines), (Verdict::Worse, true, 20));
         assert!((found.ratio.expect("enough").ratio - (-0.1_f64).exp()).abs() < 0.01);
-        // Other machines differ too much from each other to show that.
+        // Other machines differ too much from each other to show it.
         let other = compared(levels(0..20, 0.0, 1), levels(20..40, -0.1, 2));
         assert_eq!((other.verdict, other.paired), (Verdict::Inconclusive, false));
     }
@@ -293,7 +292,7 @@ mod identities {
         let (counts, findings) = machines(&[part.clone(), whole.clone(), result("c", "y")]);
         assert_eq!(counts, [None, Some("x".to_owned()), Some("y".to_owned())]);
         assert!(matches!(&findings[..], [Finding::Repeated { counts, .. }] if counts == "b"));
-        // The order in which a store lists them changes nothing.
+        // The listing order of a store has no effect.
         assert_eq!(machines(&[whole, part]).0, [Some("x".to_owned()), None]);
     }
 

@@ -1,5 +1,4 @@
-//! Experiments as a whole: simulated ones whose truth is known, fleets, and analyses of stored
-//! results.
+//! Whole experiments: simulated ones with known truth, fleets, and analyses of stored results.
 
 mod analysis;
 mod arenas;

@@ -1,24 +1,21 @@
-//! The configuration of the guest kernel: its fragments, and the check that the kernel accepted
-//! them.
+//! The guest kernel's configuration, and the check that the kernel accepted it.
 
 use crate::Error;
 
 const PLAIN: &str = include_str!("um.config");
 const DEBUG: &str = include_str!("debug.config");
 
-/// Marks an option that does not exist in all versions.
+/// Not all versions have the option.
 const IF_THERE: &str = " # if there";
 
-/// Arguments of `make` for a kernel without debugging checks.
+/// For a kernel without debugging checks.
 ///
-/// By default User-mode Linux is compiled for the large code model, in which each call and each
-/// access to a variable loads a 64-bit address first, and without the compiler's own memset and
-/// memcpy. Its process starts at 0x6000_0000 and ends below 2 GiB, so the small model suffices;
-/// modules lie behind the guest's memory and keep the large one. A request takes a quarter fewer
-/// instructions.
+/// By default, User-mode Linux uses the large code model, which loads a 64-bit address for each
+/// call and variable, and no built-in memset and memcpy. Its process is between 0x6000_0000 and 2
+/// GiB, so the small model suffices, except for modules, which are behind the guest's memory. This
+/// saves a quarter of a request's instructions.
 const FLAGS: [&str; 2] = ["KCFLAGS=-mcmodel=small -fbuiltin", "CFLAGS_MODULE=-mcmodel=large"];
 
-/// Flags of the compiler, as arguments of the makefiles.
 pub(crate) fn flags(debug: bool) -> &'static [&'static str] {
     if debug { &[] } else { &FLAGS }
 }
@@ -28,10 +25,7 @@ pub(crate) fn fragment(debug: bool) -> String {
     wanted(debug).map(|line| format!("{}\n", line.trim_end_matches(IF_THERE))).collect()
 }
 
-/// Checks that the resulting `.config` has all options of the fragment.
-///
-/// # Errors
-/// Names each option that differs.
+/// The error names options of the fragment that `.config` does not have.
 pub(crate) fn check(config: &str, debug: bool) -> Result<(), Error> {
     let off = |line: &str| {
         line.strip_prefix("# ").and_then(|line| line.strip_suffix(" is not set")).map(str::to_owned)

@@ -1,5 +1,5 @@
-//! A fake of /dev/modelload: the clients' state machine, in front of a device with one server and a
-//! constant service time. Its rings are small, so that steps run low often.
+//! A fake /dev/modelload: the clients' state machine and a single server with constant service
+//! time. Small rings make steps run low often.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -7,12 +7,12 @@ use std::io::{self, Read, Write};
 
 use super::wire::{self, Record, Step};
 
-/// Steps and turnarounds in the rings of a client.
+/// Steps and turnarounds in a client's rings.
 const RING: usize = 128;
-/// Number of records at which a read returns.
+/// Records at which a read returns.
 const WORTH: usize = 50;
 
-/// Service time of a request or a flush in nanoseconds.
+/// Of a request or a flush.
 pub(super) const SERVICE_NS: u64 = 1_000_003;
 pub(super) const FLUSH_NS: u64 = 5_000_000;
 
@@ -39,7 +39,6 @@ struct Client {
     finished: bool,
 }
 
-/// The kernel's side of the device file.
 #[derive(Debug, Default)]
 pub(super) struct Fake {
     rules: u32,
@@ -52,11 +51,11 @@ pub(super) struct Fake {
     started: bool,
     asked: u64,
     wakes: BinaryHeap<Reverse<(u64, u64, usize)>>,
-    /// Requests in the device in order, with their completion times.
+    /// Requests in order, with completion times.
     inside: VecDeque<Record>,
     free_at: u64,
-    /// Clients of the flush in progress, and those of the next one with the times of their
-    /// requests: the kernel has at most one flush at the device.
+    /// Clients of the flush in progress, and of the next one with request times: the kernel has one
+    /// flush at the device at most.
     flushing: Vec<(usize, u64)>,
     to_flush: Vec<(usize, u64)>,
     out: VecDeque<Record>,
@@ -65,12 +64,12 @@ pub(super) struct Fake {
 }
 
 impl Fake {
-    /// Starts at a time other than 0.
+    /// Starts at a nonzero time.
     pub(super) fn new() -> Fake {
         Fake { now: 77_000_000, ..Fake::default() }
     }
 
-    /// Like [`Fake::new`], with requests at this offset failing with this errno.
+    /// Requests at this offset fail with this errno.
     pub(super) fn failing_at(self, offset: u64, errno: i32) -> Fake {
         Fake { bad: Some((offset, errno)), ..self }
     }
@@ -126,7 +125,7 @@ impl Fake {
         (0..self.clients.len()).for_each(|number| self.wake(number, ClientState::Due, self.now));
     }
 
-    /// The clients that need steps, if any.
+    /// Clients that need steps.
     fn rooms(&self) -> Vec<Record> {
         let needs = |client: &Client| {
             !client.last_written
@@ -151,7 +150,7 @@ impl Fake {
             .collect()
     }
 
-    /// Handles the next event, completions before clients.
+    /// Handles completions before clients.
     fn turn(&mut self) {
         let wake = self.wakes.peek().map(|Reverse((at, _, _))| *at);
         let done = self.inside.front().map(|record| record.completed_ns);

@@ -1,9 +1,7 @@
-//! Generates ahead what clients will do: the steps of their programs and the turnarounds between
-//! them.
+//! Generates clients' steps, and the turnarounds between them, in advance.
 //!
-//! A program returns its next steps long before they are executed, so it cannot be given the time
-//! or completions. Only workloads that say so (`WorkloadKind::is_timed`) use these; a test checks
-//! that for all others.
+//! Programs therefore cannot receive times or completions. Only workloads with
+//! `WorkloadKind::is_timed` use these; a test checks the others.
 
 use std::collections::VecDeque;
 
@@ -13,15 +11,15 @@ use sim::workload::{Member, Step};
 
 use super::wire;
 
-/// The unused turnarounds of a client: those that a pass does not use belong to the next one.
+/// Carry over from one pass to the next.
 #[derive(Debug, Default)]
 struct Drawn {
     turns: VecDeque<u64>,
-    /// Number of them that the kernel has in this pass.
+    /// Turnarounds that the kernel has in this pass.
     sent: usize,
 }
 
-/// The turnarounds of all clients of a trial, over its passes.
+/// Of a trial's clients, over its passes.
 #[derive(Debug)]
 pub(super) struct Turns {
     source: Turnarounds,
@@ -38,7 +36,7 @@ impl Turns {
         self.source.constant()
     }
 
-    /// Appends turnarounds of a client, unless all are equal.
+    /// Does nothing if all are equal.
     fn feed(&mut self, client: u16, room: u64, steps: &mut Vec<wire::Step>) {
         if self.source.constant().is_some() {
             return;
@@ -59,7 +57,7 @@ impl Turns {
         }
     }
 
-    /// Ends a pass for a client that has used this number of turnarounds.
+    /// Ends a client's pass.
     pub(super) fn used(&mut self, client: u16, used: usize) {
         let drawn = &mut self.clients[client as usize];
         assert!(
@@ -82,7 +80,7 @@ impl Feed {
         Feed { ended: vec![false; members.len()], members }
     }
 
-    /// Appends the next steps of a client, as far as it has room, and its turnarounds.
+    /// Appends steps and turnarounds as space permits.
     pub(super) fn feed(
         &mut self,
         room: &wire::Record,

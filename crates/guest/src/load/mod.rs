@@ -1,15 +1,14 @@
-//! The clients of a workload inside the guest's kernel: the user-space side of /dev/modelload
+//! A workload's clients inside the guest's kernel: the user-space side of /dev/modelload
 //! (kernel/modelload-main.c).
 //!
-//! In User-mode Linux a system call costs several context switches of the host. With clients as
-//! threads of the guest's kernel, steps are written ahead and records of their completion are read
-//! in bulk, so that a pass needs few system calls. The clients are those of the simulator: the same
-//! programs, places, seeds, passes and turnarounds. Observations are made by the definitions of
+//! A system call costs User-mode Linux several context switches of the host. Kernel threads as
+//! clients need few: steps are written in advance and completion records read in bulk. Programs,
+//! regions, seeds, passes and turnarounds are the simulator's, and definitions those of
 //! `sim::workload`.
 //!
-//! Supports direct I/O on a block device only. Workloads that need system calls (files, the page
-//! cache) or whose clients go by the time (`WorkloadKind::is_timed`) are rejected with
-//! [`LoadError::NeedsSystemCalls`]; the caller then uses the load engine of the crate `load`.
+//! Supports only direct I/O on a block device. Workloads that need system calls (files, the page
+//! cache) or depend on time (`WorkloadKind::is_timed`) fail with [`LoadError::NeedsSystemCalls`];
+//! the caller then uses the crate `load`.
 
 #[cfg(test)]
 mod fake;
@@ -30,62 +29,57 @@ use tally::Tally;
 
 pub const DEVICE: &str = "/dev/modelload";
 const RECORDS: usize = 32 << 10;
-/// The module's bound of times: 100 days.
+/// The module's limit: 100 days.
 const LONGEST_NS: u64 = 100 * 86_400 * 1_000_000_000;
 
-/// Returns the start time of the clients, in nanoseconds of the monotonic clock. It is slightly in
-/// the future, so that the epoch of a disk can be set to the same time.
+/// Returns the start time on the monotonic clock, slightly in the future, so that a disk's epoch
+/// can be set to it.
 pub type AtStart<'a> = &'a dyn Fn() -> io::Result<u64>;
 
 pub struct Load<'a> {
     pub kind: &'static WorkloadKind,
     pub params: &'a Params,
-    /// Seed of the clients' random choices and turnarounds.
+    /// Seed of random choices and turnarounds.
     pub seed: u64,
-    /// The disk, opened for reading, and for writing if the workload writes.
+    /// Open for reading, and for writing if the workload writes.
     pub disk: &'a File,
     pub disk_bytes: u64,
-    /// Bytes of a logical block.
+    /// In bytes.
     pub logical_block: u32,
-    /// Nanoseconds before the window; not observed if the workload has no warm-up.
+    /// Ignored if the workload has no warm-up.
     pub warmup_ns: u64,
-    /// Nanoseconds of the measured window.
     pub duration_ns: u64,
-    /// Nanoseconds from a completion to the client's next step; at least 1 is used.
+    /// From a completion to the next step; at least 1 is used.
     pub turnaround_ns: u64,
-    /// Largest random deviation of each turnaround, as in the simulator; at most `turnaround_ns`.
+    /// Maximum deviation, as in the simulator; at most `turnaround_ns`.
     pub turnaround_spread_ns: u64,
-    /// Called before the first pass. Without it the pass starts when it is ready, as all later ones
-    /// do.
+    /// Called before the first pass, which otherwise starts when it is ready.
     pub at_start: Option<AtStart<'a>>,
 }
 
 #[derive(Debug)]
 pub struct LoadOutcome {
-    /// The observation, by the definitions of all arenas. CPU time is 0: there is none in virtual
-    /// time.
+    /// CPU time is 0 in virtual time.
     pub measured: Measured,
-    /// The longest latency seen within the window. A request that is open at its end counts with
-    /// the time that it has waited.
+    /// Within the window, including requests in flight at its end.
     pub longest_wait_ns: u64,
-    /// Virtual nanoseconds of all passes, with warm-up and the end of open requests.
+    /// Virtual time, including warm-up and remaining requests.
     pub elapsed_ns: u64,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// The kernel's clients do not support the workload; use system calls.
+    /// The caller must use system calls.
     #[error("workload {workload}: cannot run inside the guest's kernel: {why}; use system calls")]
     NeedsSystemCalls { workload: &'static str, why: &'static str },
-    /// Parameters and disk do not match.
     #[error(transparent)]
     Params(#[from] ParamError),
-    /// A time exceeds the module's bound.
+    /// A time exceeds the module's limit.
     #[error("{what}: out of range (found {ns} ns, expected at most 100 days); take a shorter time")]
     TooLong { what: &'static str, ns: u64 },
     #[error("{DEVICE}: cannot {doing}: {cause}; load the module modelload")]
     Device { doing: &'static str, cause: io::Error },
-    /// The module returned an invalid record, which is a bug of schedlab.
+    /// A bug in schedlab.
     #[error(
         "{DEVICE}: unexpected answer ({what}); this is a mistake in schedlab: please report it"
     )]
@@ -107,16 +101,12 @@ pub fn possible(kind: &WorkloadKind, params: &Params) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Runs the clients of a workload through [`DEVICE`].
-///
-/// # Errors
-/// See [`LoadError`]. Errors of single requests are part of the result.
+/// Errors of single requests are part of the result.
 pub fn drive(load: &Load<'_>) -> Result<LoadOutcome, LoadError> {
     drive_on(load, || OpenOptions::new().read(true).write(true).open(Path::new(DEVICE)))
 }
 
-/// Like [`run`], through another implementation of the protocol. `open` opens a connection for each
-/// pass.
+/// Like [`drive`], through another implementation of the protocol. `open` is called for each pass.
 fn drive_on<D: Read + Write>(
     load: &Load<'_>,
     mut open: impl FnMut() -> io::Result<D>,
@@ -153,7 +143,7 @@ fn drive_on<D: Read + Write>(
     Ok(outcome)
 }
 
-/// Runs a pass. Returns its nanoseconds.
+/// Returns the pass's nanoseconds.
 fn one_pass<D: Read + Write>(
     load: &Load<'_>,
     extents: &[Extent],
@@ -225,7 +215,7 @@ fn setup(load: &Load<'_>, pass: Pass, turns: &Turns) -> wire::Setup {
     }
 }
 
-/// Writes a message, which the module accepts as a whole or not at all.
+/// The module accepts a message completely or not at all.
 fn say(device: &mut impl Write, message: &[u8]) -> Result<(), LoadError> {
     let failed = |cause| LoadError::Device { doing: "write to", cause };
     match device.write(message).map_err(failed)? {
@@ -236,7 +226,7 @@ fn say(device: &mut impl Write, message: &[u8]) -> Result<(), LoadError> {
     }
 }
 
-/// Reads records, waiting for the first. Retries after signals.
+/// Waits for the first record. Retries after signals.
 fn hear(device: &mut impl Read, bytes: &mut [u8]) -> Result<usize, LoadError> {
     loop {
         match device.read(bytes) {

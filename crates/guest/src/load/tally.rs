@@ -1,5 +1,4 @@
-//! Computes the observation of a trial from the kernel's records, by the definitions of
-//! `sim::workload`.
+//! Computes a trial's observation from the kernel's records, by the definitions of `sim::workload`.
 
 use elevator::{Op, Request, SECTOR_BYTES, Time};
 use sim::workload::{ClientTotals, Lived, Measured};
@@ -9,7 +8,7 @@ use super::wire::{self, Record};
 /// ENXIO and ENODEV: the device is gone.
 const GONE: [i32; 2] = [6, 19];
 
-/// The records of a pass, accumulated.
+/// Accumulates a pass's records.
 pub(super) struct Tally<'a> {
     measured: &'a mut Measured,
     longest_wait_ns: &'a mut u64,
@@ -92,8 +91,8 @@ impl<'a> Tally<'a> {
         client.totals.finished = record.bytes != 0;
     }
 
-    /// All clients have ended. Returns the nanoseconds of the pass. `is_pass`: whether the workload
-    /// consists of passes.
+    /// Call this after all clients have ended. Returns the pass's nanoseconds. `is_pass`: the
+    /// workload consists of passes.
     pub(super) fn sum_up(self, is_pass: bool) -> u64 {
         if self.counts {
             self.measured.sum_up(&self.clients, self.open, Some(self.close), is_pass);

@@ -1,4 +1,4 @@
-//! Compares the driver on a fake of the kernel's clients with the simulator.
+//! Compares the driver, on a fake of the kernel's clients, with the simulator.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,6 @@ use super::*;
 const MS: u64 = 1_000_000;
 const BYTES: u64 = 8 << 30;
 
-/// The fake's device in the simulator.
 #[derive(Debug, Default)]
 struct Server {
     inside: VecDeque<(Time, u32)>,
@@ -63,7 +62,7 @@ impl DeviceModel for Server {
     }
 }
 
-/// The compared parts of a result: all but the histograms, of which the sums are compared.
+/// Everything but the histograms, of which the sums are compared.
 fn seen(measured: &Measured, longest_wait_ns: u64) -> String {
     let Measured {
         window_ns,
@@ -84,7 +83,7 @@ fn seen(measured: &Measured, longest_wait_ns: u64) -> String {
     )
 }
 
-/// Runs a load for a number of virtual milliseconds through the fake.
+/// Runs a load through the fake, for virtual milliseconds.
 fn driven(
     name: &str,
     pairs: &[(&str, &str)],

@@ -1,8 +1,6 @@
-//! The layouts of kernel/modelload.h as bytes: the messages written to /dev/modelload and the
-//! records read from it.
+//! The binary layouts of kernel/modelload.h.
 //!
-//! Integers have the machine's byte order. They are encoded one by one, because casting memory
-//! would need unsafe code.
+//! Native integers are encoded one by one, because casting memory would need unsafe code.
 
 const VERSION: u32 = 2;
 /// The first client that finishes stops the others.
@@ -10,7 +8,7 @@ pub(super) const FIRST_STOPS_ALL: u32 = 1;
 /// Turnarounds are written one by one.
 pub(super) const TURNS_DRAWN: u32 = 2;
 
-/// Bytes of a message's head, of a setup without its clients, of a step, and of a record.
+/// Message header, setup without clients, step, record.
 #[cfg(test)]
 pub(super) const HEAD: usize = 8;
 #[cfg(test)]
@@ -18,19 +16,16 @@ pub(super) const SETUP: usize = 48;
 pub(super) const STEP: usize = 16;
 pub(super) const RECORD: usize = 40;
 
-/// Types of messages.
 pub(super) const MESSAGE_SETUP: u32 = 1;
 pub(super) const MESSAGE_STEPS: u32 = 2;
 pub(super) const MESSAGE_START: u32 = 3;
 
-/// Kinds of steps.
 pub(super) const IO: u8 = 1;
 pub(super) const THINK: u8 = 2;
 pub(super) const SYNC: u8 = 3;
 pub(super) const END: u8 = 4;
 pub(super) const TURN: u8 = 5;
 
-/// Kinds of records.
 pub(super) const ROOM: u8 = 1;
 pub(super) const STARTED: u8 = 2;
 pub(super) const DONE: u8 = 3;
@@ -47,7 +42,6 @@ pub(super) struct Setup {
     pub(super) turnaround_ns: u64,
 }
 
-/// A step of a client, or a turnaround.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Step {
     pub(super) arg: u64,
@@ -74,7 +68,6 @@ fn head(what: u32, count: usize) -> Vec<u8> {
     [what.to_ne_bytes(), count.to_ne_bytes()].concat()
 }
 
-/// Encodes the setup of a pass for clients with these iodepths.
 pub(super) fn setup(setup: &Setup, depths: &[u32]) -> Vec<u8> {
     let mut bytes = head(MESSAGE_SETUP, depths.len());
     bytes.extend(VERSION.to_ne_bytes());
@@ -102,14 +95,14 @@ pub(super) fn steps(steps: &[Step]) -> Vec<u8> {
     bytes
 }
 
-/// Encodes the start of a pass at this time of the monotonic clock; at once if that is in the past.
+/// Starts at a time of the monotonic clock, immediately if it has passed.
 pub(super) fn start(at_ns: u64) -> Vec<u8> {
     let mut bytes = head(MESSAGE_START, 0);
     bytes.extend(at_ns.to_ne_bytes());
     bytes
 }
 
-/// Decodes a record of [`RECORD`] bytes.
+/// Decodes [`RECORD`] bytes.
 pub(super) fn record(bytes: &[u8]) -> Record {
     Record {
         submitted_ns: u64::from_ne_bytes(part(bytes, 0)),
@@ -123,7 +116,6 @@ pub(super) fn record(bytes: &[u8]) -> Record {
     }
 }
 
-/// `N` bytes from an offset.
 pub(super) fn part<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes[at..at + N].try_into().expect("a slice of N bytes is an array of N bytes")
 }
@@ -166,7 +158,7 @@ mod tests {
         }
     }
 
-    /// The fields of a struct in the header with their offsets, and its size.
+    /// A struct's fields with offsets, and its size.
     fn layout(name: &str) -> (Vec<(String, usize)>, usize) {
         let (_, rest) = HEADER.split_once(&format!("struct {name} {{")).unwrap();
         let (body, _) = rest.split_once("};").unwrap();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * The init with which a kernel is tried out: says which kernel it runs on and powers off.
- * Without a C library, since a static one need not be installed.
+ * The init for a kernel's first boot: prints the kernel's release and powers off.
+ * Without a C library, because a static one may not be installed.
  */
 
 static long call(long number, long a, long b, long c, long d)

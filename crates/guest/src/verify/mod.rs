@@ -1,11 +1,9 @@
-//! Boots a newly built kernel once, with an init that prints its release and powers off.
+//! Boots a new kernel once, with an init that prints its release and powers off.
 //!
-//! The kernel may be patched or foreign: it can write to its scratch directory only, as far as this
-//! machine's kernel has the means. It stays the user's process: what it could do beyond this, the
-//! makefiles that built it could do before.
-//!
-//! The init is compiled here: a compiler is installed, whereas a shell or a library may not be. It
-//! uses three system calls.
+//! The kernel may be foreign. As far as this machine supports it, it can write only to its scratch
+//! directory; as the user, it can do no more than the makefiles that built it. The init is compiled
+//! here and uses three system calls, because a compiler is installed, while a shell or library may
+//! not be.
 
 use std::fs;
 use std::path::Path;
@@ -22,15 +20,15 @@ use crate::child::Run;
 
 const LIMITS: Limits = Limits { file_bytes: 1 << 30, descriptors: 1024 };
 const INIT: &str = include_str!("init.c");
-/// Prefix of the line with the release.
+/// Precedes the release in the output.
 const UP: &str = "schedlab guest is up: ";
-/// Real time within which a kernel with all checks boots on a busy machine.
+/// Real time, for a kernel with all checks on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Boots that may end without a word.
+/// Maximum number of boots without output.
 const ATTEMPTS: u32 = 3;
 
-/// Boots `linux` and returns its release. `scratch` is a temporary directory.
+/// Returns the release. `scratch` is a temporary directory.
 pub(crate) fn boot(linux: &Path, scratch: &Path, stop: &AtomicBool) -> Result<String, Error> {
     let (source, init, uml) = (scratch.join("init.c"), scratch.join("init"), scratch.join("uml"));
     fs::write(&source, INIT).map_err(|cause| Error::io("write", &source, cause))?;
@@ -39,7 +37,7 @@ pub(crate) fn boot(linux: &Path, scratch: &Path, stop: &AtomicBool) -> Result<St
     gcc.args(["-static", "-nostdlib", "-ffreestanding", "-fno-stack-protector", "-O2", "-o"])
         .arg(&init)
         .arg(&source);
-    // A compiler that is killed leaves its temporary files.
+    // A killed compiler leaves temporary files.
     gcc.env("TMPDIR", scratch);
     let said = Run::new(stop).quiet(gcc)?;
     if !said.status.success() {
@@ -70,7 +68,7 @@ pub(crate) fn boot(linux: &Path, scratch: &Path, stop: &AtomicBool) -> Result<St
     Err(failed(format!("its last words are:\n{last_words}")))
 }
 
-/// The kernel as a process with our init.
+/// The kernel with our init.
 fn guest(linux: &Path, scratch: &Path, uml: &Path, init: &Path) -> Result<Command, Error> {
     let mut guest = programs::bare(linux);
     guest
@@ -100,9 +98,9 @@ fn guest(linux: &Path, scratch: &Path, uml: &Path, init: &Path) -> Result<Comman
     Ok(guest)
 }
 
-/// Whether the kernel itself has said nothing: on a busy machine User-mode Linux has been seen to
-/// end before its first line, of which the cause is not known, and the same kernel booted at the
-/// next attempt. One that panics says so.
+/// Whether the kernel printed nothing. On a busy machine, User-mode Linux occasionally exits before
+/// its first line, for an unknown reason, and boots at the next attempt. A panicking kernel prints
+/// it.
 fn is_silent(text: &str) -> bool {
     text.lines().all(|line| line.trim().is_empty() || line.starts_with("Warning: tempdir "))
 }

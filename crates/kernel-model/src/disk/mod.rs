@@ -1,5 +1,5 @@
-//! The disk of the kernel arena (kernel/core/disk.c) as a device model, for tests: the properties
-//! of devices and a differential test run on it.
+//! The kernel arena's disk (kernel/core/disk.c) as a device model, for property and differential
+//! tests.
 
 #[allow(unsafe_code)]
 mod sys;

@@ -1,5 +1,4 @@
-//! The unsafe code of this crate, which is all of it: the memory of the disk, and calls into C with
-//! pointers to it.
+//! The disk's memory, and calls into C with pointers to it.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -8,13 +7,12 @@ use elevator::{BlockRequest, Geometry, Op, Time};
 use sim::DeviceModel;
 use sim::device::{Command, DeviceStats};
 
-/// struct core_disk of kernel/core/disk.h, used through pointers only.
+/// Used through pointers only.
 #[repr(C)]
 struct CoreDisk {
     _opaque: [u8; 0],
 }
 
-/// struct core_disk_stats.
 #[repr(C)]
 #[derive(Default)]
 struct CoreStats {
@@ -34,7 +32,7 @@ struct CoreStats {
 
 type Done = extern "C" fn(*mut c_void, u32, u64);
 
-// SAFETY: as the prototypes in kernel/core/disk.h say.
+// SAFETY: matches the prototypes in kernel/core/disk.h.
 unsafe extern "C" {
     fn core_disk_size(tables: *const c_void, len: usize) -> usize;
     fn core_disk_init(memory: *mut c_void, tables: *const c_void, len: usize) -> *mut CoreDisk;
@@ -56,37 +54,36 @@ unsafe extern "C" {
     fn core_disk_stats(disk: *const CoreDisk, out: *mut CoreStats);
 }
 
-/// Returned by core_disk_next_event() if there is no event.
+/// No event.
 const NEVER: u64 = u64::MAX;
 
-/// A disk whose model is the C code of the kernel arena.
+/// A disk modelled by the kernel arena's C code.
 #[derive(Debug)]
 pub struct CDisk {
     disk: NonNull<CoreDisk>,
-    /// The disk's memory; never resized.
+    /// Never resized.
     _memory: Box<[u64]>,
-    /// The tables, which the disk refers to; never resized.
+    /// The disk refers to them; never resized.
     _tables: Box<[u8]>,
     geometry: Geometry,
 }
 
-// SAFETY: the disk refers to its two boxes only, which move with it; the C code has no other state.
+// SAFETY: the disk refers only to its two boxes, which move with it; the C code has no other state.
 unsafe impl Send for CDisk {}
 
 impl CDisk {
-    /// The disk of these tables; None if they are rejected. Tables have no geometry, so the disk
-    /// has no cylinders.
+    /// None if the tables are rejected. Without a geometry, the disk has no cylinders.
     pub fn new(tables: &[u8]) -> Option<CDisk> {
         let tables: Box<[u8]> = tables.into();
         let address = tables.as_ptr().cast();
-        // SAFETY: the tables are readable for their length, which is all that is read of them.
+        // SAFETY: the tables are readable for their length; nothing else is read.
         let size = unsafe { core_disk_size(address, tables.len()) };
         if size == 0 {
             return None;
         }
         let mut memory = vec![0_u64; size.div_ceil(8)].into_boxed_slice();
-        // SAFETY: the memory is as large as required, zeroed and aligned to 8, the tables are those
-        // just checked, and both live in boxes that this disk keeps unchanged.
+        // SAFETY: the memory has the required size, is zeroed and aligned to 8; the tables were
+        // just checked; both are in boxes that this disk keeps unchanged.
         let disk = unsafe { core_disk_init(memory.as_mut_ptr().cast(), address, tables.len()) };
         Some(CDisk {
             disk: NonNull::new(disk)?,
@@ -96,31 +93,27 @@ impl CDisk {
         })
     }
 
-    /// The counterpart of a newly created device of the simulator; None if the kernel does not have
-    /// its model.
+    /// The counterpart of a new simulated device; None if the kernel has no such model.
     pub fn of(device: &dyn DeviceModel) -> Option<CDisk> {
         let disk = CDisk::new(&device.tables()?)?;
         Some(CDisk { geometry: device.geometry(), ..disk })
     }
 
-    /// Whether service times depend on the distance between requests.
     pub fn has_arm(&self) -> bool {
         // SAFETY: the disk is initialised and alive.
         unsafe { core_disk_has_arm(self.disk.as_ptr()) }
     }
 
-    /// Whether writes can complete before they are on the medium.
     pub fn has_volatile_cache(&self) -> bool {
         // SAFETY: the disk is initialised and alive.
         unsafe { core_disk_has_volatile_cache(self.disk.as_ptr()) }
     }
 
-    /// Like [`DeviceModel::submit`], and returns false where the simulator panics: the disk rejects
-    /// the command.
+    /// Like [`DeviceModel::submit`], but returns false where the simulator panics.
     pub fn try_submit(&mut self, now: Time, command: Command) -> bool {
         let disk = self.disk.as_ptr();
         match command {
-            // SAFETY: the disk is initialised, alive and mutably borrowed here.
+            // SAFETY: the disk is initialised, alive and mutably borrowed.
             Command::Transfer { tag, op, sector, nr_sectors } => unsafe {
                 core_disk_submit(disk, now.as_ns(), tag, op == Op::Write, sector, nr_sectors)
             },
@@ -129,21 +122,20 @@ impl CDisk {
         }
     }
 
-    /// Like [`DeviceModel::advance`], with the modelled time of each completion.
+    /// Like [`DeviceModel::advance`], with the modelled completion times.
     pub fn advance_timed(&mut self, now: Time, done: &mut Vec<(u64, u32)>) {
         extern "C" fn note(ctx: *mut c_void, tag: u32, at: u64) {
-            // SAFETY: the context is the list below, which is not used otherwise during the call.
+            // SAFETY: the context is the list below, not otherwise used during the call.
             let done = unsafe { &mut *ctx.cast::<Vec<(u64, u32)>>() };
             done.push((at, tag));
         }
         let list: *mut Vec<(u64, u32)> = done;
-        // SAFETY: the disk is initialised, alive and mutably borrowed here; the list lives during
-        // the call.
+        // SAFETY: the disk is initialised, alive and mutably borrowed; the list outlives the call.
         unsafe { core_disk_advance(self.disk.as_ptr(), now.as_ns(), note, list.cast()) }
     }
 }
 
-/// A kernel has no access to positions, so schedulers that need them do not run in it.
+/// The kernel has no access to positions, so no scheduler there uses them.
 impl elevator::Disk for CDisk {
     fn positioning_ns(&self, _now: Time, _request: &BlockRequest) -> u64 {
         0

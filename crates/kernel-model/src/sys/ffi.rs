@@ -1,21 +1,18 @@
-//! `kernel/core/elevator.h` and `seek.h`, in Rust: the same fields in the same order.
+//! `kernel/core/elevator.h` and `seek.h` in Rust, with the same layouts.
 
 use std::ffi::{CStr, c_char, c_void};
 
 use elevator::SeekCurve;
 
-/// `CORE_NONE`.
 pub(crate) const NONE: u32 = u32::MAX;
-/// `CORE_NEVER`.
 pub(crate) const NEVER: u64 = u64::MAX;
 
-/// `struct core_process`: only the core looks into it.
+/// Opaque: only the core accesses it.
 #[repr(C)]
 pub(crate) struct Process {
     opaque: [u8; 0],
 }
 
-/// `struct core_request`.
 #[repr(C)]
 pub(crate) struct Request {
     pub(crate) sector: u64,
@@ -30,7 +27,6 @@ pub(crate) struct Request {
     pub(crate) prio_level: u8,
 }
 
-/// `struct core_anticipation`.
 #[repr(C)]
 #[derive(Default)]
 pub(crate) struct Counts {
@@ -41,7 +37,6 @@ pub(crate) struct Counts {
     pub(crate) failure_wait_ns: u64,
 }
 
-/// `struct core_tunable`.
 #[repr(C)]
 pub(crate) struct Tunable {
     name: *const c_char,
@@ -51,7 +46,6 @@ pub(crate) struct Tunable {
     initial: u64,
 }
 
-/// `struct core_seek_curve`.
 #[repr(C)]
 pub(crate) struct Curve {
     pub(crate) first: *const u64,
@@ -64,7 +58,7 @@ pub(crate) struct Curve {
 }
 
 impl Curve {
-    /// The curve; the list of single distances is the other's.
+    /// Borrows the list of distances.
     pub(crate) fn of(curve: &SeekCurve) -> Curve {
         Curve {
             first: curve.first.as_ptr(),
@@ -78,26 +72,23 @@ impl Curve {
     }
 }
 
-/// `core_seek_ns`, as a function of `shim.c`.
+/// `core_seek_ns` in `shim.c`.
 #[derive(Debug, Clone, Copy)]
 #[repr(transparent)]
 pub struct Seek(unsafe extern "C" fn(*const Curve, u64) -> u64);
 
 impl Seek {
-    /// The one of `kernel/core`.
     pub fn core() -> Seek {
         Seek(shim_seek_ns)
     }
 
-    /// Nanoseconds for a distance in cylinders.
     pub fn ns(self, curve: &SeekCurve, distance: u64) -> u64 {
         let curve = Curve::of(curve);
-        // SAFETY: the function looks at the curve and at its list, both of which outlive the call.
+        // SAFETY: the function reads the curve and its list, which outlive the call.
         unsafe { (self.0)(&raw const curve, distance) }
     }
 }
 
-/// `struct core_config`.
 #[repr(C)]
 pub(crate) struct Config {
     pub(crate) tags: u32,
@@ -108,14 +99,12 @@ pub(crate) struct Config {
     pub(crate) seek: *const c_void,
 }
 
-/// `enum core_merge`.
 #[repr(C)]
 pub(crate) enum How {
     Front = 1,
     Back = 2,
 }
 
-/// `struct core_ops`: an elevator's core.
 #[repr(C)]
 pub struct Ops {
     name: *const c_char,
@@ -143,14 +132,13 @@ pub struct Ops {
     pub(crate) anticipation: unsafe extern "C" fn(*const c_void, *mut Counts),
 }
 
-/// A tunable as the core's table has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
     pub name: &'static str,
     pub unit: &'static str,
     pub min: u64,
     pub max: u64,
-    /// The value at the start, at 1000 ticks a second and without a geometry.
+    /// At 1000 ticks per second, without a geometry.
     pub initial: u64,
 }
 
@@ -159,23 +147,21 @@ impl Ops {
         text(self.name)
     }
 
-    /// Whether it shares the device between processes, which then exit after their last request.
+    /// Processes then exit after their last request.
     pub fn shares(&self) -> bool {
         self.shares
     }
 
-    /// Bytes of a core's state for so many tags.
     pub fn state_bytes(&self, tags: u32) -> usize {
         // SAFETY: the core only computes a size.
         unsafe { (self.state_size)(tags) }
     }
 
-    /// Bytes that a core has of each process.
     pub fn process_bytes(&self) -> usize {
         self.process_size
     }
 
-    /// How many of the last tunables are internal: a module has them only when asked.
+    /// The last tunables, which a module exports only on request.
     pub fn nr_internal(&self) -> usize {
         self.nr_internal as usize
     }
@@ -199,7 +185,6 @@ impl std::fmt::Debug for Ops {
     }
 }
 
-/// A constant string of a core.
 fn text(of: *const c_char) -> &'static str {
     // SAFETY: names and units are string literals.
     unsafe { CStr::from_ptr(of) }.to_str().expect("cores are written in UTF-8")

@@ -3,10 +3,10 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
-/// Freed memory is overwritten with this byte, so that a use after free gives wrong answers.
+/// A use after free reads this byte and gives wrong results.
 const FREED: u8 = 0xA5;
 
-/// A block of memory. No Rust reference points into it.
+/// No Rust reference points into it.
 #[derive(Debug)]
 pub(crate) struct Memory {
     start: NonNull<u8>,
@@ -29,7 +29,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: the memory belongs to this value and is not used after this.
+        // SAFETY: the memory belongs to this value and is not used afterwards.
         unsafe {
             self.start.as_ptr().write_bytes(FREED, self.layout.size());
             dealloc(self.start.as_ptr(), self.layout);

@@ -1,5 +1,5 @@
-//! The unsafe code of this crate, which is all of it but the build: calls into the C cores, and the
-//! memory that they get.
+//! Calls into the C cores, and their memory: all unsafe code of this crate except the build and the
+//! disk.
 
 mod ffi;
 mod memory;

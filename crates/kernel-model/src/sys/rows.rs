@@ -1,4 +1,4 @@
-//! Rows for the C cores. They are not in the table of schedulers: only tests use them.
+//! Rows for the C cores; outside the table of schedulers, because only tests use them.
 
 use elevator::{Build, Elevator, ElevatorKind, find};
 
@@ -20,7 +20,7 @@ pub fn occupancy() -> &'static Ops {
     unsafe { &core_occupancy }
 }
 
-/// `c-anticipatory`, `c-wpcas` and `c-occupancy`, with the guarantees of their Rust counterparts.
+/// With the guarantees of their Rust counterparts.
 pub fn rows() -> [ElevatorKind; 3] {
     [
         row("anticipatory", "c-anticipatory", |build| boxed(anticipatory(), build)),

@@ -1,12 +1,10 @@
-//! A core as an elevator, with the memory that kernel/iosched-*.c provides in a kernel.
+//! A core as an elevator, with the memory that kernel/iosched-*.c provides in a kernel: the core's
+//! state, and a record per process (part of an io_cq). A record is allocated, zeroed, at a
+//! process's first request and freed at its exit; a reused number gets a new one. Freed memory is
+//! overwritten, so that its use fails at once.
 //!
-//! That is the core's state and a record for each process (part of an io_cq in the kernel). A
-//! process is a number here: its record is allocated, zeroed, at its first request and freed when
-//! it exits; a reused number gets a new record. Freed memory is overwritten, so that a core that
-//! still used it would fail at once.
-//!
-//! Merges are looked up by the queue, as for the Rust elevators; [`CElevator::front_merge`] is the
-//! kernel's lookup.
+//! The queue finds merges, as for Rust elevators; [`CElevator::front_merge`] is the kernel's
+//! lookup.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -24,26 +22,23 @@ pub struct CElevator {
     state: Memory,
     tags: u32,
     names: Vec<&'static str>,
-    /// Requests inserted and not completed, by tag.
+    /// Inserted and not completed, by tag.
     requests: Vec<Option<BlockRequest>>,
-    /// The record of the process of each of them.
+    /// The process of each, by tag.
     owners: Vec<*mut Process>,
-    /// By number of the process.
     processes: Vec<Option<Memory>>,
-    /// Of processes that have exited and have requests, where the core learns of an exit after the
-    /// last of these.
+    /// Exited, with remaining requests, if the core learns of an exit after the last of them.
     leaving: Vec<Memory>,
-    /// Listed seek times, which the core refers to.
+    /// The core refers to this list.
     _first: Vec<u64>,
 }
 
-// SAFETY: the core has no state outside the memory of this value and is called only through it; its
+// SAFETY: the core has no state outside this value's memory and is called only through it; its
 // table is constant.
 unsafe impl Send for CElevator {}
 
 impl CElevator {
-    /// Creates a core. A queue can allocate half of the pool more tags than `nr_tags`, or one more
-    /// of each of two pools.
+    /// Allocates a queue's extra tags, too: half of the pool, or one per pool of two.
     pub fn new(ops: &'static Ops, build: &Build) -> CElevator {
         let tags = build.nr_tags + (build.nr_tags / 2).max(2);
         let first = build.geometry.seek.first.clone();
@@ -58,8 +53,8 @@ impl CElevator {
         };
         // SAFETY: the core only computes a size.
         let state = Memory::new(unsafe { (ops.state_size)(tags) });
-        // SAFETY: the memory is zeroed, aligned and as large as required; the curve is copied, its
-        // list lives as long as the core.
+        // SAFETY: the memory is zeroed, aligned and of the required size; the curve is copied, and
+        // its list outlives the core.
         unsafe { (ops.init)(state.start(), &raw const config) };
         let names = ops.tunables().map(|row| row.name).collect();
         let requests = vec![None; tags as usize];
@@ -68,10 +63,10 @@ impl CElevator {
         CElevator { ops, state, tags, names, requests, owners, processes, leaving, _first: first }
     }
 
-    /// The tag of the held request that a bio can be merged to the front of.
+    /// The held request that a bio can front-merge into.
     pub fn front_merge(&mut self, bio: &BlockRequest, max_sectors: u32) -> Option<u32> {
         let bio = self.core_request(bio, std::ptr::null_mut());
-        // SAFETY: the state is the core's own; it does not use the process of the bio.
+        // SAFETY: the state is the core's own; the bio's process is not used.
         let tag = unsafe { (self.ops.front_merge)(self.core(), &raw const bio, max_sectors) };
         (tag != NONE).then_some(tag)
     }
@@ -80,7 +75,6 @@ impl CElevator {
         self.state.start()
     }
 
-    /// The record of a process that has issued a request.
     fn record(&self, process: u32) -> Option<*mut Process> {
         self.processes.get(process as usize)?.as_ref().map(Memory::start)
     }
@@ -112,9 +106,9 @@ impl CElevator {
         }
     }
 
-    /// The record of this process is not needed any more.
+    /// Tells the core before freeing the record.
     fn exit(&mut self, now: Time, record: &Memory) {
-        // SAFETY: the state is the core's own, and the record is freed only afterwards.
+        // SAFETY: the state is the core's own; the record is freed only afterwards.
         unsafe { (self.ops.exited)(self.core(), now.as_ns(), record.start()) };
     }
 
@@ -124,7 +118,7 @@ impl CElevator {
         owners.any(|(_, owner)| *owner == record.start())
     }
 
-    /// A request is gone; perhaps it was the last one of a process that has exited.
+    /// After an exited process's last request.
     fn let_go(&mut self, now: Time) {
         let gone = (0..self.leaving.len()).rev().find(|at| !self.has_requests(&self.leaving[*at]));
         if let Some(at) = gone {
@@ -146,7 +140,7 @@ impl CElevator {
 
 impl Elevator for CElevator {
     fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
-        // One that comes back keeps its record, which may be of a process that has exited.
+        // A requeued request retains its record, possibly of an exited process.
         let known = self.slot(request.tag).replace(request).is_some();
         let process = if known {
             self.owners[request.tag as usize]
@@ -155,8 +149,8 @@ impl Elevator for CElevator {
         };
         self.owners[request.tag as usize] = process;
         let request = self.core_request(&request, process);
-        // SAFETY: state and record are zeroed or were written by the core, and are not moved; the
-        // tag is below the number of tags.
+        // SAFETY: state and record were zeroed or written by the core and do not move; the tag is
+        // in range.
         unsafe {
             (self.ops.insert)(self.core(), now.as_ns(), &raw const request, at == InsertAt::Head)
         };
@@ -210,16 +204,16 @@ impl Elevator for CElevator {
             Merge::Back => How::Back,
             Merge::Front => How::Front,
         };
-        // SAFETY: the state is the core's own; it compares the process of the bio.
+        // SAFETY: the state is the core's own; it compares the bio's process.
         unsafe { (self.ops.allow_merge)(self.core(), request.tag, &raw const bio, how) }
     }
 
     fn merged(&mut self, now: Time, before: &BlockRequest, after: &BlockRequest) {
         let known = self.slot(before.tag).expect("only held requests grow");
-        // A merge does not change the class of a request.
+        // A merge does not change a request's class.
         *self.slot(before.tag) = Some(BlockRequest { sync: known.sync, ..*after });
         let request = self.core_request(after, std::ptr::null_mut());
-        // SAFETY: the state is the core's own; the request keeps its process.
+        // SAFETY: the state is the core's own; the request retains its process.
         unsafe { (self.ops.merged)(self.core(), now.as_ns(), &raw const request) };
     }
 
@@ -244,12 +238,12 @@ impl Elevator for CElevator {
     }
 
     fn get(&self, tunable: &str) -> u64 {
-        // SAFETY: the state is the core's own, the number that of a tunable.
+        // SAFETY: the state is the core's own, the number a tunable's.
         unsafe { (self.ops.get)(self.core(), self.tunable(tunable)) }
     }
 
     fn set(&mut self, tunable: &str, value: u64) {
-        // SAFETY: the state is the core's own, the number that of a tunable.
+        // SAFETY: the state is the core's own, the number a tunable's.
         unsafe { (self.ops.set)(self.core(), self.tunable(tunable), value) };
     }
 

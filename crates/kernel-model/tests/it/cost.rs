@@ -1,5 +1,5 @@
-//! What occupancy takes for a request: instructions that grow with the logarithm of what it holds,
-//! and bytes. Two schedulers that look at all that they hold show that growth is seen.
+//! The cost of occupancy per request: instructions logarithmic in the number held, and bytes. Two
+//! linear schedulers show that the test detects growth.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use elevator::{BlockRequest, Build, Disk, Elevator, ElevatorKind, Finished, Inse
 
 const OWN: [&str; 3] = ["cost::asked_for_by_the_other_tests", "--exact", "--include-ignored"];
 
-/// Looks at every request, or at every process that it has served.
+/// Inspects every request, or every process it has served.
 #[derive(Debug)]
 struct Linear {
     held: VecDeque<BlockRequest>,
@@ -73,7 +73,6 @@ fn asked_for_by_the_other_tests() {
     assert!(run_if_asked(&all), "what is counted is in a variable");
 }
 
-/// Rows that are counted: those that must not look at all that they hold, and the two that do.
 const ROWS: [&str; 4] = ["occupancy", "c-occupancy", "all-requests", "all-flows"];
 
 /// 16, 256 and 4096 requests of 4 flows.
@@ -86,7 +85,6 @@ fn by_flows(disk: bool) -> [Case; 3] {
     [4, 64, 1024].map(|flows| Case { held: 4096, flows, depth: 1, disk })
 }
 
-/// What a row is counted for.
 fn series(name: &str) -> Vec<(&'static str, [Case; 3])> {
     match name {
         "all-requests" => vec![("held, on flash", by_held(false))],
@@ -100,8 +98,7 @@ fn series(name: &str) -> Vec<(&'static str, [Case; 3])> {
     }
 }
 
-/// Each step multiplies the number by 16, so that what grows with its logarithm grows by as much in
-/// both.
+/// The number grows 16-fold per step, so logarithmic growth is equal in both.
 fn is_logarithmic([few, some, many]: [f64; 3]) -> bool {
     many - some <= 2.0 * (some - few).max(few / 4.0)
 }

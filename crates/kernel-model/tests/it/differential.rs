@@ -1,17 +1,15 @@
-//! The Rust elevators and the C cores in lockstep: a million operations, and not one answer that
-//! differs.
+//! The Rust elevators and the C cores in lockstep over a million operations, without a difference.
 //!
-//! A world lasts for some thousand operations; then comes the next seed, with another clock, disk,
-//! depth and other processes. LOCKSTEP_OPERATIONS asks for more of them, LOCKSTEP_SEED begins
-//! elsewhere.
+//! A world lasts for a few thousand operations; the next seed has another clock, disk, depth and
+//! other processes. LOCKSTEP_OPERATIONS sets their number, LOCKSTEP_SEED the first seed.
 
 use crate::lockstep::{Tally, run, seeks_agree};
 use elevator::find;
 use kernel_model::{Ops, Seek, anticipatory, occupancy, wpcas};
 
-/// For each of them.
+/// Per elevator.
 const OPERATIONS: u64 = 1_000_000;
-/// For each seed.
+/// Per seed.
 const OF_A_WORLD: u64 = 4_000;
 
 fn from_env(name: &str, default: u64) -> u64 {

@@ -1,5 +1,5 @@
-//! The cores as a kernel compiles them: freestanding, without floating point, with the stack that
-//! it allows; and what they then still need is what a kernel has.
+//! The cores as a kernel compiles them: freestanding, without floating point, with its stack limit,
+//! and requiring only functions that a kernel has.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::compiled::{compile, core, sources};
 
-/// What a kernel lends to its modules.
+/// Functions that a kernel provides to modules.
 const LENT: [&str; 4] = ["memcpy", "memmove", "memset", "memcmp"];
 
 #[test]

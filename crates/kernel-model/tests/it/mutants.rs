@@ -1,9 +1,9 @@
-//! Would a wrong core be found? Cores with one fault each, compiled from altered copies of the
-//! sources, against the properties and the differential test.
+//! Cores with one fault each, compiled from modified sources, tested with the differential test and
+//! the properties.
 //!
-//! The test prints who kills whom, and fails if the differential test lets a fault through, or if
-//! it or a property objects to the sources as they are. What the properties find is only printed,
-//! and only looked for with `SCHEDLAB_SOAK` set.
+//! Fails if the differential test misses a fault, or if it or a property rejects the original
+//! sources. Findings of the properties are only printed, and only searched for with
+//! `SCHEDLAB_SOAK`.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -14,15 +14,13 @@ use elevator::{Build, Elevator, ElevatorKind, find};
 use kernel_model::{CElevator, Ops, Seek};
 use properties::{Input, broken_properties, catch_panic, fixed_inputs};
 
-/// Worlds that a fault is looked for in, and operations of each.
+/// Worlds per fault, and operations per world.
 const WORLDS: u64 = 250;
 const OF_A_WORLD: u64 = 4_000;
-/// Inputs for each property and row.
+/// Per property and row.
 const INPUTS: usize = 24;
-/// Seeks that are compared.
 const SEEKS: u64 = 20_000;
 
-/// A fault: where, what is changed, into what.
 struct Fault {
     name: &'static str,
     file: &'static str,
@@ -222,7 +220,7 @@ faults![
 ];
 
 thread_local! {
-    /// What a row of a mutant is made of: a row's function captures nothing.
+    /// A static, because a row's function captures nothing.
     static CORES: Cell<Option<[&'static Ops; 3]>> = const { Cell::new(None) };
 }
 
@@ -249,14 +247,13 @@ fn made_of(file: &str) -> Range<usize> {
     }
 }
 
-/// The properties that some of these cores break.
+/// By these cores.
 fn broken(cores: Cores, some: Range<usize>, inputs: &[Input]) -> Vec<&'static str> {
     CORES.set(Some(cores.ops));
     broken_properties(&rows().each_ref()[some], inputs)
 }
 
-/// After how many operations one of these cores and its Rust counterpart part, and in what; None:
-/// they do not.
+/// After a number of operations.
 fn parts(cores: Cores, some: Range<usize>) -> Option<(u64, String)> {
     if let Err(what) = lockstep::seeks_agree(cores.seek, SEEKS) {
         return Some((0, what));

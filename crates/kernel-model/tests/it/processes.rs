@@ -1,4 +1,4 @@
-//! Processes: a record in a kernel, a number in the laboratory, and the same decisions.
+//! Processes, by record in a kernel and by number in the laboratory, with equal decisions.
 
 use elevator::testing::request;
 use elevator::{BlockRequest, Build, DepthLimit, Elevator, Finished, InsertAt, NoDisk, Time, find};
@@ -14,7 +14,7 @@ fn read(tag: u32, process: u32, sector: u64) -> BlockRequest {
     BlockRequest { process, ..request(tag, sector) }
 }
 
-/// Serves process 0 once, and begins to wait for it although process 1 has a request far away.
+/// Serves process 0 once and waits for it, although process 1 has a far request.
 fn waiting(elevator: &mut dyn Elevator) {
     let first = read(0, 0, 0);
     elevator.insert(ms(1), first, InsertAt::Sorted);
@@ -45,8 +45,8 @@ fn a_new_process_of_an_old_number_is_not_the_one_that_is_waited_for() {
 fn requests_outlive_the_record_of_their_process() {
     let mut elevator = CElevator::new(anticipatory(), &Build::default());
     waiting(&mut elevator);
-    // One is held, one in the device, and the one before is waited for; all their processes end,
-    // and their numbers begin anew.
+    // One request is held, one in the device, and the previous process is awaited; all exit and are
+    // replaced.
     for (tag, process) in [(2, 2), (3, 1), (4, 0)] {
         elevator.exited(ms(4), process);
         let request = read(tag, process, FAR + u64::from(tag) * 5000);

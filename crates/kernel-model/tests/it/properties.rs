@@ -1,4 +1,4 @@
-//! The properties of `elevator`'s schedulers over the C cores, with random inputs.
+//! The properties of `elevator` on the C cores, with random inputs.
 
 use properties::{Property, check, test_every_property};
 

@@ -1,12 +1,11 @@
-//! The monotonic clock as plain nanoseconds, which threads and forked processes can hand to each
-//! other.
+//! The monotonic clock in nanoseconds, which threads and processes can share.
 
 use std::hint::black_box;
 
 use rustix::thread::{ClockId, clock_nanosleep_absolute};
 use rustix::time::{Timespec, clock_gettime};
 
-/// Between two looks at `stop`: a workload ends within a tenth of a second.
+/// Between checks of `stop`.
 pub(crate) const SLICE_NS: u64 = 20_000_000;
 
 pub(crate) fn now_ns() -> u64 {
@@ -14,19 +13,17 @@ pub(crate) fn now_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// A length as the kernel takes it.
 pub(crate) fn timespec(ns: u64) -> Timespec {
     Timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ }
 }
 
-/// Sleeps until a moment of the monotonic clock; a signal does not end it.
+/// Signals do not interrupt it.
 pub(crate) fn sleep_until(ns: u64) {
     while clock_nanosleep_absolute(ClockId::Monotonic, &timespec(ns))
         == Err(rustix::io::Errno::INTR)
     {}
 }
 
-/// Computes for so long.
 pub(crate) fn compute(ns: u64) {
     let end = now_ns() + ns;
     let mut x = 1u64;

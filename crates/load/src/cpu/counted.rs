@@ -1,21 +1,18 @@
-//! What the kernel counted for the threads of a work, each over its own window, summed.
+//! The kernel's counters of a workload's threads, each over its own window.
 //!
-//! A thread reads its own counters, so that the sum holds all of them and nothing of what only
-//! prepared or waited: those of a process that is read from outside are of its first thread alone.
-//! Nothing is allocated, since forked processes read them too.
+//! Every thread reads its own: outside, a process shows only those of its first thread, and threads
+//! that prepare or wait must not count. Forked processes use this too, so nothing is allocated.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{Mode, OFlags, open};
 
-/// Where the kernel tells a thread about itself.
 pub(crate) const OWN: &str = "/proc/thread-self";
 
 pub(crate) const FIGURES: usize = 5;
 
-/// The names of the figures in records, as the arena has them, and what a nanosecond or a count is
-/// in the unit of the name.
+/// Names in the results, and factors to their units.
 const NAMES: [(&str, f64); FIGURES] = [
     ("task_run_ms", 1e-6),
     ("task_wait_ms", 1e-6),
@@ -24,12 +21,12 @@ const NAMES: [(&str, f64); FIGURES] = [
     ("task_involuntary_switches", 1.0),
 ];
 
-/// Figures in the order of [`NAMES`]; what the kernel was built without is none.
+/// In the order of [`NAMES`]; `None` if not counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Counted([Option<u64>; FIGURES]);
 
 impl Counted {
-    /// The calling thread's figures until now; `dir` is [`OWN`] but in tests.
+    /// `dir` is [`OWN`] except in tests.
     pub(crate) fn read(dir: &str) -> Counted {
         let mut buffer = [0; 8192];
         let mut stat = text(dir, "/schedstat", &mut buffer)
@@ -50,7 +47,7 @@ impl Counted {
         rest
     }
 
-    /// Both together; a figure that either lacks is none.
+    /// The sum; `None` if either is.
     pub(crate) fn and(&self, other: &Counted) -> Counted {
         let mut sum = *self;
         for (one, other) in sum.0.iter_mut().zip(other.0) {
@@ -59,7 +56,7 @@ impl Counted {
         sum
     }
 
-    /// All of them together by the names of a record's counters, and how many there are.
+    /// The sum by name, and the number of counters.
     pub(crate) fn together(all: impl IntoIterator<Item = Counted>) -> BTreeMap<String, f64> {
         let (mut threads, mut sum) = (0u32, None);
         for one in all {
@@ -71,14 +68,14 @@ impl Counted {
         counters
     }
 
-    /// Into memory that is shared with another process.
+    /// Into memory shared with another process.
     pub(crate) fn store(&self, to: &[AtomicU64]) {
         for (to, figure) in to.iter().zip(self.0) {
             to.store(figure.unwrap_or(u64::MAX), Ordering::Release);
         }
     }
 
-    /// What [`Counted::store`] has put there.
+    /// Written by [`Counted::store`].
     pub(crate) fn load(from: &[AtomicU64]) -> Counted {
         let mut figures = Counted::default();
         for (figure, from) in figures.0.iter_mut().zip(from) {
@@ -87,7 +84,6 @@ impl Counted {
         figures
     }
 
-    /// By the names of a record's counters.
     fn counters(&self) -> BTreeMap<String, f64> {
         let named = NAMES.iter().zip(self.0);
         named
@@ -96,7 +92,7 @@ impl Counted {
     }
 }
 
-/// A short file's text; empty if it is not there.
+/// Empty if the file does not exist.
 fn text<'a>(dir: &str, name: &str, buffer: &'a mut [u8]) -> &'a str {
     let mut path = [0; 256];
     let Some(place) = path.get_mut(..dir.len() + name.len()) else { return "" };
@@ -112,7 +108,7 @@ fn text<'a>(dir: &str, name: &str, buffer: &'a mut [u8]) -> &'a str {
     std::str::from_utf8(&buffer[..filled]).unwrap_or_default()
 }
 
-/// The number of the line that begins with `name`.
+/// The number after `name`.
 fn line(text: &str, name: &str) -> Option<u64> {
     let value = text.lines().find_map(|line| line.strip_prefix(name))?;
     value.trim_start_matches([' ', ':', '\t']).trim().parse().ok()

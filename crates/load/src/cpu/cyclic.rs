@@ -1,14 +1,11 @@
-//! Timer latency: threads that sleep until a moment, again and again, and see how much later they
-//! run.
+//! Timer latency: threads repeatedly sleep until a given time and measure how late they run.
 //!
-//! After the idea of cyclictest. Each thread's moments are an interval apart on the monotonic
-//! clock, and its sleeps are absolute, so that one late wake-up does not move the next moment.
-//! Moments that have passed while a thread was late are skipped and counted as `missed_wakeups`.
-//! Nothing is subtracted: the latency holds the timer's interrupt, the scheduler, the switch, and
-//! reading the clock.
+//! After the idea of cyclictest. Wake-up times are one interval apart, and sleeps absolute, so a
+//! late wake-up does not move the next. Skipped times are counted as `missed_wakeups`. Latency
+//! includes the timer interrupt, the scheduler, the switch, and reading the clock.
 //!
-//! The kernel lets timers of threads under fair policies slack, by 50 µs by default; here by 1 ns,
-//! the least there is, so that what is measured is not the slack. Realtime policies have none.
+//! For fair policies, timer slack is reduced from 50 µs to its minimum of 1 ns. Realtime policies
+//! have none.
 
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,18 +22,14 @@ use crate::cpu::{Failure, Report};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
-    /// From 1. With 1 there is no other thread than the first, so that policies under which none
-    /// can be made work too.
+    /// With 1, no thread is created, for policies that forbid it.
     pub threads: u32,
-    /// Between two moments of a thread; at most a tenth of a second.
+    /// At most 100 ms.
     pub interval_ns: u64,
     pub duration_ns: u64,
 }
 
-/// Measures until the time is over or `stop` is set.
-///
-/// # Errors
-/// [`Failure::Refused`] when no thread can be made.
+/// [`Failure::Refused`] if no thread can be created.
 pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     let began = now_ns();
     let end = began.saturating_add(spec.duration_ns);
@@ -63,9 +56,9 @@ pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     Ok(report)
 }
 
-/// One thread: its latencies, the kernel's figures, and the moments that it missed.
+/// Returns latencies, counters and missed wake-ups.
 fn one(spec: &Spec, first: u64, end: u64, stop: &AtomicBool) -> (Latencies, Counted, u64) {
-    // Where the kernel has no slack to be set, it has none.
+    // Fails only without timer slack.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
     let mut latencies = Latencies::new();
     let before = Counted::read(OWN);
@@ -86,8 +79,7 @@ struct Moments {
 }
 
 impl Moments {
-    /// The thread runs `now`, after the next moment: how late that is. Moments that have passed
-    /// meanwhile are missed.
+    /// Times that have passed count as missed.
     fn late(&mut self, now: u64) -> u64 {
         let late = now.saturating_sub(self.next);
         let passed = late / self.interval;
@@ -108,8 +100,7 @@ mod tests {
         let spec = Spec { threads: 2, interval_ns: MS, duration_ns: 50 * MS };
         let report = run(&spec, &AtomicBool::new(false)).unwrap();
         let (met, missed) = (report.counters["wakeups"], report.counters["missed_wakeups"]);
-        // From the first to the one before the end, 49 of each thread; a late one may skip some
-        // beyond the end.
+        // 49 per thread; a late thread may skip some beyond the end.
         assert!(met + missed >= 98.0 && met <= 98.0, "{report:?}");
         assert!(
             report.metrics.values().all(|us| *us > 0.0) && report.metrics.len() == 3,

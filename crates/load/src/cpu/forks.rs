@@ -1,8 +1,7 @@
-//! A storm of short-lived processes: work that is made, placed, run and gone before a scheduler has
-//! learned anything of it.
+//! Short-lived processes, which exit before a scheduler has learned anything about them.
 //!
-//! Each of some threads forks a process, waits for its end, and forks the next. A process is killed
-//! by the kernel when the thread that forked it ends, however that ends, so none is left behind.
+//! Each thread forks a process, waits for its exit, and forks the next. The kernel kills a process
+//! when its parent thread exits.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,20 +14,17 @@ use crate::cpu::{Failure, Report};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
-    /// At the same time; 0 for one for each CPU that is online.
+    /// Concurrent; 0: one per online CPU.
     pub processes: u32,
-    /// Begun in a second, all together; 0 for as many as can be.
+    /// Forks per second; 0: unlimited.
     pub rate: u32,
     pub work_ns: u64,
 }
 
-/// Forks until `stop` is set.
-///
-/// # Errors
-/// [`Failure::Refused`] when the kernel forks no more.
+/// Runs until `stop`; [`Failure::Refused`] if fork fails.
 pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     let (began, processes) = (now_ns(), for_each_cpu(spec.processes));
-    // Each thread has its part of the rate, and they begin one after the other.
+    // Threads share the rate, and start one after the other.
     let interval = u64::from(processes) * 1_000_000_000 / u64::from(spec.rate.max(1));
     let first = |at: u32| began + interval * u64::from(at) / u64::from(processes);
     let one =
@@ -38,7 +34,7 @@ pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     })
 }
 
-/// Forks one process after the other, each not before its moment; how many.
+/// Returns the number of processes.
 fn storm(first: u64, interval: u64, work_ns: u64, stop: &AtomicBool) -> Result<u64, Failure> {
     let (mut forks, mut moment) = (0, first);
     while !stop.load(Ordering::Relaxed) {
@@ -64,8 +60,7 @@ mod tests {
     use super::*;
     use crate::cpu::load::stopped_after;
 
-    /// Processes whose parent is this one, and that are not of another test: those have forked as
-    /// well.
+    /// Children of this thread only, because other tests fork as well.
     fn children_of_this_thread() -> String {
         std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default()
     }

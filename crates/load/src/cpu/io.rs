@@ -1,9 +1,8 @@
-//! Threads that write files and wait until these are on the device: competition that sleeps much,
-//! and wakes with credit for it.
+//! Threads that write files and wait for the device: competition that mostly sleeps, and is
+//! credited for it at wake-up.
 //!
-//! Each thread has a file of its own that has no name (O_TMPFILE): nothing is left however it ends.
-//! It writes from the beginning to the size and then over it again, with fdatasync after some
-//! writes.
+//! Each writes an unnamed file (O_TMPFILE) from start to end repeatedly, with fdatasync after a
+//! number of writes.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,22 +16,19 @@ use crate::cpu::{Failure, Report};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
-    /// From 1.
     pub threads: u32,
-    /// The directory on the file system that is written to.
+    /// Determines the file system.
     pub dir: PathBuf,
-    /// Bytes of each thread's file, at least a block.
+    /// Bytes per thread.
     pub size: u64,
-    /// Bytes of a write, 1 to 1 MiB.
+    /// Bytes per write, 1 to 1 MiB.
     pub block: u64,
-    /// Writes before each fdatasync, from 1.
+    /// Writes per fdatasync.
     pub sync_every: u32,
 }
 
-/// Writes until `stop` is set. A wait for the device that has begun is not cut short.
-///
-/// # Errors
-/// [`Failure::Refused`] when the directory has no room, or no files without a name.
+/// Runs until `stop`, but completes an fdatasync in progress; [`Failure::Refused`] without space or
+/// unnamed files.
 pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     beside(
         spec.threads,
@@ -47,7 +43,7 @@ pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     )
 }
 
-/// How many writes and syncs.
+/// Returns the numbers of writes and syncs.
 fn one(spec: &Spec, stop: &AtomicBool) -> Result<(u64, u64), Failure> {
     let refused =
         |what: &'static str| move |errno: Errno| Failure::Refused { what, cause: errno.into() };

@@ -7,10 +7,10 @@ use hdrhistogram::Histogram;
 use crate::cpu::Report;
 use crate::cpu::counted::Counted;
 
-/// The longest latency that is distinguished: a minute.
+/// Longer latencies are clamped.
 const LONGEST_NS: u64 = 60_000_000_000;
 
-/// Latencies in nanoseconds, three digits kept.
+/// In nanoseconds, with three significant digits.
 #[derive(Debug, Clone)]
 pub(crate) struct Latencies(Histogram<u32>);
 
@@ -27,8 +27,7 @@ impl Latencies {
     }
 }
 
-/// What threads have seen, each with its latencies and the kernel's figures, as `PREFIX_p50_us`,
-/// `PREFIX_p99_us`, `PREFIX_max_us`.
+/// Reports `PREFIX_p50_us`, `PREFIX_p99_us`, `PREFIX_max_us`, and the sum of counters.
 pub(crate) fn report(prefix: &str, window_ns: u64, threads: Vec<(Latencies, Counted)>) -> Report {
     let counters = Counted::together(threads.iter().map(|(_, counted)| *counted));
     let mut all = Latencies::new().0;

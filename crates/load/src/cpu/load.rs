@@ -1,4 +1,4 @@
-//! The threads of a load: begun together, ended together.
+//! Threads of a background load.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -8,14 +8,14 @@ use crate::cpu::report::no_thread;
 use crate::cpu::sys::online_cpus;
 use crate::cpu::{Failure, Report};
 
-/// How many threads a load has: what was asked for, or one for each CPU that is online. Not the
-/// CPUs that it may use: beside an isolated CPU the competition is to be the same as without.
+/// Defaults to one thread per online CPU, regardless of affinity, so that the load does not depend
+/// on CPU isolation.
 pub(crate) fn for_each_cpu(asked: u32) -> u32 {
     if asked > 0 { asked } else { online_cpus() }
 }
 
-/// Runs the threads of a load, each with its number; what they return and the seconds that it took
-/// make the counters. If one fails, all have to end.
+/// Counters are computed from the threads' results and the elapsed seconds. If a thread fails, all
+/// end.
 pub(crate) fn beside<T: Send>(
     threads: u32,
     stop: &AtomicBool,
@@ -45,9 +45,7 @@ pub(crate) fn beside<T: Send>(
     })
 }
 
-/// Runs a load for some milliseconds, then tells it to end, which it must do within a tenth of a
-/// second; tests are patient where the machine is loaded, and only a load that does not end at all
-/// fails them.
+/// The timeout allows for busy machines.
 #[cfg(test)]
 pub(crate) fn stopped_after(
     ms: u64,

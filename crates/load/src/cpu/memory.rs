@@ -1,5 +1,4 @@
-//! Threads that stream through memory: competition for caches and for the way to memory, beside
-//! that for a CPU.
+//! Threads that stream through memory: competition for caches and memory bandwidth.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,19 +11,16 @@ use crate::cpu::{Failure, Report};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
-    /// 0 for one for each CPU that is online.
+    /// 0: one per online CPU.
     pub threads: u32,
-    /// Bytes of each thread's memory: larger than the caches, or it streams through these.
+    /// Per thread; should exceed the caches.
     pub size: u64,
 }
 
-/// Numbers between two looks at whether it is to end: 256 KiB, some tens of microseconds.
+/// Numbers between checks of `stop`: some tens of microseconds.
 const ROUND: usize = 32_768;
 
-/// Reads and writes all of its memory again and again until `stop` is set.
-///
-/// # Errors
-/// [`Failure::Refused`] when there is no memory or no thread to be had.
+/// Runs until `stop`; [`Failure::Refused`] without memory or threads.
 pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     let len = usize::try_from(spec.size / 8).unwrap_or(usize::MAX).max(1);
     beside(
@@ -39,12 +35,12 @@ pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     )
 }
 
-/// How many numbers were read and written.
+/// Returns the count of numbers read and written.
 fn one(len: usize, stop: &AtomicBool) -> Result<u64, Failure> {
     let mut memory: Vec<u64> = Vec::new();
     memory.try_reserve_exact(len).map_err(|_| no_memory())?;
     let mut done = 0;
-    // Filled in rounds too: the pages come with it.
+    // Filled in rounds too, because this allocates the pages.
     while memory.len() < len && !stop.load(Ordering::Relaxed) {
         memory.resize((memory.len() + ROUND).min(len), 1);
     }

@@ -1,12 +1,12 @@
-//! Messages between many processes or threads: much waking and switching, hardly any computing.
+//! Messages between many processes or threads: many wake-ups and switches, little computing.
 //!
-//! After the idea of hackbench. A group has as many senders as receivers, and each receiver has a
-//! channel of its own; in a round a sender sends one message to every receiver of its group. Unlike
-//! there, time ends it and not a count: when it is over, every sender ends its round and says
-//! goodbye to every receiver, and a receiver ends when all senders have. So each message that was
-//! sent has been received when the window closes, and both are counted and compared.
+//! After the idea of hackbench. In a round, each sender sends one message to every receiver of its
+//! group, which has as many senders as receivers; each receiver has its own channel. Unlike
+//! hackbench, it ends by time: senders complete their round and send a farewell, and receivers exit
+//! after all farewells. All messages sent are thus received within the window, and both counts are
+//! compared.
 //!
-//! Messages are at most 4096 bytes: writes of so many are never mixed with those of other senders.
+//! Messages are at most 4096 bytes, so that writes are atomic.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -24,24 +24,23 @@ use crate::cpu::{Failure, Report};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
-    /// Groups that know nothing of each other, from 1.
     pub groups: u32,
-    /// Senders of a group, and as many receivers, from 1.
+    /// Senders per group, and receivers.
     pub fds: u32,
-    /// Length of a message, 1 to 4096.
+    /// Message size, 1 to 4096.
     pub bytes: u32,
     /// Threads instead of processes.
     pub threads: bool,
-    /// Pipes instead of pairs of sockets.
+    /// Pipes instead of socket pairs.
     pub pipes: bool,
     pub duration_ns: u64,
 }
 
-/// Measures until the time is over or `stop` is set.
+/// Runs until its time is over or `stop`.
 ///
 /// # Errors
-/// [`Failure::Refused`] when channels, threads or processes cannot be made, [`Failure::Wrong`] when
-/// a message was lost.
+/// [`Failure::Refused`] without channels, threads or processes, [`Failure::Wrong`] if a message was
+/// lost.
 pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     let tasks = 2 * spec.groups as usize * spec.fds as usize;
     let shared = Shared::new(HEAD + SLOT * tasks).map_err(refused("share memory"))?;
@@ -78,7 +77,7 @@ fn channel(pipes: bool) -> rustix::io::Result<Channel> {
     Ok(Channel { from, to })
 }
 
-/// Returns when it began.
+/// Returns the start time.
 fn in_threads(
     spec: &Spec,
     roles: &[Role<'_>],
@@ -97,7 +96,7 @@ fn in_threads(
                     .map_err(no_thread)
             })
             .collect();
-        // Those that wait for the beginning end without one.
+        // Tasks that wait for the start exit without one.
         let threads = made.inspect_err(|_| abandon(numbers))?;
         let began = begin(spec, roles.len(), numbers, || true)?;
         lead(numbers, stop, || threads.iter().all(|thread| thread.is_finished()), || true)?;
@@ -105,7 +104,7 @@ fn in_threads(
     })
 }
 
-/// Returns when it began.
+/// Returns the start time.
 fn in_processes(
     spec: &Spec,
     roles: &[Role<'_>],
@@ -127,7 +126,7 @@ fn in_processes(
     Ok(began)
 }
 
-/// Waits until every task is ready, and lets them begin.
+/// Waits until all tasks are ready, and starts them.
 fn begin(
     spec: &Spec,
     tasks: usize,
@@ -145,7 +144,7 @@ fn begin(
     Ok(began)
 }
 
-/// Looks after the tasks until all are done.
+/// Monitors tasks until all are done.
 fn lead(
     numbers: &[AtomicU64],
     stop: &AtomicBool,
@@ -168,7 +167,7 @@ fn lost() -> Failure {
     Failure::Wrong { what: "a process of the messages has ended before it was done".to_string() }
 }
 
-/// Lets tasks that have not begun end.
+/// Ends tasks that have not started.
 fn abandon(numbers: &[AtomicU64]) {
     numbers[STOPPED].store(1, Ordering::Release);
     numbers[END].store(u64::MAX, Ordering::Release);

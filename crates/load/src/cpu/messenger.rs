@@ -1,9 +1,8 @@
-//! One sender or receiver of messages, in a thread or in a forked process.
+//! A sender or receiver of messages, in a thread or a forked process.
 //!
-//! A forked process has only the thread that forked it, and what another thread had locked is never
-//! unlocked there, the allocator first of all. So nothing in this file allocates, locks or panics
-//! on purpose: system calls, shared atomic numbers and buffers on the stack. [`crate::cpu::sys`]
-//! forks for nothing but this and [`crate::cpu::clock::compute`].
+//! In a forked process, other threads' locks, including the allocator's, are never released. This
+//! file therefore does not allocate, lock or panic on purpose: it uses system calls, shared atomics
+//! and stack buffers. [`crate::cpu::sys`] forks only for this and [`crate::cpu::clock::compute`].
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,19 +14,18 @@ use crate::cpu::counted::{Counted, FIGURES, OWN};
 
 const LONGEST: usize = 4096;
 
-/// The first byte of a message, and of the last one of a sender.
+/// First byte of a message, and of a farewell.
 const MESSAGE: u8 = 1;
 const GOODBYE: u8 = 2;
 
-// What all share, at the head of the shared numbers; then follows a `SLOT` for each task.
-/// How many are ready.
+// Header of the shared numbers; a `SLOT` per task follows.
 pub(crate) const READY: usize = 0;
-/// 0 until it begins; then the end of sending, on the monotonic clock.
+/// 0 until the start; then the end of sending.
 pub(crate) const END: usize = 1;
-/// Not 0: it is over before its time.
+/// Nonzero if stopped early.
 pub(crate) const STOPPED: usize = 2;
 pub(crate) const HEAD: usize = 3;
-/// A task's messages, when it was done, and the kernel's figures.
+/// Messages, end time, and counters of a task.
 pub(crate) const SLOT: usize = 2 + FIGURES;
 
 pub(crate) struct Channel {
@@ -37,13 +35,12 @@ pub(crate) struct Channel {
 
 #[derive(Clone, Copy)]
 pub(crate) enum Role<'a> {
-    /// To every receiver of the group.
     Send(&'a [Channel]),
-    /// From so many senders.
+    /// From this many senders.
     Receive(&'a OwnedFd, usize),
 }
 
-/// One sender or receiver. False if a channel failed.
+/// False if a channel failed.
 pub(crate) fn task(
     role: Role<'_>,
     bytes: usize,
@@ -51,8 +48,7 @@ pub(crate) fn task(
     slot: &[AtomicU64],
 ) -> bool {
     numbers[READY].fetch_add(1, Ordering::AcqRel);
-    // A look every millisecond: waking all of them at once would be the first thing that is
-    // measured.
+    // Waking all tasks at once would distort the start of the measurement.
     while numbers[END].load(Ordering::Acquire) == 0 {
         sleep_until(now_ns() + 1_000_000);
     }
@@ -72,7 +68,6 @@ pub(crate) fn task(
     count.is_ok()
 }
 
-/// Rounds of messages until it is over; how many messages.
 pub(crate) fn send(
     channels: &[Channel],
     bytes: usize,
@@ -93,7 +88,7 @@ pub(crate) fn send(
     Ok(sent)
 }
 
-/// Messages until each sender has said goodbye; how many, goodbyes not counted.
+/// Returns the number of messages, without farewells.
 pub(crate) fn receive(from: &OwnedFd, bytes: usize, senders: usize) -> Result<u64, Errno> {
     let mut message = [0; LONGEST];
     let (mut received, mut goodbyes) = (0, 0);

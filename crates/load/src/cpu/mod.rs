@@ -1,9 +1,8 @@
-//! CPU workloads, by which CPU schedulers are compared ([`linpack`], [`messaging`], [`wakeup`],
-//! [`cyclic`]), and the loads beside them ([`spin`], [`memory`], [`forks`], [`io`]).
+//! CPU workloads ([`linpack`], [`messaging`], [`wakeup`], [`cyclic`]), and background loads
+//! ([`spin`], [`memory`], [`forks`], [`io`]).
 //!
-//! One file a workload. Each runs in a process of its own, which is this program with a hidden
-//! subcommand: so nice level, policy and mask are set as for any other program, and it can be ended
-//! by a signal. Its parameters are a [`Spec`], its result a [`Report`].
+//! Each runs in a process of this program with a hidden subcommand, so that it is placed and ended
+//! like any program. Its parameters are a [`Spec`], its result a [`Report`].
 
 mod clock;
 mod counted;

@@ -1,4 +1,4 @@
-//! What a work tells of what it has done, or why it could not do it.
+//! The result of a CPU workload, or why it failed.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,10 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Report {
-    /// Length of what was measured, in nanoseconds.
     pub window_ns: u64,
-    /// Value of each metric, in the unit of its name.
+    /// In the unit of its name.
     pub metrics: BTreeMap<String, f64>,
-    /// How many measurements each percentile of `metrics` rests on.
+    /// Samples per percentile in `metrics`.
     #[serde(default)]
     pub counts: BTreeMap<String, u64>,
     #[serde(default)]
@@ -22,10 +21,10 @@ pub struct Report {
 pub enum Failure {
     #[error("CPU workload: cannot {what}: {cause}")]
     Refused { what: &'static str, cause: std::io::Error },
-    /// The result is wrong: the CPU, the memory or the compiler is.
+    /// Because of CPU, memory or compiler.
     #[error("CPU workload: wrong result: {what}")]
     Wrong {
-        /// By how much.
+        /// The deviation.
         what: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What a process has to do, and doing it.
+//! The parameters of a CPU workload.
 
 use std::sync::atomic::AtomicBool;
 
@@ -9,33 +9,25 @@ use crate::cpu::{Failure, Report, cyclic, forks, io, linpack, memory, messaging,
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "work", rename_all = "kebab-case")]
 pub enum Spec {
-    /// Solves systems of linear equations, and ends by itself.
     Linpack(linpack::Spec),
-    /// Sends messages between processes or threads, and ends by itself.
     Messaging(messaging::Spec),
-    /// Wakes threads, and ends by itself.
     Wakeup(wakeup::Spec),
-    /// Sleeps until moments, and ends by itself.
     Cyclic(cyclic::Spec),
-    /// Computes until `stop` is set.
+    /// Runs until `stop`, like the following ones.
     Spin(spin::Spec),
-    /// Streams through memory until `stop` is set.
     Memory(memory::Spec),
-    /// Forks until `stop` is set.
     Forks(forks::Spec),
-    /// Writes files until `stop` is set.
     Io(io::Spec),
 }
 
 impl Spec {
-    /// Whether it goes on until `stop` is set; what ends by itself has not done its work when it
-    /// is.
+    /// Runs until `stop`; other works are incomplete if stopped.
     pub fn is_load(&self) -> bool {
         matches!(self, Spec::Spin(_) | Spec::Memory(_) | Spec::Forks(_) | Spec::Io(_))
     }
 }
 
-/// Runs it; `begun` is called when it has started. A load ends when `stop` is set.
+/// `begun` is called after the start.
 pub fn run(spec: &Spec, stop: &AtomicBool, begun: impl FnOnce()) -> Result<Report, Failure> {
     begun();
     match spec {

@@ -1,4 +1,4 @@
-//! Threads that compute without end: competition for a CPU and for nothing else.
+//! Threads that compute endlessly: competition for CPUs only.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,17 +10,14 @@ use crate::cpu::{Failure, Report};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
-    /// 0 for one for each CPU that is online.
+    /// 0: one per online CPU.
     pub threads: u32,
 }
 
-/// Between two looks at whether it is to end: some tens of microseconds.
+/// Between checks of `stop`: some tens of microseconds.
 const ROUND: u64 = 20_000;
 
-/// Spins until `stop` is set.
-///
-/// # Errors
-/// [`Failure::Refused`] when no thread can be made.
+/// Runs until `stop`; [`Failure::Refused`] if no thread can be created.
 pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     beside(
         for_each_cpu(spec.threads),
@@ -35,7 +32,7 @@ pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
 fn one(stop: &AtomicBool) -> u64 {
     let mut rounds = 0;
     let mut x = 1u64;
-    // One at least: on a busy machine a thread may begin after the end.
+    // At least once: on a busy machine, a thread may start after the end.
     loop {
         for _ in 0..ROUND {
             x = black_box(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));

@@ -1,5 +1,4 @@
-//! The unsafe code of this crate: memory that forked processes share, the processes themselves,
-//! which end with the process that made them, and the number of CPUs.
+//! Unsafe code: shared memory, forked processes that die with their parent, the number of CPUs.
 
 use std::io;
 use std::ptr::NonNull;
@@ -14,22 +13,20 @@ use rustix::process::{
 use crate::cpu::clock::compute;
 use crate::cpu::messenger::{Role, task};
 
-/// Numbers that this process and those that it forks see alike; 0 at first.
+/// Shared with forked processes; initially 0.
 #[derive(Debug)]
 pub(crate) struct Shared {
     start: NonNull<AtomicU64>,
     len: usize,
 }
 
-// SAFETY: what it points to are atomic numbers, which any thread may use, and they stay until it is
-// dropped.
+// SAFETY: it points to atomics, which any thread may use, and which stay until it is dropped.
 unsafe impl Sync for Shared {}
 
 impl Shared {
     pub(crate) fn new(len: usize) -> io::Result<Shared> {
         let bytes = len.max(1) * size_of::<AtomicU64>();
-        // SAFETY: a new mapping at a place that the kernel chooses touches no memory that is in
-        // use.
+        // SAFETY: a new mapping at an address chosen by the kernel touches no memory in use.
         let start = unsafe {
             mmap_anonymous(
                 std::ptr::null_mut(),
@@ -44,8 +41,8 @@ impl Shared {
     }
 
     pub(crate) fn numbers(&self) -> &[AtomicU64] {
-        // SAFETY: the mapping has `len` numbers, is aligned to a page, zeroed by the kernel, and
-        // lives as long as `self`.
+        // SAFETY: the mapping has `len` numbers, is page-aligned, zeroed by the kernel, and lives
+        // as long as `self`.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }
@@ -58,7 +55,7 @@ impl Drop for Shared {
     }
 }
 
-/// Forks a process that is a sender or receiver of messages; its status is 1 if a channel failed.
+/// The exit status is 1 if a channel failed.
 pub(crate) fn fork_messenger(
     role: Role<'_>,
     bytes: usize,
@@ -69,7 +66,6 @@ pub(crate) fn fork_messenger(
     unsafe { fork(|| u8::from(!task(role, bytes, numbers, slot))) }
 }
 
-/// Forks a process that computes for so long.
 pub(crate) fn fork_computing(ns: u64) -> io::Result<Pid> {
     // SAFETY: it reads the clock and multiplies, and nothing else.
     unsafe {
@@ -80,12 +76,11 @@ pub(crate) fn fork_computing(ns: u64) -> io::Result<Pid> {
     }
 }
 
-/// Forks a process that does `work` and ends with its result as status; it is killed when the
-/// thread that forked it ends.
+/// Exits with `work`'s result; killed when the forking thread exits.
 ///
 /// # Safety
-/// `work` runs in a copy of this process in which only this thread exists: it may use what was made
-/// before and make system calls, but must not allocate, take a lock or unwind.
+/// `work` runs in a copy of this process with only this thread. It must not allocate, take a lock
+/// or unwind.
 unsafe fn fork(work: impl FnOnce() -> u8) -> io::Result<Pid> {
     let parent = getpid();
     // SAFETY: the new process only does what `work` does, which the caller vouches for, and leaves
@@ -93,34 +88,33 @@ unsafe fn fork(work: impl FnOnce() -> u8) -> io::Result<Pid> {
     let pid = unsafe { libc::fork() };
     if pid == 0 {
         let status = match set_parent_process_death_signal(Some(Signal::KILL)) {
-            // The parent may have ended before it was asked.
+            // The parent may have exited before the parent-death signal was set.
             Ok(()) if getppid() == Some(parent) => work(),
             _ => 1,
         };
-        // SAFETY: it ends this process and returns nowhere.
+        // SAFETY: it ends this process and does not return.
         unsafe { libc::_exit(status.into()) };
     }
     Pid::from_raw(pid).filter(|_| pid > 0).ok_or_else(io::Error::last_os_error)
 }
 
-/// How many CPUs are online; 1 where the system does not say.
+/// 1 if unknown.
 pub(crate) fn online_cpus() -> u32 {
-    // SAFETY: the call has a number for an argument and touches no memory.
+    // SAFETY: the call takes a number and touches no memory.
     let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
     u32::try_from(online).unwrap_or(1).max(1)
 }
 
-/// Waits for the end of a process that this one has forked.
 pub(crate) fn wait(pid: Pid) {
     while matches!(waitpid(Some(pid), WaitOptions::empty()), Err(rustix::io::Errno::INTR)) {}
 }
 
-/// Processes that were forked; dropped, they are killed.
+/// Processes that are killed on drop.
 #[derive(Debug, Default)]
 pub(crate) struct Children(pub(crate) Vec<Pid>);
 
 impl Children {
-    /// Takes out those that have ended. False if one of them did not end well.
+    /// Removes exited processes. False if one failed.
     pub(crate) fn reap(&mut self) -> bool {
         let mut well = true;
         self.0.retain(|pid| match waitpid(Some(*pid), WaitOptions::NOHANG) {

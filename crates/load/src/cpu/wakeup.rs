@@ -1,9 +1,8 @@
-//! Wake-up latency: threads that wake others, and how long it takes until these run.
+//! Wake-up latency: the time from waking a thread until it runs.
 //!
-//! After the idea of schbench. Each messenger has workers of its own. A worker asks its messenger
-//! for work and sleeps; the messenger notes the time and wakes it; the worker's first step is to
-//! look at the clock: the difference is one latency. Then it computes for a while and asks again.
-//! With more workers than CPUs the latency is a wait in the run queue as much as the waking itself.
+//! After the idea of schbench. A worker requests work and sleeps; its messenger records the time
+//! and wakes it; the worker reads the clock, computes for a while, and requests again. With more
+//! workers than CPUs, latency includes run-queue wait.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -20,21 +19,21 @@ use crate::cpu::{Failure, Report};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
-    /// Threads that wake others, from 1.
+    /// Threads that wake workers.
     pub messengers: u32,
-    /// Threads that each of them wakes, from 1.
+    /// Workers per messenger.
     pub workers: u32,
-    /// How long a worker computes after it was woken.
+    /// Computing time after a wake-up.
     pub work_ns: u64,
     pub duration_ns: u64,
 }
 
-/// States of a worker. It sleeps as long as it has asked.
+/// A worker sleeps while it is `ASKED`.
 const WORKING: u32 = 0;
 const ASKED: u32 = 1;
 const OVER: u32 = 2;
 
-/// One worker, as it and its messenger see it.
+/// State shared by a worker and its messenger.
 #[derive(Debug, Default)]
 struct Worker {
     state: AtomicU32,
@@ -43,15 +42,12 @@ struct Worker {
 
 #[derive(Debug, Default)]
 struct Team {
-    /// How often it was asked: what the messenger sleeps on.
+    /// Requests, on which the messenger sleeps.
     asked: AtomicU32,
     workers: Vec<Worker>,
 }
 
-/// Measures until the time is over or `stop` is set.
-///
-/// # Errors
-/// [`Failure::Refused`] when no thread can be made.
+/// Runs until its time is over or `stop`; [`Failure::Refused`] if no thread can be created.
 pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     let team = || Team {
         asked: AtomicU32::new(0),
@@ -74,7 +70,7 @@ pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
                 Ok(())
             })
         });
-        // Messengers end their workers when they have to end.
+        // Messengers end their workers.
         made.inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
         let counted: Vec<Counted> = messengers
             .into_iter()
@@ -90,7 +86,7 @@ pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     Ok(report("wakeup", now_ns() - began, seen))
 }
 
-/// Wakes those of its workers that have asked, until the end; then it ends them all.
+/// Wakes requesting workers, and finally ends all.
 fn messenger(team: &Team, end: u64, stop: &AtomicBool) -> Counted {
     let before = Counted::read(OWN);
     loop {
@@ -111,11 +107,11 @@ fn messenger(team: &Team, end: u64, stop: &AtomicBool) -> Counted {
     }
 }
 
-/// Asks for work, sleeps, looks at the clock, computes, until the run is over.
+/// Requests work, sleeps, reads the clock and computes.
 fn worker(team: &Team, own: &Worker, work_ns: u64) -> (Latencies, Counted) {
     let mut latencies = Latencies::new();
     let before = Counted::read(OWN);
-    // It may be over before this thread has begun, and then stays so.
+    // If the run has ended before, the state no longer changes.
     while own.state.compare_exchange(WORKING, ASKED, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
         team.asked.fetch_add(1, Ordering::AcqRel);
         wake(&team.asked);
@@ -132,14 +128,12 @@ fn worker(team: &Team, own: &Worker, work_ns: u64) -> (Latencies, Counted) {
     (latencies, Counted::read(OWN).since(&before))
 }
 
-/// Wakes who sleeps on it.
 fn wake(word: &AtomicU32) {
     futex::wake(word, futex::Flags::PRIVATE, 1)
         .expect("the word is there as long as the threads are");
 }
 
-/// Sleeps until it is woken, the word is another, or it is time to look around; a woken thread
-/// looks at the word.
+/// Returns when woken, if the word differs, or after a timeout; the caller checks the word.
 fn sleep(word: &AtomicU32, while_it_is: u32) {
     let _ = futex::wait(word, futex::Flags::PRIVATE, while_it_is, Some(&timespec(SLICE_NS)));
 }

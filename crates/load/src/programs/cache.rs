@@ -1,7 +1,4 @@
-//! What of files is in memory: written out, let go, and counted.
-//!
-//! Only the files that are named are touched: the caches of the rest of the machine belong to
-//! others.
+//! Flushes, drops and counts cached pages of the given files only.
 
 use std::fs::{self, File};
 use std::num::NonZeroU64;
@@ -14,7 +11,7 @@ use rustix::param::page_size;
 use crate::programs::error::RunnerError;
 use crate::programs::sys;
 
-/// Writes everything of the file system of `path` to its device; how long that took.
+/// The whole file system of `path`.
 pub(crate) fn sync(path: &Path) -> Result<Duration, RunnerError> {
     let failed = RunnerError::file("write out its file system", path);
     let began = Instant::now();
@@ -22,14 +19,12 @@ pub(crate) fn sync(path: &Path) -> Result<Duration, RunnerError> {
     written.map(|()| began.elapsed()).map_err(failed)
 }
 
-/// Writes what is in memory of a block device to it; how long that took.
 pub(crate) fn sync_device(path: &Path) -> Result<Duration, RunnerError> {
     let began = Instant::now();
     let written = File::open(path).and_then(|file| file.sync_all());
     written.map(|()| began.elapsed()).map_err(RunnerError::file("write out", path))
 }
 
-/// All regular files below a directory.
 pub(crate) fn files_below(directory: &Path) -> Result<Vec<PathBuf>, RunnerError> {
     let mut found = Vec::new();
     let mut open = vec![directory.to_path_buf()];
@@ -51,7 +46,7 @@ pub(crate) fn files_below(directory: &Path) -> Result<Vec<PathBuf>, RunnerError>
     Ok(found)
 }
 
-/// Lets go of the pages of files; those that are written to or mapped by a program stay.
+/// Drops pages, except dirty and mapped ones.
 pub(crate) fn forget(files: &[PathBuf]) -> Result<(), RunnerError> {
     for path in files {
         let opened = File::open(path).map_err(RunnerError::file("open", path))?;
@@ -62,7 +57,7 @@ pub(crate) fn forget(files: &[PathBuf]) -> Result<(), RunnerError> {
     Ok(())
 }
 
-/// How many bytes of files are in memory, in whole pages.
+/// Counts whole pages.
 pub(crate) fn resident_bytes(files: &[PathBuf]) -> Result<u64, RunnerError> {
     let mut pages = 0;
     for path in files {
@@ -78,7 +73,7 @@ mod tests {
 
     #[test]
     fn what_was_written_is_in_memory_until_it_is_written_out_and_let_go() {
-        // Below the crate: what is below /tmp may never have been on a device.
+        // /tmp may be in memory.
         let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let inner = dir.path().join("a/b");
         fs::create_dir_all(&inner).unwrap();

@@ -1,19 +1,18 @@
-//! What can go wrong with a program.
+//! Failures of programs.
 
 use std::path::{Path, PathBuf};
 
 use machine::session::Ended;
 
-/// How many of a program's last lines are shown.
+/// Last lines of a program to show.
 const LAST_LINES: usize = 5;
 
-/// Why a program gave no measurement. A `tail` holds its last lines as the end of a message, and is
-/// empty where they say nothing.
+/// `tail` is a suffix with the program's last lines, if any.
 #[derive(Debug, thiserror::Error)]
 pub enum RunnerError {
     #[error(transparent)]
     Host(#[from] machine::Error),
-    /// A file of the runner's own cannot be used.
+    /// A file of the runner itself.
     #[error("{}: cannot {doing}: {cause}", path.display())]
     File { doing: &'static str, path: PathBuf, cause: std::io::Error },
     #[error("{program}: unsupported version (found version {found}, expected {needed}); {remedy}")]
@@ -24,21 +23,20 @@ pub enum RunnerError {
         "{program}: still running after {seconds} s, and was ended; allow more with deadline={tail}"
     )]
     TooLong { program: String, seconds: u64, tail: String },
-    /// The output is not that of a known version.
+    /// Not the output of a known version.
     #[error("{program}: printed no {missing}{tail}")]
     Unreadable { program: String, missing: String, tail: String },
-    /// Before the program starts.
+    /// Too little space before the start.
     #[error(
         "{what}: not enough space (found {free_mib} MiB, expected about {needed_mib} MiB); {remedy}"
     )]
     NoRoom { what: String, needed_mib: u64, free_mib: u64, remedy: String },
-    /// While the program runs.
+    /// The device became full while the program ran.
     #[error("file system on the device: full ({line}); {remedy}")]
     Full { line: String, remedy: String },
     #[error("user {name}: {problem}; name another, e.g. user=postgres")]
     NoUser { name: String, problem: &'static str },
-    /// The program cannot do its work here, or did not do what it was asked for; `problem` includes
-    /// what to do.
+    /// It cannot run here, or did something else; `problem` includes the remedy.
     #[error("{program}: {problem}{tail}")]
     Wrong { program: String, problem: String, tail: String },
     #[error("interrupted")]
@@ -46,7 +44,6 @@ pub enum RunnerError {
 }
 
 impl RunnerError {
-    /// Turns the system's answer about a file into an error.
     pub(crate) fn file(
         doing: &'static str,
         path: &Path,
@@ -56,12 +53,12 @@ impl RunnerError {
     }
 }
 
-/// The last lines of what a program complained or, if it did not, printed, as the end of a message.
+/// The last lines of standard error or, if empty, standard output, as a suffix.
 pub(crate) fn tail(ended: &Ended) -> String {
     tail_of(&ended.stderr, &ended.stdout)
 }
 
-/// The last lines of the first of these that is not empty.
+/// The last lines of the first nonempty text.
 pub(crate) fn tail_of(first: &str, second: &str) -> String {
     let last = |text: &str| -> Vec<String> {
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();

@@ -1,17 +1,12 @@
-//! `hdparm -t` and `hdparm -T`, by which published comparisons timed schedulers [C: hdparm 9.65].
+//! `hdparm -t` and `hdparm -T`, used in published comparisons of schedulers [C: hdparm 9.65].
 //!
-//! `-t` reads the device in order through the page cache, which it drops before, for 3 s or to the
-//! device's end. `-T` copies the first 2 MiB from the page cache again and again: no request of it
-//! reaches a scheduler, so comparing schedulers by it compares noise. The row says so
-//! ([`RunnerKind::reaches_device`]), and the arena makes its trials invalid.
+//! `-t` drops the device's cached pages and reads it sequentially through the page cache, for 3 s
+//! or to its end. `-T` copies the first 2 MiB from the page cache, which reaches no scheduler, so
+//! its trials are invalid ([`RunnerKind::reaches_device`]).
 //!
-//! hdparm prints the amount in whole MB, the time and the rate with two decimals; its MB are 2^20
-//! bytes. The figure is the printed rate, which hdparm computes from the time that it has not
-//! rounded yet: amount by printed time would be 2 % off where a small fast device is read in 0.08
-//! s. Amount and time must agree with it within their rounding.
-//!
-//! It waits and writes back the machine's dirty pages (`sync`) before it measures: set-up, outside
-//! of its window.
+//! The metric is the printed rate: it is calculated from the unrounded time, while amount (in 2^20
+//! bytes) by printed time is off by 2 % for a fast device read in 0.08 s. Both must agree with it
+//! within their rounding. hdparm waits and flushes dirty pages (`sync`) before its window.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -24,9 +19,8 @@ use crate::programs::kind::{Bench, Measurement, Moved, Needs, Runner, RunnerKind
 use text::{Form, field};
 
 const PROGRAM: &str = "hdparm";
-/// What hdparm calls a MB.
 const MIB: f64 = 1_048_576.0;
-/// What hdparm rounds its seconds and its rate to.
+/// Rounding error of seconds and rate.
 const ROUNDED: f64 = 0.005;
 
 pub(crate) static HDPARM: RunnerKind = RunnerKind {
@@ -107,7 +101,7 @@ fn unreadable(missing: &str, ended: &Ended) -> RunnerError {
     }
 }
 
-/// Reads ` Timing buffered disk reads: 2968 MB in  3.00 seconds = 989.21 MB/sec`.
+/// ` Timing buffered disk reads: 2968 MB in  3.00 seconds = 989.21 MB/sec`.
 fn read(stdout: &str, cached: bool) -> Result<Measurement, String> {
     let begin = if cached { "Timing cached reads:" } else { "Timing buffered disk reads:" };
     let figures = stdout
@@ -137,8 +131,8 @@ fn read(stdout: &str, cached: bool) -> Result<Measurement, String> {
     Ok(Measurement {
         window: Duration::from_secs_f64(amount / rate),
         metrics: [("throughput_mb_per_s".to_string(), rate * MIB / 1e6)].into(),
-        // Of -t the device reads more, by read-ahead; of -T next to nothing, which the arena then
-        // says with these bytes.
+        // With -t, read-ahead adds to this; with -T the device reads almost nothing, which the
+        // arena detects.
         moved: Some(Moved { read_bytes: (amount * MIB) as u64, written_bytes: 0, exact: false }),
         ..Measurement::default()
     })

@@ -1,10 +1,9 @@
-//! Real programs as workloads: how each is started, fed, measured and stopped.
+//! Real programs as workloads.
 //!
-//! One file a program, one row each in [`RUNNERS`]. A runner knows its program and nothing of
-//! schedulers, plans or statistics; every process it starts and every file system it makes goes
-//! through the [`Session`](machine::Session), which ends it. The order of an experiment is:
-//! [`Runner::prepare`] once, then for each trial [`Runner::reset`] (nothing of the program is
-//! running afterwards), the arena empties the caches, and [`Runner::measure`].
+//! There is one file and one row in [`RUNNERS`] per program, independent of schedulers, plans and
+//! statistics. The [`Session`](machine::Session) ends its processes and file systems.
+//! [`Runner::prepare`] is called once; then, for each trial, [`Runner::reset`], after which no
+//! process remains, and [`Runner::measure`], with dropped caches.
 
 mod cache;
 mod command;

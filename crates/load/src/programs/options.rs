@@ -1,12 +1,10 @@
-//! The options of a runner: their table, and reading them from text as plans and command lines hold
-//! it.
+//! A runner's options, parsed from plans and command lines.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use text::{Field, Form, expected_one_of, field};
 
-/// The option that every runner has.
 pub(crate) static DEADLINE: Field = field(
     "deadline",
     "30min",
@@ -14,11 +12,10 @@ pub(crate) static DEADLINE: Field = field(
     "a trial of the program that takes longer is ended and invalid",
 );
 
-/// Options that were read and checked.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options(BTreeMap<&'static str, String>);
 
-/// Why options are refused; `problem` includes what to do.
+/// `problem` includes the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OptionsError {
     #[error("{runner}: unknown option {key} {expected}")]
@@ -30,8 +27,7 @@ pub enum OptionsError {
 }
 
 impl Options {
-    /// Reads `pairs` as values of the options that `rows` gives; `runner` is who is named in
-    /// errors.
+    /// Options in `rows`; errors name the `runner`.
     pub(crate) fn read<'a, I: Iterator<Item = &'static Field>>(
         runner: &'static str,
         rows: impl Fn() -> I,
@@ -57,12 +53,12 @@ impl Options {
         Ok(Options(all))
     }
 
-    /// Every option that has a value.
+    /// The options that have a value.
     pub fn pairs(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.0.iter().map(|(key, value)| (*key, value.as_str()))
     }
 
-    /// None without a value, as below.
+    /// `None` without a value, also below.
     pub fn text(&self, key: &str) -> Option<&str> {
         self.0.get(key).map(String::as_str)
     }
@@ -71,7 +67,7 @@ impl Options {
         self.text(key)?.parse().ok()
     }
 
-    /// Bytes.
+    /// A size in bytes.
     pub fn size(&self, key: &str) -> Option<u64> {
         text::parse_size(self.text(key)?)
     }
@@ -84,8 +80,7 @@ impl Options {
         self.text(key) == Some("true")
     }
 
-    /// The options of these names that have a value, as `name "value"`: what a plan starts, for
-    /// people. Control characters are escaped.
+    /// Those with a value, as `name "value"`, with control characters escaped.
     pub(crate) fn words_of(&self, names: &[&str]) -> Vec<String> {
         names
             .iter()
@@ -93,7 +88,7 @@ impl Options {
             .collect()
     }
 
-    /// How long a trial of the program may take.
+    /// Time limit of a trial.
     pub fn deadline(&self) -> Duration {
         self.time(DEADLINE.name).unwrap_or(Duration::from_secs(1800))
     }

@@ -1,4 +1,4 @@
-//! The unsafe code of this crate: which pages of a file are in memory.
+//! Unsafe code: counting a file's cached pages.
 
 use std::fs::File;
 use std::io;
@@ -7,20 +7,19 @@ use std::path::Path;
 use memmap2::Mmap;
 use rustix::param::page_size;
 
-/// How many pages of a file are in memory.
 pub(crate) fn resident_pages(path: &Path) -> io::Result<u64> {
     let file = File::open(path)?;
     let len = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
     if len == 0 {
         return Ok(0);
     }
-    // SAFETY: the mapping is never read, only asked about, so that a change of the file behind it
-    // cannot be seen.
+    // SAFETY: the mapping is never read, only queried, so a change of the file behind it is not
+    // visible.
     let map = unsafe { Mmap::map(&file)? };
-    // The map's own length: the file may have grown or shrunk since.
+    // The file may have grown or shrunk since.
     let mut present = vec![0u8; map.len().div_ceil(page_size())];
-    // SAFETY: the mapping has `map.len()` bytes from a page's start, and `present` a byte for each
-    // of its pages.
+    // SAFETY: the mapping has `map.len()` bytes from the start of a page, and `present` a byte for
+    // each of its pages.
     let answer =
         unsafe { libc::mincore(map.as_ptr().cast_mut().cast(), map.len(), present.as_mut_ptr()) };
     if answer != 0 {

@@ -1,10 +1,9 @@
-//! Asynchronous system calls of Linux (io_setup, io_submit, io_getevents): several requests in
-//! flight of one thread.
+//! Linux's asynchronous I/O (io_setup, io_submit, io_getevents): several requests in flight from
+//! one thread.
 //!
-//! Why not io_uring everywhere: a request that finds no free tag makes io_submit sleep, and the
-//! thread submits nothing more. io_uring hands the request to a worker thread instead, so that each
-//! request of a client waits by itself. The modelled machine's clients are the former: the
-//! simulator (crates/sim/src/engine/client.rs) and the guest's kernel threads do the same.
+//! Without a free tag, io_submit sleeps, and the thread submits no more, like clients of the
+//! simulator (crates/sim/src/engine/client.rs) and the guest's kernel threads. io_uring uses worker
+//! threads instead.
 //!
 //! Source: Linux 6.1 fs/aio.c and include/uapi/linux/aio_abi.h; confirmed. libc has no wrapper for
 //! these calls.
@@ -46,16 +45,15 @@ struct Event {
 const READ: u16 = 0;
 const WRITE: u16 = 1;
 
-/// A context, the requests that the next submission hands over, and the completions that were taken
-/// last.
+/// With queued requests and the last completions.
 #[derive(Debug)]
 pub(super) struct Aio {
     context: libc::c_ulong,
-    /// A control block for each slot.
+    /// One block per slot.
     blocks: Vec<Block>,
     queued: Vec<u32>,
     events: Vec<Event>,
-    /// Of the events: how many are there, and how many of them were given to the client.
+    /// Number of events returned to the client.
     taken: usize,
     given: usize,
 }
@@ -63,8 +61,8 @@ pub(super) struct Aio {
 impl Aio {
     pub(super) fn new(depth: u32) -> io::Result<Aio> {
         let mut context: libc::c_ulong = 0;
-        // SAFETY: the kernel writes the context's number to a variable that is initialized with 0,
-        // as it requires.
+        // SAFETY: the kernel writes the context's number to a variable initialised with 0, as it
+        // requires.
         check(unsafe { libc::syscall(libc::SYS_io_setup, depth, &raw mut context) })?;
         let slots = depth as usize;
         Ok(Aio {
@@ -77,7 +75,7 @@ impl Aio {
         })
     }
 
-    /// Adds a request to those that the next submission hands over.
+    /// Queues a request for the next submission.
     pub(super) fn queue(&mut self, slot: u32, op: Op, fd: RawFd, bytes: &mut [u8], offset: u64) {
         let opcode = match op {
             Op::Read => READ,
@@ -95,8 +93,7 @@ impl Aio {
         self.queued.push(slot);
     }
 
-    /// Hands over what was queued, in one call; it sleeps while there is no tag. A failed call
-    /// leaves the remainder queued.
+    /// Sleeps while there is no tag. A failed call leaves the rest queued.
     ///
     /// # Safety
     /// The memory of each queued request must stay valid, and unused by others, until its
@@ -116,7 +113,7 @@ impl Aio {
         Ok(())
     }
 
-    /// Waits for a completion, at most `nanoseconds`, and takes all that are there.
+    /// Takes all available completions, after waiting for the first.
     pub(super) fn wait(&mut self, nanoseconds: u64) -> io::Result<()> {
         let mut timeout = libc::timespec {
             tv_sec: (nanoseconds / 1_000_000_000) as i64,
@@ -124,7 +121,7 @@ impl Aio {
         };
         (self.taken, self.given) = (0, 0);
         let room = self.events.len();
-        // SAFETY: the kernel writes at most `room` events into the table, which has so many.
+        // SAFETY: the kernel writes at most `room` events, which is the size of the table.
         let taken = check(unsafe {
             libc::syscall(
                 libc::SYS_io_getevents,
@@ -139,7 +136,7 @@ impl Aio {
         Ok(())
     }
 
-    /// Slot and result of one of the completions that the last wait has taken.
+    /// Returns slot and result.
     pub(super) fn next_completion(&mut self) -> Option<(u64, i32)> {
         let event = self.events.get(self.given).filter(|_| self.given < self.taken)?;
         self.given += 1;
@@ -150,7 +147,7 @@ impl Aio {
 impl Drop for Aio {
     /// Waits for requests in flight.
     fn drop(&mut self) {
-        // SAFETY: the context is this one's own and is destroyed once; no request of it is in
+        // SAFETY: the context belongs to this value and is destroyed once; no request of it is in
         // flight, or the kernel waits for it.
         let _ = unsafe { libc::syscall(libc::SYS_io_destroy, self.context) };
     }

@@ -1,4 +1,4 @@
-//! The unsafe code of this crate: the rings whose memory the kernel reads and writes, and an ioctl.
+//! Unsafe code: rings, and an ioctl.
 
 mod aio;
 mod flush;

@@ -1,7 +1,7 @@
-//! Reads of which each is timed: the measuring of a device for a model.
+//! Individually timed reads, for measuring a device for a model.
 //!
-//! A ring of its own beside that of the clients: those count what completes in a window, and keep
-//! histograms; here every read's own two times are wanted, in order.
+//! The clients' rings count completions and keep histograms; this one returns each read's times in
+//! order.
 
 use std::fs::File;
 use std::io;
@@ -18,17 +18,16 @@ use crate::buffer::Buffer;
 use crate::drive::PATIENCE;
 use crate::shared::monotonic_ns;
 
-/// The longest wait between two looks at the stop flag.
+/// Between checks of the stop flag.
 static TICK: Timespec = Timespec::new().nsec(20_000_000);
 
-/// A file or device that is read with times. Memory and ring outlive every read: where one does not
-/// come back, they are leaked.
+/// Memory and ring outlive every read: if one does not complete, they are leaked.
 pub struct TimedReads {
     ring: ManuallyDrop<IoUring>,
     buffer: ManuallyDrop<Buffer>,
     file: File,
     path: PathBuf,
-    /// Bytes of the buffer for each slot.
+    /// Buffer bytes per slot.
     slot_bytes: usize,
     slots: usize,
     in_flight: usize,
@@ -41,10 +40,8 @@ impl std::fmt::Debug for TimedReads {
 }
 
 impl TimedReads {
-    /// Reads of up to `largest` bytes, `depth` at once, of a file that is open for direct I/O.
-    ///
-    /// # Errors
-    /// No memory, no io_uring.
+    /// `depth` reads of up to `largest` bytes at once, with direct I/O. Fails without memory or
+    /// io_uring.
     pub fn new(
         file: File,
         path: &Path,
@@ -70,9 +67,9 @@ impl TimedReads {
         })
     }
 
-    /// Does the reads, offset and length in bytes, in this order with `depth` open; the times of
-    /// submission and completion of each by the monotonic clock. Fewer than the reads if `stop` was
-    /// set meanwhile: then none of them is of use.
+    /// Reads offset and length in bytes, in order with `depth` in flight. Returns submission and
+    /// completion times on the monotonic clock; if stopped, fewer than the reads, none of them
+    /// usable.
     ///
     /// # Errors
     /// A read fails or is short, or none completes for a minute.
@@ -150,7 +147,7 @@ impl TimedReads {
             .offset(offset)
             .build()
             .user_data((slot as u64) << 32 | at as u64);
-        // SAFETY: the entry names a file that lives as long as the ring and a range of the buffer
+        // SAFETY: the entry names a file that lives as long as the ring, and a range of the buffer
         // that belongs to this slot alone until its completion is taken; the range is within the
         // buffer, because a read is no longer than a slot. The buffer is unmapped after the last
         // completion, or never.

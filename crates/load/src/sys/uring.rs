@@ -1,16 +1,13 @@
-//! A client with several requests in flight: one io_uring of its own, with a registered file and a
-//! registered buffer, or the older asynchronous system calls (`aio.rs`).
+//! A client with several requests in flight: an io_uring with a registered file and buffer, or the
+//! older asynchronous I/O (`aio.rs`).
 //!
-//! Registering spares the kernel looking up the file and pinning the pages for each request. One
-//! system call hands over all new requests and waits for the first completion; all completions that
-//! are there by then are taken at once and get one time. So that no wait is endless, the ring holds
-//! one timeout of its own that comes back fifty times a second: a timeout with each wait would
-//! variant a timer for each request.
+//! One system call submits new requests and waits for the first completion; all available
+//! completions get the same time. A timeout in the ring fires fifty times a second, because a
+//! timeout per wait would arm a timer for each request.
 //!
-//! Safety of the memory: the kernel pins the pages of a registered buffer and lets go of them only
-//! when no request uses them, so a request that outlives the mapping writes into pages that no
-//! other process has. Nevertheless a ring that breaks with requests in flight is leaked together
-//! with its buffer; one whose device hangs is waited for by its own thread.
+//! The kernel unpins registered pages only when no request uses them, so a request that outlives
+//! the mapping writes to pages that no other process has. Nevertheless, a ring that fails with
+//! requests in flight is leaked with its buffer; if the device hangs, its own thread waits for it.
 
 use std::io;
 use std::mem::ManuallyDrop;
@@ -31,27 +28,25 @@ use crate::tally::{Failure, Tally};
 use crate::target::Target;
 use crate::turnaround::Turnaround;
 
-/// The longest wait between two looks at the clock and the stop flag.
+/// Between checks of clock and stop flag.
 static TICK: Timespec = Timespec::new().nsec(TICK_NS as u32);
 const TICK_NS: u64 = 20_000_000;
-/// What the completion of that timeout is known by.
+/// `user_data` of the timeout.
 const TICK_ID: u64 = u64::MAX;
 
-/// The system calls.
 enum Calls {
     Uring(IoUring),
     Aio(Aio),
 }
 
-/// A ring, its buffer, and the requests in flight.
 pub(crate) struct Ring {
     ring: ManuallyDrop<Calls>,
     buffer: ManuallyDrop<Buffer>,
-    /// Bytes of the buffer that belong to one slot.
+    /// Buffer bytes per slot.
     slot_size: usize,
     slots: Vec<InFlight>,
     free: Vec<u32>,
-    /// Whether the ring's own timeout is with the kernel.
+    /// Whether the timeout is submitted.
     ticking: bool,
 }
 
@@ -66,17 +61,16 @@ enum RingState {
     Working,
     /// Starts nothing before this time.
     Thinking(u64),
-    /// Starts nothing until at most so many are in flight.
+    /// Starts nothing until this many are in flight.
     Awaiting(u32),
-    /// Waits for everything in flight, then flushes.
+    /// Waits for everything, then flushes.
     Syncing,
-    /// Starts nothing any more.
+    /// Starts nothing more.
     Closing,
 }
 
 impl Ring {
-    /// A ring for `depth` requests of up to `size` bytes on the target. To be called by the thread
-    /// that will use it.
+    /// `depth` requests of up to `size` bytes. Call it from the thread that will use it.
     pub(crate) fn new(
         mut buffer: Buffer,
         size: u32,
@@ -121,8 +115,8 @@ impl Ring {
         }
     }
 
-    /// Runs a client until it ends, the window closes, or it is stopped; what is in flight then is
-    /// waited for.
+    /// Runs until the client ends, the window closes, or it is stopped; waits for requests in
+    /// flight.
     pub(crate) fn run(
         &mut self,
         client: &mut dyn Client,
@@ -194,7 +188,7 @@ impl Ring {
         (self.slots.len() - self.free.len()) as u32
     }
 
-    /// Takes steps until the ring is full or the client wants something else than I/O.
+    /// Takes steps until the ring is full or the client requests no I/O.
     fn fill(
         &mut self,
         client: &mut dyn Client,
@@ -244,8 +238,7 @@ impl Ring {
         RingState::Working
     }
 
-    /// Hands over what is new and waits for a completion or the tick; somebody who thinks wakes up
-    /// to start the next request.
+    /// Submits, and waits for a completion, the tick, or the end of a think time.
     fn wait(&mut self, state: RingState, now: u64) -> io::Result<()> {
         let ring = match &mut *self.ring {
             Calls::Uring(ring) => ring,
@@ -288,7 +281,7 @@ impl Ring {
         }
     }
 
-    /// Takes all completions; false if the client must not go on.
+    /// False if the client must not continue.
     fn reap(
         &mut self,
         target: &Target,
@@ -349,8 +342,7 @@ impl Drop for Ring {
         if self.free.len() < self.slots.len() {
             return;
         }
-        // The ring's own teardown happens later, on a kernel thread; the target must be free when
-        // the drive ends.
+        // The kernel tears the ring down later; the target must be free when the drive ends.
         if let Calls::Uring(ring) = &*self.ring {
             let _ = ring.submitter().unregister_files();
             let _ = ring.submitter().unregister_buffers();
@@ -364,8 +356,7 @@ impl Drop for Ring {
     }
 }
 
-/// A ring that only this thread uses, where the kernel knows such rings (6.1): completions then
-/// cost no interrupts between CPUs. Otherwise a plain one.
+/// Single-issuer since Linux 6.1, whose completions cost no interrupts between CPUs.
 pub(super) fn build(depth: u32) -> io::Result<IoUring> {
     let lean = IoUring::builder().setup_single_issuer().setup_defer_taskrun().build(depth + 1);
     let ring = match lean {

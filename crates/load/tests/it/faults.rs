@@ -1,5 +1,4 @@
-//! Faults of devices and files while the engine runs: each becomes data in the result or a clear
-//! error, never a hang.
+//! Device and file faults: each results in data or a clear error, never in a hang.
 
 use std::fs::OpenOptions;
 use std::sync::atomic::AtomicBool;
@@ -11,7 +10,7 @@ use testbed::{Directory, Tmpfs, eventually, require};
 
 use crate::fixture::{Disk, command, drive, measure};
 
-/// Runs a drive of ten minutes during which `fault` happens: it must end by itself.
+/// A drive of ten minutes must end early.
 fn measure_with_fault(
     device: &Disk,
     params: &[(&str, &str)],
@@ -39,7 +38,7 @@ fn errors_of_the_medium_are_counted_and_the_first_one_is_named() {
     }
     for iodepth in ["1", "8"] {
         let device = Disk::new(8 << 20);
-        // The loop driver answers reads behind the end of its file with EIO.
+        // The loop driver fails reads beyond the end of its file.
         let measured =
             measure_with_fault(&device, &[("clients", "2"), ("iodepth", iodepth)], || {
                 truncate(&device, 0)
@@ -87,8 +86,8 @@ fn a_device_that_shrinks_is_reported_as_such() {
                 command("losetup", &["-c", device.path.to_str().unwrap()]);
             })
         };
-        // Between the two commands the device only gives errors, and on a busy machine enough of
-        // them to end the drive: that is another fault than the one meant here.
+        // Between the two commands, every request fails, and may end the drive: not the tested
+        // fault.
         let meant = |measured: &Measured| measured.vanished.is_some() || measured.errors == 0;
         let measured = (0..20)
             .map(|_| shrink())
@@ -173,8 +172,7 @@ fn a_device_that_hangs_is_given_up_after_the_patience() {
     if !require(&["root", "mkfs.ext4", "mount", "umount", "fsfreeze"]) {
         return;
     }
-    // A loop device over a file on a frozen file system holds its writes until the file system
-    // thaws.
+    // The device holds writes until the file system below thaws.
     let below = Disk::new(64 << 20);
     command("mkfs.ext4", &["-q", below.path.to_str().unwrap()]);
     let mounted = Directory::new();
@@ -199,7 +197,7 @@ fn a_device_that_hangs_is_given_up_after_the_patience() {
     let again = measure(&device.drive("randwrite", &[]));
     assert!(again.writes.count > 0 && again.errors == 0, "the device works again: {again:?}");
     drop(device);
-    // The clients that were left behind have their answers now and let go of the device.
+    // The abandoned clients have closed the device.
     eventually("clients that were left behind let go of the device", || {
         std::process::Command::new("umount")
             .arg(mount)

@@ -1,4 +1,4 @@
-//! Real loop devices for the tests of the load engine.
+//! Real loop devices for tests of the load engine.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +10,6 @@ use machine::probe::DeviceCounters;
 use sim::workload::find;
 use testbed::{Directory, Loop, eventually};
 
-/// Runs a command that must succeed; its output.
 pub(crate) fn command(program: &str, args: &[&str]) -> String {
     let output =
         Command::new(program).args(args).output().unwrap_or_else(|e| panic!("{program}: {e}"));
@@ -22,7 +21,7 @@ pub(crate) fn command(program: &str, args: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// A loop device over a file of zeros that has all its blocks.
+/// Over a fully allocated file of zeros.
 pub(crate) struct Disk {
     pub(crate) path: PathBuf,
     pub(crate) file: PathBuf,
@@ -32,7 +31,6 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    /// In a directory of its own.
     pub(crate) fn new(len: u64) -> Disk {
         let directory = Directory::new();
         let mut disk = Disk::over(&directory.join("disk"), len);
@@ -40,14 +38,14 @@ impl Disk {
         disk
     }
 
-    /// Over a new file at this place; the place is the caller's to remove.
+    /// Creates a new file, which the caller removes.
     pub(crate) fn over(file: &Path, len: u64) -> Disk {
         std::fs::write(file, vec![0; len as usize]).unwrap();
         let device = Loop::over(file);
         Disk { path: device.path.clone().into(), file: file.into(), len, device, _directory: None }
     }
 
-    /// Its directory below /sys/block.
+    /// The directory below /sys/block.
     pub(crate) fn sys(&self) -> PathBuf {
         self.device.sys()
     }
@@ -56,13 +54,11 @@ impl Disk {
         DeviceCounters::read(&self.sys()).unwrap()
     }
 
-    /// Waits until the device has completed this many reads.
     pub(crate) fn wait_for_reads(&self, reads: u64) {
         eventually("the device has read", || self.counters().reads >= reads);
     }
 
-    /// A drive of this workload on the whole device: 200 ms, or until the given amount is done; no
-    /// warm-up.
+    /// Drives the whole device, without warm-up, for 200 ms or the given amount.
     pub(crate) fn drive(&self, workload: &str, params: &[(&str, &str)]) -> Drive {
         let kind = find(workload).unwrap();
         let params = kind.params(params.iter().copied()).unwrap();
@@ -79,14 +75,14 @@ impl Disk {
     }
 }
 
-/// Two processes that read and write at once and a little later.
+/// Reads and writes immediately and a little later.
 fn with_trace(params: sim::workload::Params) -> sim::workload::Params {
     let text = "0,h,0,Read,0,4096,9\n0,h,1,Write,65536,65536,9\n50000,h,0,Read,4096,4096,9\n90000,h,1,Read,0,8192,9\n";
     let trace = params.replay.parse(text.as_bytes()).unwrap();
     params.with_trace(std::sync::Arc::new(trace))
 }
 
-/// A drive of 200 ms without warm-up.
+/// Drives for 200 ms without warm-up.
 pub(crate) fn drive(
     workload: &str,
     params: sim::workload::Params,
@@ -105,7 +101,6 @@ pub(crate) fn drive(
     }
 }
 
-/// Runs a drive to its own end.
 pub(crate) fn measure(drive: &Drive) -> Measured {
     run(drive, &AtomicBool::new(false)).unwrap()
 }

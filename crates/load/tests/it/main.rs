@@ -1,8 +1,7 @@
-//! The load engine end to end, on real loop devices and real file systems.
+//! The load engine end to end, on real loop devices and file systems.
 //!
-//! What the device itself counted is the witness throughout: an engine that is wrong about what it
-//! issued would otherwise only ever be compared with itself. Times are never asserted except as
-//! bounds that no slow machine can break.
+//! Results are checked against the device's counters. Times are asserted only as limits that no
+//! slow machine can break.
 
 mod faults;
 mod fixture;
@@ -22,7 +21,6 @@ use load::{
 use sim::workload::{WORKLOADS, find};
 use testbed::{Directory, require};
 
-/// No error, no vanished device.
 #[track_caller]
 fn clean(measured: &Measured) {
     assert_eq!((measured.errors, &measured.first_error), (0, &None));
@@ -114,7 +112,7 @@ fn a_buffered_read_passes_over_the_device_once_and_the_cache_is_cold_each_time()
         return;
     }
     let device = Disk::new(32 << 20);
-    // While somebody has it open, the kernel keeps a device's pages: only the engine drops them.
+    // An open device keeps its pages: only the engine drops them.
     let _held = File::open(&device.path).unwrap();
     for _ in 0..2 {
         let before = device.counters();
@@ -127,9 +125,8 @@ fn a_buffered_read_passes_over_the_device_once_and_the_cache_is_cold_each_time()
             Issued { reads: 16, read_bytes: 32 << 20, ..Issued::default() }
         );
         assert!(measured.clients[0].finished && measured.window_ns < 600_000_000_000);
-        // Whatever looks at every new device, such as udev's blkid or the list of another test,
-        // reads its first and last blocks; a second pass would be 32 MiB more, and a warm cache
-        // none.
+        // Programs that examine new devices (udev's blkid, another test) read the first and last
+        // blocks. A second pass would read 32 MiB more, a warm cache none.
         let read = device.counters().since(&before).read_bytes;
         assert!((32 << 20..33 << 20).contains(&read), "{read} bytes are read from the device");
     }
@@ -179,7 +176,7 @@ fn the_warm_up_is_issued_and_not_counted() {
     }
     let device = Disk::new(8 << 20);
     for iodepth in ["1", "4"] {
-        // Thinking bounds what the window can hold; the warm-up is longer than the window.
+        // Think time limits requests; the warm-up is longer than the window.
         let mut drive = device
             .drive("randread", &[("clients", "2"), ("iodepth", iodepth), ("think_time", "2ms")]);
         drive.warmup = Duration::from_millis(600);
@@ -231,8 +228,7 @@ fn thinking_bounds_the_rate() {
         return;
     }
     let device = Disk::new(8 << 20);
-    // Eight in flight share one head: after each step that thinks, nothing more is started by that
-    // client.
+    // Eight in flight share one head: a step that thinks stops that client.
     for iodepth in ["1", "8"] {
         let measured =
             measure(&device.drive(
@@ -279,7 +275,7 @@ fn writes_stay_in_their_region_and_leave_incompressible_data() {
     }
     for iodepth in ["1", "8"] {
         let device = Disk::new(8 << 20);
-        // Three times around, however long it takes.
+        // Three rounds, however long it takes.
         let params = [("iodepth", iodepth), ("block_size", "64k"), ("amount", "9M")];
         let params = find("seqwrite").unwrap().params(params).unwrap();
         let region = ClientFile { path: device.path.clone(), base: 2 << 20, len: (3 << 20) + 4096 };
@@ -360,7 +356,6 @@ fn workloads_run_on_files_of_a_directory() {
     }
 }
 
-/// The monotonic clock.
 fn now_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
@@ -384,7 +379,7 @@ fn clients_wait_for_a_given_start_and_a_start_in_the_past_shortens_what_is_left_
         early.clients[0].elapsed_ns <= drive.duration.as_nanos() as u64 - 150_000_000,
         "{early:?}"
     );
-    // A stop ends the wait for a start that is far away.
+    // A stop ends the wait for a distant start.
     let (stopped, _) =
         run_at(&drive, now_ns() + 1_000_000_000_000, &AtomicBool::new(true)).unwrap();
     assert!(stopped.interrupted, "{stopped:?}");

@@ -1,9 +1,8 @@
-//! Landlock: read everything, or what a list names; write to a list of paths only.
+//! Landlock: read everything, or only listed paths; write only to listed paths.
 //!
-//! Of what it does not cover (mode, owner, times and attributes of files) the list of forbidden
-//! system calls of [`crate::confine::Seal`] is the complement. Landlock's versions differ: 1
-//! creating and writing, 3 truncating, 5 ioctl of devices, 6 signals and abstract sockets, 9
-//! sockets in the file system. What the kernel has of them is used.
+//! It does not cover the mode, owner, times and attributes of files; [`crate::confine::Seal`]
+//! forbids the system calls for these. ABI versions: 1 creation and writing, 3 truncation, 5 device
+//! ioctls, 6 signals and abstract sockets, 9 sockets in the file system.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -15,16 +14,15 @@ use landlock::{
 
 use crate::confine::{Error, Result, sys};
 
-/// The newest version whose rights are handled.
+/// The newest ABI version whose rights are handled.
 const NEWEST: ABI = ABI::V9;
 
-/// The version of Landlock that the running kernel has; 0: none.
+/// 0 without Landlock.
 #[must_use]
 pub fn landlock_abi() -> u32 {
     sys::landlock_abi()
 }
 
-/// A prepared restriction.
 #[derive(Debug)]
 pub struct Landlock {
     ruleset: Option<OwnedFd>,
@@ -32,22 +30,14 @@ pub struct Landlock {
 
 impl Landlock {
     /// Everything can be read and executed; files and directories can be written, created and
-    /// removed at and below `paths` only, and nowhere a device, a socket or a FIFO. TCP is closed.
-    /// Signals and abstract sockets do not reach processes outside.
-    ///
-    /// On a kernel without Landlock the restriction is empty: see [`Landlock::holds`].
-    ///
-    /// # Errors
-    /// If one of `paths` cannot be opened.
+    /// removed only at and below `paths`. Creating devices, sockets and FIFOs, TCP, signals and
+    /// abstract sockets to other processes are forbidden. Without Landlock the restriction is
+    /// empty: see [`Landlock::holds`].
     pub fn read_all_write_only<P: AsRef<Path>>(paths: &[P]) -> Result<Landlock> {
         Landlock::prepare(paths, &[], AccessNet::from_all(NEWEST))
     }
 
-    /// Like [`Landlock::read_all_write_only`], with `removals` in and below which files and
-    /// directories can be removed, and nothing else.
-    ///
-    /// # Errors
-    /// If one of the paths cannot be opened.
+    /// Like [`Landlock::read_all_write_only`], with removal at and below `removals`.
     pub fn read_all_write_only_and_remove<P: AsRef<Path>>(
         paths: &[P],
         removals: &[PathBuf],
@@ -55,20 +45,12 @@ impl Landlock {
         Landlock::prepare(paths, removals, AccessNet::from_all(NEWEST))
     }
 
-    /// Like [`Landlock::read_all_write_only`], with TCP connections to servers. Listening stays
-    /// closed.
-    ///
-    /// # Errors
-    /// If one of `paths` cannot be opened.
+    /// Like [`Landlock::read_all_write_only`], with outgoing TCP connections.
     pub fn read_all_write_only_and_connect<P: AsRef<Path>>(paths: &[P]) -> Result<Landlock> {
         Landlock::prepare(paths, &[], AccessNet::BindTcp.into())
     }
 
-    /// Files can be read and executed at and below `paths` only, nothing can be written but
-    /// `/dev/null`, and TCP is closed.
-    ///
-    /// # Errors
-    /// If one of `paths` cannot be opened.
+    /// Only `paths` can be read and executed, only `/dev/null` written; TCP is closed.
     pub fn read_only<P: AsRef<Path>>(paths: &[P]) -> Result<Landlock> {
         let mut ruleset =
             Landlock::ruleset(AccessFs::from_all(NEWEST), AccessNet::from_all(NEWEST))?;
@@ -107,10 +89,7 @@ impl Landlock {
             .map_err(failed)
     }
 
-    /// Like [`Landlock::read_all_write_only`], for paths that need not exist.
-    ///
-    /// # Errors
-    /// If one of `paths` exists and cannot be opened.
+    /// Like [`Landlock::read_all_write_only`]; missing paths are skipped.
     pub fn read_all_write_only_existing(paths: &[PathBuf]) -> Result<Landlock> {
         let existing: Vec<&PathBuf> = paths.iter().filter(|path| path.exists()).collect();
         Landlock::read_all_write_only(&existing)
@@ -122,18 +101,14 @@ impl Landlock {
         self.ruleset.is_some()
     }
 
-    /// Restricts this thread and what it creates from now on. Returns whether the kernel has
-    /// Landlock.
-    ///
-    /// # Errors
-    /// If the kernel rejects it.
+    /// Applies to this thread and its future children. Returns whether the kernel has Landlock.
     pub fn restrict(&self) -> Result<bool> {
         crate::confine::no_new_privs()?;
         self.apply().map_err(|cause| Error::new("Landlock", "restrict this process", cause))?;
         Ok(self.holds())
     }
 
-    /// Allocates nothing. The thread must have given up new privileges.
+    /// Does not allocate. Requires no_new_privs.
     pub(crate) fn apply(&self) -> std::io::Result<()> {
         self.ruleset.as_ref().map_or(Ok(()), |ruleset| sys::landlock_restrict_self(ruleset.as_fd()))
     }
@@ -143,7 +118,7 @@ fn failed(error: RulesetError) -> Error {
     Error::new("Landlock", "prepare", std::io::Error::other(error))
 }
 
-/// Allows what of `access` applies to a path: of a file, what a file can have.
+/// Allows `access` at a path; for a file, only the rights of files.
 fn allow(
     ruleset: RulesetCreated,
     path: &Path,

@@ -4,20 +4,15 @@ use std::io;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Bounds for a process and what it starts. A bound below the given one stays.
+/// Limits for a process and its children. A lower existing limit stays.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Bytes of a file that it writes.
     pub file_bytes: u64,
-    /// Open descriptors.
     pub descriptors: u64,
 }
 
 impl Limits {
-    /// Sets the limits of this process; it leaves no core dumps.
-    ///
-    /// # Errors
-    /// If the kernel rejects them.
+    /// Limits this process and disables core dumps.
     pub fn apply(&self) -> io::Result<()> {
         for (resource, most) in [
             (Resource::Core, 0),

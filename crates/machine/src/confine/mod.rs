@@ -1,13 +1,11 @@
-//! What a process gives up before it runs something that is not trusted.
+//! Drops privileges before untrusted code runs.
 //!
-//! Each layer holds by itself, and what a kernel lacks is reported, not ignored: [`Landlock`]
-//! restricts writing to a list of paths, [`drop_capabilities`] and [`no_new_privs`] end the powers
-//! of root, [`Seal`] adds a list of forbidden system calls and can be put on a
-//! [`std::process::Command`]. [`spawn`] starts a program in namespaces of its own that show the
-//! machine's files read-only.
+//! [`Landlock`] restricts writing to listed paths, [`drop_capabilities`] and [`no_new_privs`] end
+//! root's privileges, [`Seal`] adds forbidden system calls, and [`spawn`] adds namespaces with a
+//! read-only view of the machine's files. The layers are independent; an unsupported one is
+//! reported.
 //!
-//! All of it applies to the calling thread and to what it creates afterwards: call it before
-//! threads are started.
+//! They apply to the calling thread and its future children: call them before starting threads.
 
 mod confinement;
 mod landlock;
@@ -31,16 +29,13 @@ pub use process::spawn;
 pub use reader::Reader;
 pub use seal::Seal;
 
-/// A layer that could not be put in place.
 #[derive(Debug, thiserror::Error)]
 #[error("{layer}: cannot {action}: {cause}")]
 #[non_exhaustive]
 pub struct Error {
-    /// `Landlock`, `capabilities`, a path …
     pub layer: String,
-    /// What was attempted.
     pub action: &'static str,
-    /// The system's answer; part of the message, hence no `source`.
+    /// Part of the message, hence no `source`.
     pub cause: std::io::Error,
 }
 
@@ -54,5 +49,4 @@ impl Error {
     }
 }
 
-/// The result of a layer.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -1,4 +1,4 @@
-//! The powers of root, and how they are given up.
+//! Drops root's privileges.
 
 use std::io;
 
@@ -8,43 +8,31 @@ use rustix::thread::{CapabilitySet, CapabilitySets};
 
 use crate::confine::{Error, Result, sys};
 
-/// The kernel's capabilities have numbers below this.
+/// An upper bound on the kernel's capability numbers.
 const MOST_CAPABILITIES: u32 = 64;
 
-/// Executing a program grants this thread no privileges any more: neither setuid bits nor file
-/// capabilities are obeyed.
-///
-/// # Errors
-/// Never on Linux ≥ 3.5.
+/// Makes this thread ignore setuid bits and file capabilities.
 pub fn no_new_privs() -> Result<()> {
     rustix::thread::set_no_new_privs(true).map_err(|cause| Error::new("no_new_privs", "set", cause))
 }
 
-/// Empties all sets of capabilities of this thread, including the bounding set and the ambient set.
-/// A root that has done this can do what the permissions of files let it, and nothing else.
-///
-/// # Errors
-/// If the kernel rejects it.
+/// Clears all capability sets, including bounding and ambient. Root keeps only what file
+/// permissions grant.
 pub fn drop_capabilities() -> Result<()> {
     capabilities().map_err(|cause| Error::new("capabilities", "drop", cause))
 }
 
-/// The same, but a root process keeps the right to pass the permissions of files
-/// (`CAP_DAC_OVERRIDE`): it reads what belongs to other users. Where it may write is for
-/// [`crate::confine::Landlock`] to bound.
-///
-/// # Errors
-/// If the kernel rejects it.
+/// Like [`drop_capabilities`], but root keeps `CAP_DAC_OVERRIDE` to read other users' files.
 pub fn drop_capabilities_but_file_permissions() -> Result<()> {
     keep(CapabilitySet::DAC_OVERRIDE).map_err(|cause| Error::new("capabilities", "drop", cause))
 }
 
-/// Allocates nothing.
+/// Does not allocate.
 pub(crate) fn capabilities() -> io::Result<()> {
     keep(CapabilitySet::empty())
 }
 
-/// Allocates nothing.
+/// Does not allocate.
 fn keep(kept: CapabilitySet) -> io::Result<()> {
     bounding_set()?;
     let held = rustix::thread::capabilities(None)?.permitted;
@@ -56,8 +44,7 @@ fn keep(kept: CapabilitySet) -> io::Result<()> {
     Ok(rustix::thread::clear_ambient_capability_set()?)
 }
 
-/// Empties the bounding set, which only a process can that may set capabilities, and only such a
-/// process needs to.
+/// Clears the bounding set. Without `CAP_SETPCAP`, that is impossible and unnecessary.
 pub(crate) fn bounding_set() -> io::Result<()> {
     if rustix::thread::capabilities(None)?.effective.contains(CapabilitySet::SETPCAP) {
         for number in 0..MOST_CAPABILITIES {
@@ -69,9 +56,9 @@ pub(crate) fn bounding_set() -> io::Result<()> {
     Ok(())
 }
 
-/// Becomes another user, with the right to read and enter whatever the permissions are, which also
-/// the programs have that it executes, or with no right. A process that may not change its user
-/// stays what it is, without a right. Allocates nothing.
+/// Becomes another user. With `reads`, keeps the capability to read everything, also in executed
+/// programs. If changing the user is not permitted, only capabilities are dropped. Does not
+/// allocate.
 pub(crate) fn become_reader(user: u32, reads: bool) -> io::Result<()> {
     let held = rustix::thread::capabilities(None)?.permitted;
     if !held.contains(CapabilitySet::SETUID | CapabilitySet::SETGID) {
@@ -82,7 +69,7 @@ pub(crate) fn become_reader(user: u32, reads: bool) -> io::Result<()> {
     } else {
         CapabilitySet::empty()
     };
-    // What is not in the bounding set cannot become inheritable any more, so that is first.
+    // First, because only capabilities in the bounding set can become inheritable.
     rustix::thread::set_capabilities(
         None,
         CapabilitySets { effective: held, permitted: held, inheritable: kept },
@@ -91,7 +78,7 @@ pub(crate) fn become_reader(user: u32, reads: bool) -> io::Result<()> {
     rustix::thread::set_keep_capabilities(true)?;
     match change_user(user, user) {
         Ok(()) => {}
-        // The root of a namespace without this user is none of the machine's.
+        // In a namespace that does not map this user, root has no power outside.
         Err(Errno::INVAL | Errno::PERM) => return capabilities(),
         Err(errno) => return Err(errno.into()),
     }
@@ -106,15 +93,12 @@ pub(crate) fn become_reader(user: u32, reads: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Becomes the user `uid` with the group `gid` and no other groups. Needs root.
-///
-/// # Errors
-/// If the kernel rejects it.
+/// Needs root. Drops all other groups.
 pub fn become_user(uid: u32, gid: u32) -> Result<()> {
     change_user(uid, gid).map_err(|cause| Error::new(format!("user {uid}"), "become", cause))
 }
 
-/// Allocates nothing.
+/// Does not allocate.
 fn change_user(uid: u32, gid: u32) -> rustix::io::Result<()> {
     let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
     rustix::thread::set_thread_groups(&[])?;

@@ -1,10 +1,9 @@
 //! Starts a program that can read the machine's files and write to one directory.
 //!
-//! Its leader is a process in a group of its own that enters the namespaces and waits. The first
-//! process of the process namespace waits for the program and ends with it, so that nothing that
-//! the program starts outlives it. Root's programs run as a user that nobody is. Where namespaces
-//! are not to be had, Landlock and the forbidden system calls remain; where Landlock is missing as
-//! well, nothing is started.
+//! A leader in a new process group enters the namespaces and waits. The first process of the PID
+//! namespace exits with the program, so its children cannot outlive it. Root's programs run as an
+//! unused user. Without namespaces, Landlock and forbidden system calls remain; without Landlock
+//! too, nothing is started.
 
 use std::fs;
 use std::io::{self, PipeWriter, Read, Write};
@@ -23,16 +22,16 @@ use crate::confine::{
     Confinement, Error, Landlock, Result, Seal, landlock_abi, privileges, sys, view,
 };
 
-/// The version of Landlock from which on it keeps signals inside.
+/// The first Landlock ABI that confines signals.
 const KEEPS_SIGNALS: u32 = 6;
 /// Exit status of a leader whose program did not start.
 const NOT_STARTED: i32 = 127;
 
-/// Starts `command`; returns the leader of its process group, a child of this process, which ends
-/// with the program's status.
+/// Returns the leader of the process group, a child of this process that exits with the program's
+/// status.
 ///
 /// # Errors
-/// If this process has several threads, the program cannot be executed, or it cannot be confined.
+/// Fails if this process has several threads.
 pub fn spawn(confinement: &Confinement, command: &mut Command) -> Result<Pid> {
     let refused =
         |cause: String| Error::new("confinement", "start the program", io::Error::other(cause));
@@ -65,7 +64,7 @@ fn attempt(confinement: &Confinement, command: &mut Command, namespaces: bool) -
         sys::exit_now(status);
     };
     drop(teller);
-    // Both do it, since either may come first. The program may have been executed already.
+    // Both processes do it, since either may run first. Fails after exec.
     let _ = setpgid(Some(leader), Some(leader));
     let mut error = String::new();
     said.read_to_string(&mut error)?;
@@ -76,7 +75,7 @@ fn attempt(confinement: &Confinement, command: &mut Command, namespaces: bool) -
     Err(io::Error::other(error))
 }
 
-/// The leader's part; returns the program's exit status.
+/// Returns the program's exit status.
 fn lead(
     confinement: &Confinement,
     command: &mut Command,
@@ -90,8 +89,8 @@ fn lead(
     leave_namespaces().map_err(|cause| Error::new("namespaces", "create", cause))?;
     let forked = || sys::fork().map_err(|cause| Error::new("process", "create", cause));
     let Some(first) = forked()? else {
-        // Not the program: a first process cannot end itself by a signal, as a kernel does that
-        // panics.
+        // Not the program, because a first process cannot kill itself with a signal, as a panicking
+        // kernel does.
         set_parent_process_death_signal(Some(Signal::KILL))
             .map_err(|cause| Error::new("process", "bind", cause))?;
         let Some(program) = forked()? else {
@@ -102,8 +101,7 @@ fn lead(
     Ok(await_end(first, teller))
 }
 
-/// Waits for a child's end and returns its status; the child alone holds the pipe, until it
-/// executes the program.
+/// Returns the child's exit status. Only the child holds the pipe, until exec.
 fn await_end(child: Pid, teller: &mut Option<PipeWriter>) -> i32 {
     drop(teller.take());
     loop {
@@ -115,7 +113,7 @@ fn await_end(child: Pid, teller: &mut Option<PipeWriter>) -> i32 {
                     .or(status.signal().map(|signal| 128 + signal))
                     .unwrap_or(NOT_STARTED);
             }
-            // What the program left behind.
+            // An orphan of the program.
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(_) => return NOT_STARTED,
         }
@@ -138,7 +136,7 @@ fn leave_namespaces() -> io::Result<()> {
     fs::write("/proc/self/gid_map", format!("{0} {0} 1\n", gid.as_raw()))
 }
 
-/// Gives up everything and executes the program; comes back only with an error.
+/// Drops all privileges and executes the program; returns only on failure.
 fn become_program(confinement: &Confinement, command: &mut Command, namespaces: bool) -> Error {
     match restrict(confinement, command, namespaces) {
         Ok(()) => {
@@ -168,12 +166,12 @@ fn restrict(confinement: &Confinement, command: &mut Command, namespaces: bool) 
         privileges::bounding_set().map_err(all)?;
         privileges::become_user(*user, *user)?;
     }
-    // The change of the user has reset it.
+    // Changing the user has reset it.
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(|cause| all(cause.into()))?;
     Seal::new(landlock, *limits)?.apply().map_err(all)
 }
 
-/// Gives a directory and all it holds to a user. Nobody else has been able to write to it so far.
+/// Nobody else could write to the directory before.
 fn give(path: &Path, user: u32) -> io::Result<()> {
     let (uid, gid) = (Uid::from_raw(user), Gid::from_raw(user));
     if fs::symlink_metadata(path)?.is_dir() {

@@ -1,8 +1,7 @@
-//! A helper that reads what others wrote, and needs nothing of root but to read it.
+//! A helper that parses other users' files with no privilege but to read them.
 //!
-//! Root's files can be closed to others, so another user alone would often read nothing. The helper
-//! runs as a user that nobody is and keeps one capability, to read whatever the permissions are,
-//! within what Landlock leaves readable. Without Landlock it does not keep it.
+//! Root's files can be closed to ordinary users. The helper runs as an unused user and keeps only
+//! the capability to read any file, restricted by Landlock; without Landlock, it does not keep it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,13 +9,11 @@ use std::process::Command;
 
 use crate::confine::{Landlock, Limits, Result, Seal, privileges, sys};
 
-/// `nobody` and `nogroup` of most distributions, and the kernel's own number for a user that it
-/// does not know.
+/// `nobody` and `nogroup`, and the kernel's overflow id.
 const NOBODY: u32 = 65_534;
-/// It writes no file.
 const LIMITS: Limits = Limits { file_bytes: 0, descriptors: 1024 };
-/// Programs, what they are linked with, and what describes the machine. Of other processes /proc
-/// shows this user what it shows all.
+/// Programs, libraries and descriptions of the machine. Other processes' private parts of /proc
+/// stay closed.
 const SYSTEM: [&str; 13] = [
     "/bin",
     "/dev/urandom",
@@ -33,8 +30,7 @@ const SYSTEM: [&str; 13] = [
     "/usr",
 ];
 
-/// A prepared restriction: as root another user, who reads the system's programs and the named
-/// paths; no writes, no sockets.
+/// As root, another user; reads only system programs and given paths; no writes, no sockets.
 #[derive(Debug, Clone)]
 pub struct Reader {
     seal: Seal,
@@ -42,11 +38,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// For a program that reads `paths`, as far as they exist.
-    ///
-    /// # Errors
-    /// If one of them cannot be opened, or the list of system calls does not exist for this
-    /// machine.
+    /// Missing `paths` are skipped.
     pub fn new(program: &Path, paths: &[&Path]) -> Result<Reader> {
         let named =
             SYSTEM.iter().map(Path::new).chain(paths.iter().copied()).map(Path::to_path_buf);
@@ -57,13 +49,13 @@ impl Reader {
         Ok(Reader { seal: Seal::new(landlock, LIMITS)?, keeps_reading })
     }
 
-    /// Restricts the process that `command` will start, and not this one.
+    /// Applies to the process that `command` will start.
     pub fn on(&self, command: &mut Command) {
         let reader = self.clone();
         sys::before_exec(command, move || reader.apply());
     }
 
-    /// Allocates nothing.
+    /// Does not allocate.
     fn apply(&self) -> io::Result<()> {
         if rustix::process::geteuid().is_root() {
             privileges::become_reader(NOBODY, self.keeps_reading)?;
@@ -72,8 +64,8 @@ impl Reader {
     }
 }
 
-/// What a program that is not the system's reads: where it is, its libraries, and what makes a
-/// virtual environment of Python's.
+/// Its directory, libraries, and the parts of a Python virtual environment, unless in system
+/// directories.
 fn places_of(program: &Path) -> impl Iterator<Item = PathBuf> {
     let whole = std::fs::canonicalize(program).unwrap_or_default();
     let dirs = [program, &whole].map(|file| file.parent().map(Path::to_path_buf));

@@ -1,4 +1,4 @@
-//! The system calls that no safe interface has. The only unsafe code of this crate.
+//! System calls without a safe interface.
 
 use std::ffi::CStr;
 use std::io;
@@ -15,34 +15,32 @@ fn done(result: libc::c_long) -> io::Result<libc::c_long> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-/// The version of Landlock that this kernel has; 0: none.
+/// 0 without Landlock.
 pub(crate) fn landlock_abi() -> u32 {
-    // SAFETY: without attributes, of size 0, the call reads no memory and answers with a number.
+    // SAFETY: without attributes and with size 0, the call reads no memory and returns a number.
     let answer = unsafe {
         libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0_usize, VERSION)
     };
     u32::try_from(answer).unwrap_or(0)
 }
 
-/// Puts a ruleset on this thread. Allocates nothing.
+/// Does not allocate.
 pub(crate) fn landlock_restrict_self(ruleset: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: the call takes two numbers; the descriptor is borrowed and therefore open.
     done(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0_u32) })
         .map(drop)
 }
 
-/// Marks every descriptor from `first` on to be closed when another program is executed.
 pub(crate) fn close_on_exec_from(first: RawFd) -> io::Result<()> {
     let first = libc::c_uint::try_from(first).expect("descriptors are not negative");
-    // SAFETY: the call takes three numbers and changes flags only: no descriptor is closed under
-    // its owner.
+    // SAFETY: the call takes three numbers and changes only flags: no descriptor is closed.
     done(unsafe {
         libc::syscall(libc::SYS_close_range, first, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC)
     })
     .map(drop)
 }
 
-/// Drops a capability from the bounding set. `Ok(false)`: the kernel has none of this number.
+/// `Ok(false)`: unknown capability.
 pub(crate) fn drop_from_bounding_set(number: u32) -> io::Result<bool> {
     // SAFETY: prctl with this option takes a number and touches no memory.
     match unsafe { libc::prctl(libc::PR_CAPBSET_DROP, libc::c_ulong::from(number), 0, 0, 0) } {
@@ -54,12 +52,11 @@ pub(crate) fn drop_from_bounding_set(number: u32) -> io::Result<bool> {
     }
 }
 
-/// Sets attributes of the mount at `path` and of all mounts below it.
+/// Sets attributes of the mounts at and below `path`.
 pub(crate) fn set_mount_attributes(path: &CStr, attributes: u64) -> io::Result<()> {
     set_attributes(path, attributes, libc::AT_RECURSIVE)
 }
 
-/// Sets attributes of the mount at `path`.
 pub(crate) fn set_attributes_of_one_mount(path: &CStr, attributes: u64) -> io::Result<()> {
     set_attributes(path, attributes, 0)
 }
@@ -67,7 +64,7 @@ pub(crate) fn set_attributes_of_one_mount(path: &CStr, attributes: u64) -> io::R
 fn set_attributes(path: &CStr, set: u64, flags: libc::c_int) -> io::Result<()> {
     let attributes = libc::mount_attr { attr_set: set, attr_clr: 0, propagation: 0, userns_fd: 0 };
     // SAFETY: `path` ends in a NUL; the structure is initialised, outlives the call, and its size
-    // is the one that is passed.
+    // is passed.
     let result = unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,
@@ -81,27 +78,23 @@ fn set_attributes(path: &CStr, set: u64, flags: libc::c_int) -> io::Result<()> {
     done(result).map(drop)
 }
 
-/// Takes this process out of namespaces.
 pub(crate) fn unshare(namespaces: rustix::thread::UnshareFlags) -> io::Result<()> {
     assert!(
         !namespaces.contains(rustix::thread::UnshareFlags::FILES),
         "descriptors stay shared between threads"
     );
-    // SAFETY: only a table of descriptors of its own (FILES) could invalidate what another thread
-    // holds.
+    // SAFETY: only a separate descriptor table (FILES) could invalidate another thread's
+    // descriptors.
     Ok(unsafe { rustix::thread::unshare_unsafe(namespaces) }?)
 }
 
-/// Creates a copy of this process; None: this is the copy.
-///
-/// # Errors
-/// If the process has several threads: a lock that another thread holds would stay locked in the
-/// copy.
+/// `None` in the child. Fails with several threads, whose locks would stay locked in the child.
 pub(crate) fn fork() -> io::Result<Option<Pid>> {
     if std::fs::read_dir("/proc/self/task")?.count() != 1 {
         return Err(io::Error::other("only a process with one thread can be copied"));
     }
-    // SAFETY: the only thread continues in both, with every lock in the state in which it knows it.
+    // SAFETY: the only thread continues in both processes, with every lock in a state that it
+    // knows.
     match unsafe { libc::fork() } {
         0 => Ok(None),
         child => Pid::from_raw(child)
@@ -111,21 +104,19 @@ pub(crate) fn fork() -> io::Result<Option<Pid>> {
     }
 }
 
-/// Ends this process without running destructors or handlers of the process that it is a copy of.
+/// Runs no destructors or exit handlers.
 pub(crate) fn exit_now(status: i32) -> ! {
     // SAFETY: _exit takes a number and does not return.
     unsafe { libc::_exit(status) }
 }
 
-/// Has `command`'s process call `prepare` before it executes its program.
-///
-/// `prepare` must not allocate or lock: it runs in the copy of a process that may have several
-/// threads.
+/// Makes the child call `prepare` before exec. It must not allocate or lock, since the parent may
+/// be multi-threaded.
 pub(crate) fn before_exec(
     command: &mut Command,
     prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
 ) {
-    // SAFETY: the callers are `Seal::on` and `Reader::on`, whose closures make system calls with
-    // numbers and memory prepared before.
+    // SAFETY: the callers are `Seal::on` and `Reader::on`, whose closures only make system calls
+    // with numbers and memory prepared before.
     unsafe { command.pre_exec(prepare) };
 }

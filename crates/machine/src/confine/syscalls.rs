@@ -1,9 +1,8 @@
-//! System calls that a confined program does without.
+//! System calls forbidden to a confined program.
 //!
-//! A list of what is forbidden, not of what is allowed: the kernel of a guest is a program like any
-//! other, and which calls the next version makes is not known. The list has what the other layers
-//! leave open (mode, owner, times and attributes of files; sockets), and what opens large parts of
-//! the kernel that no confined program needs.
+//! A deny list, because the calls of future guest kernels are unknown. It covers gaps of the other
+//! layers (mode, owner, times and attributes of files; sockets) and large unneeded parts of the
+//! kernel.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -31,7 +30,7 @@ const TREE: &[c_long] = &[
     libc::SYS_quotactl,
     libc::SYS_open_by_handle_at,
 ];
-/// What Landlock does not cover of files. `fchmodat2` is newer than the C library's list.
+/// Not covered by Landlock. `fchmodat2` is newer than the C library's list.
 const FILES: &[c_long] = &[
     FCHMODAT2,
     libc::SYS_fchmodat,
@@ -61,7 +60,7 @@ const FILES: &[c_long] = &[
     libc::SYS_mknod,
 ];
 const FCHMODAT2: c_long = 452;
-/// The kernel itself. Rings of io_uring do what the other calls do without being seen.
+/// The kernel itself. io_uring would bypass the filter.
 const KERNEL: &[c_long] = &[
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
@@ -92,23 +91,22 @@ const KERNEL: &[c_long] = &[
     #[cfg(target_arch = "x86_64")]
     libc::SYS_ioperm,
 ];
-/// Sockets that others have made. Pairs of sockets remain.
+/// `socketpair` is still allowed.
 const SOCKETS: &[c_long] = &[libc::SYS_socket, libc::SYS_connect, libc::SYS_bind, libc::SYS_listen];
 
-/// Filters as programs of the kernel's.
 #[derive(Debug, Clone)]
 pub(crate) struct Forbidden(Vec<BpfProgram>);
 
 impl Forbidden {
-    /// Each call of the list fails with EPERM. `fchmod` succeeds without an effect: User-mode Linux
-    /// ends if it cannot change the mode of its memory's file.
+    /// Calls fail with EPERM. `fchmod` instead succeeds without effect, because User-mode Linux
+    /// exits if it cannot change its memory file's mode.
     pub(crate) fn new() -> io::Result<Forbidden> {
         let listed = [TREE, FILES, KERNEL, SOCKETS].concat();
         let eperm = libc::EPERM.cast_unsigned();
         Ok(Forbidden(vec![filter(&listed, eperm)?, filter(&[libc::SYS_fchmod], 0)?]))
     }
 
-    /// Allocates nothing.
+    /// Does not allocate.
     pub(crate) fn apply(&self) -> io::Result<()> {
         for filter in &self.0 {
             match seccompiler::apply_filter(filter) {

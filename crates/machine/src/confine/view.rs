@@ -1,13 +1,12 @@
-//! A file tree for a program that is not trusted: the machine's, read-only.
+//! A read-only view of the machine's files for an untrusted program.
 //!
-//! In a mount namespace of its own, every mount becomes read-only, without setuid programs and
-//! without devices. Fresh file systems hide /dev but for five harmless devices, /proc of the
-//! processes outside, and what /dev/shm holds. The working directory alone is writable.
+//! In a mount namespace, every mount becomes read-only, without setuid programs and devices. Fresh
+//! file systems hide /dev except five harmless devices, outside processes in /proc, and the
+//! contents of /dev/shm. Only the working directory is writable.
 //!
-//! The program runs as another user, who may not enter root's directories. A path that it needs,
-//! below a directory that others may not enter, is made visible by itself: an empty directory
-//! covers the closed one, and holds nothing but this path. A file that only root may read stays so,
-//! unless it is named: then the program gets a copy.
+//! The program runs as another user. If a path that it needs is below a closed directory, an empty
+//! directory with only this path covers that one. Files that only root may read stay closed, unless
+//! the program gets a copy.
 
 use std::ffi::CString;
 use std::fs::{self, DirBuilder, File};
@@ -25,28 +24,23 @@ use rustix::mount::{
 
 use crate::confine::{Confinement, Error, Result, sys};
 
-/// The directory of the memory's file, of tmpfs.
 pub(crate) const MEMORY: &str = "/dev/shm";
 const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
-/// Where copies of files are, below the fresh /dev.
 const COPIES: &str = "/dev/.copies";
-/// Bytes that the memory's directory has beyond the memory.
+/// Bytes of the tmpfs in addition to the memory file.
 const SPARE: u64 = 16 << 20;
-/// Attributes of mounts.
 const CLOSED: u64 = libc::MOUNT_ATTR_RDONLY | HARMLESS;
 const HARMLESS: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
 
-/// A path that is to stay visible.
 struct Held {
     path: PathBuf,
     directory: bool,
-    /// The mount of the original; None where a copy takes its place.
+    /// The mount of the original; `None` if a copy replaces it.
     tree: Option<OwnedFd>,
     attributes: u64,
 }
 
-/// Replaces the view of this process. `others`: the program runs as a user to whom the rights of
-/// others apply.
+/// `others`: the program runs with the permissions of others.
 pub(crate) fn enter(confinement: &Confinement, others: bool) -> Result<()> {
     let root = |cause| Error::new("/", "take its mounts for ourselves", cause);
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).map_err(root)?;
@@ -73,7 +67,7 @@ pub(crate) fn enter(confinement: &Confinement, others: bool) -> Result<()> {
     set(Path::new("/"), CLOSED)?;
     make_dev(&devices, confinement.memory_bytes)?;
     write_copies(&copies)?;
-    // A shorter path may hold a longer one.
+    // A shorter path may contain a longer one.
     held.sort_by_key(|held| held.path.components().count());
     let mut covers = vec![PathBuf::from("/dev")];
     for held in &held {
@@ -102,7 +96,6 @@ fn open_device(name: &str) -> Result<OwnedFd> {
     open_tree(CWD, &path, flags).map_err(|cause| failed(&path, "hold", cause))
 }
 
-/// Of the mount at `path` and all below it.
 fn set(path: &Path, attributes: u64) -> Result<()> {
     sys::set_mount_attributes(&name(path)?, attributes)
         .map_err(|cause| failed(path, "close", cause))
@@ -148,8 +141,7 @@ fn make_dir(path: &Path) -> Result<()> {
     made.map_err(|cause| failed(path, "create", cause))
 }
 
-/// Names (empty for a file) and bytes of a file, or of the files of a directory, and whether each
-/// can be executed.
+/// Name (empty for a single file), contents, executable.
 type Contents = Vec<(PathBuf, Vec<u8>, bool)>;
 
 fn contents(path: &Path) -> io::Result<Contents> {
@@ -189,8 +181,7 @@ fn make_dir_if_empty(top: &Path, contents: &Contents) -> Result<()> {
     if contents.is_empty() { make_dir(top) } else { Ok(()) }
 }
 
-/// Makes a place for a path below a directory that others may not enter; returns what covers the
-/// directory from now on.
+/// Creates a mount point below a closed directory; returns that directory's cover.
 fn uncover(held: &Held, others: bool) -> Result<Option<PathBuf>> {
     let path = &held.path;
     let cover = if others { closed_to_others(path) } else { None };
@@ -210,7 +201,7 @@ fn uncover(held: &Held, others: bool) -> Result<Option<PathBuf>> {
     Ok(cover)
 }
 
-/// Makes a path visible where it was.
+/// Mounts a path at its original place.
 fn show(held: &Held, copies: &[(PathBuf, Contents)]) -> Result<()> {
     let Held { path, tree, attributes, .. } = held;
     match (tree, copy_of(path, copies)) {
@@ -223,7 +214,7 @@ fn show(held: &Held, copies: &[(PathBuf, Contents)]) -> Result<()> {
     set(path, *attributes)
 }
 
-/// The first directory above `path` that others may not enter.
+/// The first directory above `path` closed to others.
 fn closed_to_others(path: &Path) -> Option<PathBuf> {
     let mut above: Vec<&Path> = path.ancestors().skip(1).collect();
     above.reverse();

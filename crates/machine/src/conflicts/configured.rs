@@ -1,12 +1,11 @@
-//! Programs with a configuration of their own that write the same attributes, after udev has done
-//! so.
+//! Programs that write the same attributes after udev.
 
 use std::path::PathBuf;
 
 use super::conflict::{Conflict, Precedence, Question, lines, spread};
 use crate::root::Root;
 
-/// How deep profiles of tuned may include one another.
+/// For includes between tuned profiles.
 const DEEPEST: usize = 8;
 
 pub(super) fn find(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
@@ -31,13 +30,12 @@ fn conflict(
     }
 }
 
-/// The value of `NAME = value`, without quotes.
 fn assigned<'l>(line: &'l str, name: &str) -> Option<&'l str> {
     let (found, value) = line.split_once('=')?;
     (found.trim() == name).then(|| value.trim().trim_matches('"').trim())
 }
 
-/// The active profiles of tuned and those that they include.
+/// Includes those that the active profiles include.
 fn tuned(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
     let active = root.read_optional(root.path("/etc/tuned/active_profile")).unwrap_or_default();
     let mut waiting: Vec<String> = active.split_whitespace().map(str::to_string).collect();
@@ -148,7 +146,6 @@ fn sysfsutils(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
     found
 }
 
-/// Scripts that run at boot, and units of the administrator's own.
 fn scripts(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
     let rc = ["/etc/rc.local", "/etc/rc.d/rc.local", "/etc/init.d/boot.local"]
         .map(|file| ("rc.local", file.to_string()));

@@ -1,4 +1,4 @@
-//! What conflicts with a persisted setting, and how configurations are read.
+//! Conflicts with a persisted setting, and parsing of configurations.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,44 +10,39 @@ use crate::root::Root;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
-    /// The kernel's name of the device.
     pub device: &'a str,
-    /// What is to be persisted: `scheduler`, tunables, attributes of the queue.
+    /// `scheduler`, tunables and queue attributes to be persisted.
     pub attributes: &'a [String],
     pub rule: &'a str,
-    /// Whether our rule answers every event, not only the appearance of the device.
+    /// Whether our rule applies to every event, not only `add`.
     pub insists: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Conflict {
-    /// What it belongs to: `udev`, `tuned`, `TLP` …
+    /// `udev`, `tuned`, `TLP` …
     pub program: &'static str,
     pub file: PathBuf,
-    /// The line, from 1; none for what has no lines.
+    /// From 1; `None` if there are no lines.
     pub line: Option<usize>,
     pub writes: String,
     pub order: Precedence,
     pub advice: String,
 }
 
-/// Who has the last word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Precedence {
-    /// It writes before our rule: ours wins.
+    /// Before our rule: ours wins.
     Before,
-    /// It writes before our rule when the device appears, and again at every later event, at which
-    /// ours is silent.
+    /// Before ours at `add`, and again at later events, to which ours does not apply.
     AtChanges,
-    /// It writes after our rule: it wins.
+    /// After our rule: it wins.
     After,
-    /// It has no effect.
     Idle,
 }
 
 impl Precedence {
-    /// Whether the persisted setting does not last.
     pub fn beats_ours(self) -> bool {
         matches!(self, Precedence::AtChanges | Precedence::After)
     }
@@ -82,8 +77,7 @@ impl Question<'_> {
         self.attributes.iter().any(|asked| asked == attribute)
     }
 
-    /// Whether a path or command names an attribute that is asked about: `…/queue/scheduler`,
-    /// `blockdev --setra`.
+    /// Whether a path or command names an attribute: `…/queue/scheduler`, `blockdev --setra`.
     pub(super) fn is_named_in(&self, text: &str) -> bool {
         let ends = |rest: &str| !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
         let names = |attribute: &str| {
@@ -99,8 +93,7 @@ impl Question<'_> {
             || (sets_read_ahead && self.asks("read_ahead_kb"))
     }
 
-    /// Whether a path or command may mean the device: it names it, by pattern or in full, or names
-    /// no device of /sys/block at all.
+    /// Whether a path or command matches the device's name, or names no device at all.
     pub(super) fn may_mean(&self, text: &str) -> bool {
         let mut named = text
             .split("block/")
@@ -112,16 +105,15 @@ impl Question<'_> {
     }
 }
 
-/// A configuration's lines with their numbers, from 1; empty if it is absent.
+/// Lines numbered from 1; empty if absent.
 pub(super) fn lines(root: &Root, path: &str) -> Vec<(usize, String)> {
     let text = std::fs::read(root.path(path)).unwrap_or_default();
     let text = String::from_utf8_lossy(&text).into_owned();
     text.lines().enumerate().map(|(index, line)| (index + 1, line.trim().to_string())).collect()
 }
 
-/// The files of a configuration that is spread over directories: in order of their names; of files
-/// with one name that of the first directory counts, and an empty one or a link to nothing stands
-/// for none.
+/// Files in drop-in directories, ordered by name. The first directory's file wins; empty files and
+/// dangling links mask others.
 pub(super) fn spread(root: &Root, dirs: &[&str], suffix: &str) -> Vec<String> {
     let mut all = std::collections::BTreeMap::new();
     for dir in dirs {

@@ -1,14 +1,11 @@
-//! Other programs that write the settings which are to be persisted.
+//! Finds other programs that write persisted settings.
 //!
-//! A rule that is right and loses against another program at every start is worse than none: the
-//! user believes in a setting that is not there. So everything that is known to write the scheduler
-//! or attributes of a queue is looked for, and named with file and line, what it writes, who wins,
-//! and what to do.
+//! If another program overrides the rule at every boot, the user relies on a setting that is not in
+//! effect. All known writers of scheduler and queue attributes are reported with file, line, value,
+//! precedence and remedy.
 //!
-//! Pure detection: nothing is run and nothing is changed. What is read is configuration, so a
-//! conflict that is configured and not started is named too. A rule of udev is left out only where
-//! one of its own conditions certainly does not hold for the device. power-profiles-daemon is not
-//! looked for: it sets CPUs and platforms, no queue.
+//! Only configuration is read, so inactive services are reported too. A udev rule is ignored only
+//! if one of its conditions certainly fails. power-profiles-daemon sets no queue attributes.
 
 mod configured;
 mod conflict;
@@ -22,7 +19,7 @@ pub use conflict::{Conflict, Precedence, Question};
 
 use crate::root::Root;
 
-/// Every conflict there is, those that win first.
+/// Returns the winning ones first.
 pub fn find(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
     let mut all = rules::find(root, question);
     all.extend(configured::find(root, question));

@@ -1,6 +1,6 @@
-//! Patterns as udev has them.
+//! Udev's patterns.
 
-/// Whether a pattern of udev matches: alternatives by `|`, and the shell's `*`, `?`, `[…]`.
+/// Alternatives separated by `|`, and shell patterns.
 pub(super) fn matches(pattern: &str, text: &str) -> bool {
     let text: Vec<char> = text.chars().collect();
     pattern.split('|').any(|one| glob(&one.chars().collect::<Vec<char>>(), &text))

@@ -1,4 +1,4 @@
-//! Rules of udev that write the same attributes.
+//! Udev rules that write the same attributes.
 
 use std::cmp::Ordering;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use super::conflict::{Conflict, Precedence, Question, lines, spread};
 use super::pattern::matches;
 use crate::root::Root;
 
-/// Where rules are, the most important directory first.
+/// Highest precedence first.
 const DIRS: [&str; 5] = [
     "/etc/udev/rules.d",
     "/run/udev/rules.d",
@@ -16,10 +16,10 @@ const DIRS: [&str; 5] = [
     "/lib/udev/rules.d",
 ];
 
-/// What our own files have in their names.
+/// Appears in our own file names.
 const OURS: &str = "-schedlab-";
 
-/// One `KEY{attribute} OPERATOR "value"` of a rule.
+/// `KEY{attribute} OPERATOR "value"`.
 #[derive(Debug, PartialEq, Eq)]
 struct Token {
     key: String,
@@ -39,7 +39,7 @@ pub(super) fn find(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
 fn in_file(root: &Root, question: &Question<'_>, path: &str) -> Vec<Conflict> {
     let name = path.rsplit('/').next().unwrap_or_default();
     let mut found = Vec::new();
-    // `ACTION!="add", GOTO="end"` at the top speaks for all rules after it.
+    // `ACTION!="add", GOTO="end"` at the top of a file applies to all its rules.
     let mut whole_file = None;
     for (number, rule) in joined(lines(root, path)) {
         let tokens = tokens(&rule);
@@ -91,7 +91,7 @@ fn in_file(root: &Root, question: &Question<'_>, path: &str) -> Vec<Conflict> {
     found
 }
 
-/// Lines that end in `\` go on in the next one; comments and empty lines are no rules.
+/// Joins continued lines, drops comments and empty lines.
 fn joined(lines: Vec<(usize, String)>) -> Vec<(usize, String)> {
     let mut rules: Vec<(usize, String)> = Vec::new();
     let mut goes_on = false;
@@ -119,7 +119,7 @@ fn tokens(rule: &str) -> Vec<Token> {
     let mut all = Vec::new();
     let mut rest = rule;
     while let Some(at) = rest.find(['=', '!', '+', '-', ':']) {
-        // An operator's first character can also stand in a key's braces: `ATTR{a-b}`.
+        // A key's braces may contain an operator character: `ATTR{a-b}`.
         let at = match rest[..at].rfind('{') {
             Some(open) if !rest[open..at].contains('}') => match rest.find('}') {
                 Some(close) => {
@@ -159,7 +159,7 @@ fn is_conflict(question: &Question<'_>, token: &Token) -> bool {
     }
 }
 
-/// Whether a condition does not hold for the device, as far as that can be known without udev.
+/// Whether a condition fails, as far as can be known without udev.
 fn surely_fails(root: &Root, device: &str, token: &Token) -> bool {
     let found = match token.key.as_str() {
         "KERNEL" => device.to_string(),

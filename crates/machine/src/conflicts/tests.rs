@@ -1,4 +1,4 @@
-//! One case a program, on fake trees.
+//! One case per program, on fake trees.
 
 use std::fs;
 
@@ -33,7 +33,7 @@ impl Tree {
     }
 }
 
-/// The one conflict that these files make: program, `file:line`, order.
+/// The only conflict: program, `file:line`, precedence.
 fn only(files: &[(&str, &str)]) -> (&'static str, String, Precedence) {
     let conflicts = Tree::with(files).conflicts(false);
     let [conflict] = &conflicts[..] else { panic!("one conflict, not {conflicts:#?}") };

@@ -1,5 +1,4 @@
-//! What a device holds, as far as it can be found: partitions, signatures, and otherwise a sample
-//! of its blocks.
+//! A device's contents: partitions, signatures, or a sample of its blocks.
 
 use std::fs::File;
 use std::ops::ControlFlow;
@@ -12,12 +11,11 @@ use crate::error::Error;
 use crate::root::Root;
 use rustix::fs::{Advice, fadvise};
 
-/// How long the search for data may take: 512 random reads of a disk, and of flash as many as it
-/// has time for.
+/// About 512 random reads on a disk.
 const ROTATIONAL_LIMIT: Duration = Duration::from_secs(5);
 const FLASH_LIMIT: Duration = Duration::from_millis(500);
 
-/// What an open device holds; never empty.
+/// Never empty.
 pub(super) fn find(
     root: &Root,
     device: &Device,
@@ -38,7 +36,7 @@ pub(super) fn find(
         device.queue.get("rotational").is_some_and(|rotational| rotational.value == "1");
     let limit = if is_rotational { ROTATIONAL_LIMIT } else { FLASH_LIMIT };
     let sample = Sample::read(opened, device.size_bytes, limit, progress);
-    // The sample is of no use in the page cache.
+    // Keeps the sample out of the page cache.
     let _ = fadvise(opened, 0, None, Advice::DontNeed);
     let path = || device.path.display().to_string();
     let sample = sample

@@ -1,12 +1,11 @@
-//! Consent: whether a workload may write to a device.
+//! Decides whether a workload may write to a device.
 //!
-//! One rule: schedlab writes to a device that it made itself, or that `--destroy-data` names. What
-//! a device *holds* is the user's to give away, and no look at it replaces the word: a signature
-//! proves data, the lack of one proves nothing. What *uses* the device is not: consent does not
-//! help there, and the user reads what to stop first. The device is opened exclusively (`O_EXCL`),
-//! which fails while a mount or another device holds it, also in another container, and prevents
-//! both as long as the [`Claim`] lives. The open descriptor is compared with the device that was
-//! described, here and before each later write (`device/opened.rs`).
+//! Schedlab writes only to a device that it created or that `--destroy-data` names. Users may give
+//! away its *contents*; no scan replaces that consent, because a missing signature proves nothing.
+//! A device *in use* is always refused. It is opened with `O_EXCL`, which fails while it is mounted
+//! or stacked, even in another container, and prevents both as long as the [`Claim`] lives. The
+//! descriptor is compared with the described device here and before later writes
+//! (`device/opened.rs`).
 
 mod content;
 mod sample;
@@ -29,43 +28,36 @@ use crate::device::{self, Device};
 use crate::error::Error;
 use crate::root::Root;
 
-/// What allows writing to a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Authority<'a> {
-    /// schedlab made the device for this experiment.
+    /// Schedlab created the device for this experiment.
     Made,
-    /// The device that the user named in `--destroy-data`, if any: its name, its node or a symbolic
-    /// link to it.
+    /// `--destroy-data` names the device: by name, node or symbolic link.
     Named(Option<&'a str>),
 }
 
-/// The right to write to a device: while it lives, nothing can mount it, swap on it or stack a
-/// device on it.
+/// The right to write to a device, which prevents mounting, swap and stacking.
 #[derive(Debug)]
 pub struct Claim {
-    /// Open exclusively.
     exclusive: Option<File>,
-    /// The file behind a loop device, locked.
     backing: Option<File>,
-    /// Whether schedlab made the device.
     is_ours: bool,
     content: Vec<Content>,
     hidden: Vec<String>,
 }
 
 impl Claim {
-    /// What will be overwritten; empty for a device that schedlab made.
+    /// Empty for a device that schedlab created.
     pub fn content(&self) -> &[Content] {
         &self.content
     }
 
-    /// Processes, NAME (PID), that root may not examine here: whether they use the device is
-    /// unknown.
+    /// Possible users that even root may not examine: NAME (PID).
     pub fn hidden(&self) -> &[String] {
         &self.hidden
     }
 
-    /// Checks before the first write that it is this device and that nothing else uses it.
+    /// Checks before the first write.
     ///
     /// # Errors
     /// [`Error::Replaced`] for another device, [`Error::InUse`].
@@ -77,17 +69,12 @@ impl Claim {
         self.check_unused(root, device, None)
     }
 
-    /// Ends the exclusive use, for mkfs and the mount that follows. The file behind a loop device
-    /// stays locked.
+    /// Allows mkfs and mount. The file behind a loop device stays locked.
     pub fn release_device(&mut self) {
         self.exclusive = None;
     }
 
-    /// Checks again that nothing uses the device, except a mount of schedlab's at `mounted_at`. A
-    /// device that schedlab made has nothing to lose.
-    ///
-    /// # Errors
-    /// [`Error::InUse`].
+    /// Ignores schedlab's mount at `mounted_at`, and devices that schedlab created.
     pub fn check_unused(
         &self,
         root: &Root,
@@ -98,7 +85,7 @@ impl Claim {
             return Ok(());
         }
         let mut found = users::find(root, device)?.found;
-        // Other mount namespaces can have a copy of our mount below another directory.
+        // Other mount namespaces can have a copy of our mount elsewhere.
         let own = mounted_at.and_then(Path::file_name);
         found.retain(
             |user| !matches!(user, Use::Mounted { at, .. } if own.is_some() && Path::new(at).file_name() == own),
@@ -108,8 +95,7 @@ impl Claim {
 }
 
 impl Drop for Claim {
-    /// A child of this process that has not reached its program yet holds copies of the
-    /// descriptors: it must not keep the lock.
+    /// A child before exec has copies of the descriptors; it must not keep the lock.
     fn drop(&mut self) {
         if let Some(backing) = &self.backing {
             let _ = flock(backing, FlockOperation::Unlock);
@@ -117,14 +103,13 @@ impl Drop for Claim {
     }
 }
 
-/// Gives the right to write to the device, or the reasons against it. `progress` receives steps
-/// done and their total while the device is searched for data, and may break that off.
+/// `progress` receives steps and their total during the search for data, and may cancel it.
 ///
 /// # Errors
-/// Whatever the consent: [`Error::InUse`], [`Error::ReadOnly`], [`Error::ContentUnknown`];
-/// [`Error::Session`] without CAP_SYS_PTRACE; [`Error::Replaced`] when another device has its name
-/// by now. [`Error::Refused`] without consent; [`Error::ConsentForOther`], [`Error::Partition`] or
-/// [`Error::UnknownDevice`] when the consent names another device, a partition or nothing.
+/// Regardless of consent: [`Error::InUse`], [`Error::ReadOnly`], [`Error::ContentUnknown`];
+/// [`Error::Session`] without CAP_SYS_PTRACE; [`Error::Replaced`]. Without consent
+/// [`Error::Refused`]; if it names something else, [`Error::ConsentForOther`], [`Error::Partition`]
+/// or [`Error::UnknownDevice`].
 pub fn check_writable(
     root: &Root,
     device: &Device,
@@ -139,7 +124,7 @@ pub fn check_writable(
     if device::usage_now(root, &device.name).read_only {
         return Err(Error::ReadOnly { device: device.path.display().to_string() });
     }
-    // Claimed before its content is looked at: nothing can be put on it in between.
+    // Claimed first, so that its contents cannot change in between.
     let exclusive = open_exclusively(root, device)?;
     device.check_is(root, &exclusive)?;
     let backing = lock_backing(root, device, &exclusive)?;
@@ -172,10 +157,10 @@ fn require_unused(device: &Device, found: Vec<Use>) -> Result<(), Error> {
     }
 }
 
-/// Locks the file behind a loop device; a file without a name has no other user.
+/// An unlinked file has no other user.
 fn lock_backing(root: &Root, device: &Device, opened: &File) -> Result<Option<File>, Error> {
     let Some(backing) = users::open_backing(root, device, opened) else { return Ok(None) };
-    // Another error is that of a network file system without locks.
+    // Other errors are those of network file systems without locks.
     if flock(&backing, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
         require_unused(device, vec![Use::FileLocked])?;
     }

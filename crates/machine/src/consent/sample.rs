@@ -1,10 +1,8 @@
-//! A look at what a device holds where no program knows the format: both ends and random blocks are
-//! read.
+//! Samples a device of unknown format.
 //!
-//! A sample proves that there is data, never that there is none. The reads go through the page
-//! cache, which has what another program wrote a moment ago. Block positions are stratified (one
-//! random position in each of 512 equal parts) and read in random order, so that a look that the
-//! time limit ends has seen all parts of the device alike.
+//! A sample can prove that there is data, never the contrary. The page cache supplies other
+//! programs' recent writes. Blocks are stratified (one random position in each of 512 equal parts)
+//! and read in random order, so that an interrupted search is representative.
 
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
@@ -13,26 +11,22 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
-/// Bytes of a block.
 const BLOCK: u64 = 1 << 20;
 const RANDOM_BLOCKS: u64 = 512;
 const ZEROS: [u8; 4096] = [0; 4096];
 
-/// What the sampled blocks hold.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Sample {
     pub(super) read_bytes: u64,
-    /// Whether the blocks are the whole device.
     pub(super) is_whole: bool,
-    /// Offset of the first byte other than 0.
+    /// The offset of a nonzero byte.
     pub(super) first_data: Option<u64>,
-    /// Offset of the first block that cannot be read, and the kernel's answer.
+    /// The offset of a block, and the error.
     pub(super) unreadable: Option<(u64, String)>,
 }
 
 impl Sample {
-    /// Reads blocks of a device of `size` bytes until `limit` has passed; `progress` receives the
-    /// blocks read and their total. None if `progress` breaks it off.
+    /// Reads until `limit`. `progress` receives blocks read and their total; `None` if it cancels.
     pub(super) fn read(
         device: &File,
         size: u64,
@@ -58,7 +52,7 @@ impl Sample {
             let bytes = &mut buffer[..usize::try_from(len).expect("at most a block")];
             let answer = device.read_exact_at(bytes, offset);
             sample.add(offset, bytes, answer);
-            // Nothing lies before it.
+            // Nothing precedes it.
             if sample.first_data.is_some_and(|first| first < BLOCK) {
                 break;
             }
@@ -82,7 +76,7 @@ impl Sample {
     }
 }
 
-/// Where the blocks begin: both ends first, then one random block of each part in random order.
+/// Returns both ends, then one random block of each part in random order.
 fn offsets(size: u64, random: &dyn Fn(u64) -> u64) -> Vec<u64> {
     let nr_blocks = size.div_ceil(BLOCK);
     let mut blocks: Vec<u64> = vec![0, nr_blocks.saturating_sub(1)];
@@ -101,8 +95,7 @@ fn offsets(size: u64, random: &dyn Fn(u64) -> u64) -> Vec<u64> {
     blocks.into_iter().map(|block| block * BLOCK).collect()
 }
 
-/// Index of the first byte other than 0. Pages of zeros are compared by `memcmp`, which is fast in
-/// every build.
+/// Whole pages are compared with `memcmp`, which is fast even in debug builds.
 fn first_data(bytes: &[u8]) -> Option<usize> {
     let mut pages = bytes.chunks(ZEROS.len());
     let page = pages.position(|page| *page != ZEROS[..page.len()])? * ZEROS.len();

@@ -1,11 +1,9 @@
-//! Who uses a device: mounts, swap and stacked devices, loop devices over the same file, processes
-//! with it open for writing.
+//! A device's users: mounts, swap, stacked devices, loop devices over the same file, processes that
+//! write to it.
 //!
-//! A loop device writes to its file, so what uses the file uses the device: another loop device
-//! over it (a file system mounted through that one is invisible here), or a program that has the
-//! image open. A file that is a block device is looked at as the device itself. Descriptors are
-//! examined without asking a file system that may not respond (`AT_STATX_DONT_SYNC`). Threads with
-//! a descriptor table of their own and registered files of io_uring are not listed by /proc/PID/fd;
+//! Users of a loop device's file use the device: other loop devices over it (whose mounts are
+//! invisible here), and programs with the image open. `AT_STATX_DONT_SYNC` avoids file systems that
+//! hang. Threads' separate descriptor tables and registered io_uring files are not in /proc/PID/fd;
 //! see SECURITY.md.
 
 use std::collections::BTreeSet;
@@ -27,32 +25,25 @@ use crate::processes;
 use crate::root::Root;
 use crate::sys::block::{self, Backing};
 
-/// A program that has the device open for less than this does not use it: losetup opens a device
-/// that another losetup has just attached.
+/// Shorter uses are ignored: losetup briefly opens devices that another losetup has just attached.
 pub(super) const MOMENT: Duration = Duration::from_millis(500);
 
-/// What a write to the device changes: block devices by their numbers, and the file behind a loop
-/// device.
+/// Everything that a write to the device changes.
 #[derive(Debug, Default)]
 struct Target {
-    /// Kernel names of disks, each with those of its partitions that count.
+    /// Disks, each with its relevant partitions.
     disks: Vec<(String, Vec<String>)>,
-    /// Device numbers of all these disks and partitions.
     numbers: BTreeSet<u64>,
     file: Option<Inode>,
 }
 
-/// What uses a device.
 #[derive(Debug, Default)]
 pub(super) struct Users {
     pub(super) found: Vec<Use>,
-    /// Processes that even root may not examine: NAME (PID).
+    /// Even root may not examine them: NAME (PID).
     pub(super) hidden: Vec<String>,
 }
 
-/// Everything that uses the device, read afresh.
-///
-/// # Errors
 /// [`Error::Session`] without the capability to examine other users' processes.
 pub(super) fn find(root: &Root, device: &Device) -> Result<Users, Error> {
     capability::require(
@@ -109,7 +100,6 @@ impl Target {
             || (backing.number == 0 && self.file == Some((*backing).into()))
     }
 
-    /// Loop devices that write to the same blocks.
     fn other_loops(&self, root: &Root) -> Vec<Use> {
         let is_below = |name: &String| self.disks.iter().any(|(disk, _)| disk == name);
         let names = root
@@ -121,8 +111,7 @@ impl Target {
         over.map(|device| Use::SharedByLoop { device }).collect()
     }
 
-    /// Mounts in other mount namespaces, and processes that can write: not this one and its
-    /// descendants.
+    /// Mounts in other namespaces, and writing processes, without descendants of this one.
     fn add_processes(&self, root: &Root, users: &mut Users) {
         let all = processes::all(root);
         let mut own = BTreeSet::from([i32::try_from(std::process::id()).unwrap_or_default()]);
@@ -158,7 +147,7 @@ impl Target {
             .collect()
     }
 
-    /// How a process has the target open; a process that ends in between has nothing open.
+    /// A process that exits during the check has nothing open.
     fn open_by(&self, dir: &Path) -> io::Result<Option<Opened>> {
         let entries = match fs::read_dir(dir.join("fd")) {
             Ok(entries) => entries,
@@ -173,14 +162,14 @@ impl Target {
                 Some(Opened::Device) if is_open_for_writing(dir, &path) => {
                     return Ok(Some(Opened::Device));
                 }
-                // A program that reads the image would get a mixture.
+                // A reader of the image would get a mixture of old and new data.
                 Some(Opened::File) => return Ok(Some(Opened::File)),
                 _ => {}
             }
         }
         match File::open(dir.join("maps")) {
-            // Line by line: a process can have 65,530 mappings with paths of 4 KiB. What ends the
-            // lines early is the end of the process.
+            // Streamed: a process can have 65,530 mappings with paths of 4 KiB. Only its exit ends
+            // them early.
             Ok(maps) => {
                 let mut lines = BufReader::new(maps).split(b'\n').map_while(Result::ok);
                 Ok(lines.find_map(|line| self.mapped(dir, &String::from_utf8_lossy(&line))))
@@ -189,7 +178,6 @@ impl Target {
         }
     }
 
-    /// What of the target a path leads to.
     fn at(&self, path: &Path) -> Option<Opened> {
         let is_file = fs::read_link(path).map_or(true, |link| link.is_absolute());
         let flags = AtFlags::STATX_DONT_SYNC;
@@ -209,7 +197,7 @@ impl Target {
         }
     }
 
-    /// A line of /proc/PID/maps: memory that is shared, can be written and belongs to the target.
+    /// A line of /proc/PID/maps: a shared, writable mapping of the target.
     fn mapped(&self, dir: &Path, line: &str) -> Option<Opened> {
         // START-END rw-s OFFSET MAJOR:MINOR INODE PATH
         let mut words = line.split_ascii_whitespace().skip(1);
@@ -229,7 +217,6 @@ impl Target {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Opened {
     Device,
-    /// The file behind the loop device.
     File,
 }
 
@@ -239,7 +226,7 @@ fn unless_gone(error: io::Error) -> io::Result<Option<Opened>> {
     if is_gone { Ok(None) } else { Err(error) }
 }
 
-/// Access mode of a descriptor, from `flags` in its fdinfo (octal).
+/// Reads the octal `flags` in fdinfo.
 fn is_open_for_writing(dir: &Path, fd: &Path) -> bool {
     let Some(name) = fd.file_name() else { return true };
     let Ok(text) = fs::read_to_string(dir.join("fdinfo").join(name)) else {
@@ -252,14 +239,13 @@ fn is_open_for_writing(dir: &Path, fd: &Path) -> bool {
 
 const WRITING: OFlags = OFlags::WRONLY.union(OFlags::RDWR);
 
-/// What is behind a loop device.
 fn backing(root: &Root, name: &str) -> Option<Backing> {
     let behind = root.sys("block").join(name).join("loop/backing_file");
     let node = behind.exists().then(|| root.path(device::node_path(name)))?;
     block::loop_backing(&File::open(node).ok()?).ok().flatten()
 }
 
-/// Opens the file behind a loop device by its path, if that still leads to it.
+/// Opens the file by its path, if that still leads to it.
 pub(super) fn open_backing(root: &Root, device: &Device, opened: &File) -> Option<File> {
     let behind =
         block::loop_backing(opened).ok().flatten().filter(|backing| backing.number == 0)?;

@@ -1,4 +1,4 @@
-//! What this machine's CPU scheduler is like, for the results file and for `schedlab list
+//! The CPU scheduler's configuration on this machine, for the results file and `schedlab list
 //! settings`.
 
 use std::collections::BTreeMap;
@@ -10,10 +10,9 @@ use super::sched_ext;
 use super::setting::Key;
 use crate::Root;
 
-/// The word for what the machine does not tell.
 const NOT_EXPOSED: &str = "not exposed";
 
-/// Files of debugfs that the results file has. There are many more, one for each CPU.
+/// The other debugfs files are per CPU.
 const RECORDED: [&str; 6] = [
     "base_slice_ns",
     "migration_cost_ns",
@@ -23,8 +22,7 @@ const RECORDED: [&str; 6] = [
     "min_granularity_ns",
 ];
 
-/// The facts: each sysctl, and where they are exposed the features, the preemption model, slices,
-/// governors, boost and sched_ext.
+/// Sysctls and, if exposed, features, preemption model, slices, governors, boost and sched_ext.
 pub fn facts(root: &Root) -> BTreeMap<String, String> {
     let or = |text: Option<String>| text.unwrap_or_else(|| NOT_EXPOSED.to_string());
     let mut facts: BTreeMap<String, String> = sysctls(root)
@@ -54,8 +52,8 @@ pub fn facts(root: &Root) -> BTreeMap<String, String> {
     facts
 }
 
-/// The preemption model as the kernel's version tells it, where debugfs does not: it says that the
-/// model can be chosen, not which is.
+/// The model in the kernel's version string, for use without debugfs. It shows whether the model is
+/// dynamic, not which is active.
 fn model(root: &Root) -> Option<String> {
     let version = root.read_optional(root.proc("sys/kernel/version"))?;
     version.split_whitespace().find(|word| word.starts_with("PREEMPT")).map(str::to_string)
@@ -69,9 +67,9 @@ fn boost(root: &Root) -> Option<String> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Here {
     pub is_here: bool,
-    /// What is there now; or why nothing is, and what to do.
+    /// Available names, or the reason for their absence and the remedy.
     pub words: String,
-    /// The names that can follow the key, where one does.
+    /// Names that can follow the key.
     pub names: Vec<String>,
 }
 
@@ -127,13 +125,12 @@ impl Key {
     }
 }
 
-/// The first two numbers of a kernel's release; zeros where it has none.
+/// Major and minor number; zeros if missing.
 fn version(release: &str) -> (u32, u32) {
     let mut numbers = release.split(['.', '-', '+']).map(|word| word.parse().unwrap_or(0));
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }
 
-/// Whether this kernel can have a scheduler that a program loads, in words.
 pub fn sched_ext_here(root: &Root) -> Here {
     let words = match sched_ext::state(root) {
         Some(state) => sched_ext::ops(root).map_or(state.clone(), |ops| format!("{state} ({ops})")),

@@ -1,9 +1,8 @@
-//! The machine's CPUs in the hands of one experiment, with a way back.
+//! Gives one experiment the machine's CPU settings, and restores them.
 //!
-//! A variant brings up to four things: values that are written to the machine, a scheduler that a
-//! program loads, CPUs that others leave, and a placement, which is the program's own.
-//! [`Guard::apply`] first ends what the variant before had and this one has not, then writes, then
-//! loads, then empties, so that what is started in between leaves the isolated CPUs as well.
+//! A variant consists of written values, a scheduler loaded by a program, isolated CPUs, and its
+//! own program's placement. [`Guard::apply`] reverts the previous variant's further parts, writes,
+//! loads, and isolates last, so that newly started tasks leave the CPUs too.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -21,16 +20,14 @@ use crate::journal::{self, Abandoned, Entry, Kind, Lock, Stage, Undone};
 use crate::session::Session;
 use crate::settings::Problem;
 
-/// What is locked, for the user.
 const WHAT: &str = "the setting of the machine's CPUs";
 
-/// The machine's CPUs in the hands of one experiment; dropped, everything is put back.
+/// Exclusive use of the CPU settings, restored on drop.
 #[derive(Debug)]
 pub struct Guard {
     root: Root,
     _locks: [Lock; 2],
-    /// The same for every schedlab on the machine, whatever its state directory; taken when
-    /// something of the machine is to be written.
+    /// Independent of the state directory; taken before the first write.
     machine: Mutex<[Option<OwnLock>; 2]>,
     ledger: Ledger,
     isolation: Option<Isolation>,
@@ -42,15 +39,13 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Takes hold of the CPUs' settings, and puts back what a dead owner left; nothing else is
-    /// changed yet.
+    /// Takes the CPU settings, and restores what a dead owner left.
     ///
     /// # Errors
-    /// [`Error::Busy`] when another experiment has them; [`Error::Io`]; the errors of putting back.
+    /// [`Error::Busy`] if another experiment has them; [`Error::Io`]; the errors of restoring.
     pub fn begin(root: &Root) -> Result<Guard, Error> {
         let locks = [Lock::take(root, KEY, WHAT)?, Lock::take(root, PREVIOUS, WHAT)?];
-        // An entry under our own lock is a dead owner's: what the machine shows now is not how it
-        // was.
+        // Under our lock, an entry is a dead owner's, and current values are not the originals.
         for key in [KEY, PREVIOUS] {
             if let Some(entry) = journal::read(root, key)? {
                 undo(root, key, &entry)?;
@@ -70,12 +65,11 @@ impl Guard {
         })
     }
 
-    /// Refuses a setting that can be known to be impossible here, or that could lock up the
-    /// machine.
+    /// Refuses settings that are impossible here or could lock up the machine.
     ///
     /// # Errors
-    /// [`Error::Cpu`] with what is missing or refused, and what to do; [`Error::Busy`] when another
-    /// schedlab with another state directory writes settings of the CPUs.
+    /// [`Error::Cpu`]; [`Error::Busy`] if a schedlab with another state directory writes CPU
+    /// settings.
     pub fn admit(&self, setting: &Setting) -> Result<(), Error> {
         attributes::admit(&self.root, &setting.attributes)?;
         setting.placement.admit(&self.root, setting.isolate.as_ref())?;
@@ -89,15 +83,13 @@ impl Guard {
         self.take_machine(setting)
     }
 
-    /// Brings a setting into effect, and takes back what the one before had and this one has not.
-    /// The placement is the program's.
+    /// Reverts the previous setting's further parts. Values refused by the kernel are problems.
     ///
     /// # Errors
-    /// [`Error::Io`] when the journal cannot be written; what cannot be taken back of the setting
-    /// before. What the kernel refuses are problems.
+    /// [`Error::Io`] if the journal cannot be written; failures to revert.
     pub fn apply(&mut self, setting: &Setting, session: &Session) -> Result<Vec<Problem>, Error> {
         self.watch = None;
-        // Until this has succeeded nothing is in effect that could be checked.
+        // Until this succeeds, there is nothing to check.
         let before = std::mem::take(&mut self.in_effect);
         self.targets.clear();
         self.take_machine(setting)?;
@@ -131,7 +123,7 @@ impl Guard {
         Ok(problems)
     }
 
-    /// What of the setting is not in effect any more, or was not for a while since it was applied.
+    /// Parts not in effect now, or temporarily since they were applied.
     pub fn check(&self) -> Vec<Problem> {
         let mut problems: Vec<Problem> = self.watch.iter().flat_map(Watch::seen).collect();
         for problem in attributes::check(&self.root, &self.targets) {
@@ -144,27 +136,24 @@ impl Guard {
         problems
     }
 
-    /// How much the watch has seen.
     #[cfg(test)]
     pub(super) fn watched(&self) -> usize {
         self.watch.iter().flat_map(Watch::seen).count()
     }
 
-    /// Figures for the results file.
     pub fn counters(&self) -> Vec<(String, f64)> {
         self.isolation.iter().flat_map(Isolation::counters).collect()
     }
 
-    /// Tasks that cannot be moved off isolated CPUs, each with the reason.
+    /// Tasks that cannot be moved, with the reasons.
     pub fn unmovable(&self) -> Vec<String> {
         self.isolation.iter().flat_map(Isolation::unmovable).collect()
     }
 
-    /// Puts everything back. The scheduler that a program has loaded is ended first: call this
-    /// before the session is ended, which would kill the program.
+    /// Call this before the session ends, which would kill the loaded scheduler.
     ///
     /// # Errors
-    /// What could not be put back; the journal keeps it then, for `schedlab restore`.
+    /// Failures to restore; their entry stays for `schedlab restore`.
     pub fn restore(mut self) -> Result<(), Error> {
         self.ended = true;
         self.finish()
@@ -186,8 +175,7 @@ impl Guard {
         undone.and(unloaded).and(isolated)
     }
 
-    /// Makes sure that no schedlab with another state directory writes to the machine at the same
-    /// time.
+    /// Locks out schedlabs with other state directories.
     fn take_machine(&self, setting: &Setting) -> Result<(), Error> {
         if setting.attributes.is_empty() && setting.sched_ext.is_none() {
             return Ok(());
@@ -202,7 +190,7 @@ impl Guard {
 }
 
 impl Drop for Guard {
-    /// Puts back as far as possible; what fails stays in the journal.
+    /// Failures stay in the journal.
     fn drop(&mut self) {
         if !self.ended {
             let _ = self.finish();
@@ -210,7 +198,6 @@ impl Drop for Guard {
     }
 }
 
-/// How the journal's entries of this crate are undone.
 pub const UNDO: [Kind; 2] = [kind(KEY), kind(PREVIOUS)];
 
 const fn kind(name: &'static str) -> Kind {
@@ -225,10 +212,9 @@ const fn kind(name: &'static str) -> Kind {
     }
 }
 
-/// The settings of the CPUs, and the tasks that had to leave some of them, are as before.
 #[derive(Debug)]
 pub struct Restoration {
-    /// What had to be done; empty if everything was right already.
+    /// Empty if nothing had to be done.
     pub changed: Vec<String>,
 }
 
@@ -247,9 +233,7 @@ fn undo(root: &Root, key: &str, entry: &Entry) -> Result<Vec<String>, Error> {
     put_back(root, key, &entry.expect(root, entry.kind(), key)?, &entry.boot_id)
 }
 
-/// Puts back what the journal says, and gives what was done. A restart has put everything back by
-/// itself. Tasks that cannot be moved back do not keep values from being put back, nor the other
-/// way round.
+/// Restores tasks and values independently. After a reboot, there is nothing to restore.
 fn put_back(root: &Root, key: &str, made: &Made, boot_id: &str) -> Result<Vec<String>, Error> {
     let mut done = Vec::new();
     if boot_id == root.boot_id()? {

@@ -1,33 +1,28 @@
-//! Settings that are numbers in a range: what a sweep can turn.
+//! Numeric settings with a range, for sweeps.
 //!
-//! A realtime priority is none of them: it is a part of `policy`, and only its order among realtime
-//! tasks matters.
+//! A realtime priority is part of `policy`, and only its order among realtime tasks matters.
 
 use crate::Root;
 
 use crate::cpu::attributes;
 
-/// From one value worth trying to the next, where effects go by ratios.
+/// Ratio of adjacent default levels.
 const STEP: i64 = 4;
 
-/// A row of the table of numeric settings.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Scale {
-    /// The key of the setting.
     pub name: &'static str,
-    /// The unit, which is written behind the value of a `slice`; may be empty.
+    /// Appended to the value of a `slice`; may be empty.
     pub unit: &'static str,
-    /// The smallest value.
     pub min: i64,
-    /// The largest value.
     pub max: i64,
-    /// The values worth trying; none: powers of four around the default.
+    /// If empty, powers of four around the default.
     pub levels: &'static [i64],
 }
 
 const SWITCH: &[i64] = &[0, 1];
 
-/// The numeric settings whose sensible values are known.
+/// Settings with known sensible values.
 pub static SCALES: &[Scale] = &[
     Scale { name: "nice", unit: "", min: -20, max: 19, levels: &[-20, -10, -5, 0, 5, 10, 19] },
     Scale { name: "slice", unit: "us", min: 100, max: 100_000, levels: &[] },
@@ -56,22 +51,20 @@ pub static SCALES: &[Scale] = &[
     Scale { name: "debug:migration_cost_ns", unit: "ns", min: 0, max: 1_000_000_000, levels: &[] },
 ];
 
-/// A numeric setting with the value that it has when nothing is turned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Knob {
-    /// Its row.
     pub scale: &'static Scale,
-    /// What a program that is started now would have, or what the machine is set to.
+    /// Of a new program, or of the machine now.
     pub default: i64,
 }
 
 impl Knob {
-    /// Whether it goes with the measured program and changes nothing on the machine.
+    /// Whether it applies only to the measured program.
     pub fn is_of_program(&self) -> bool {
         !self.scale.name.contains(':')
     }
 
-    /// The values worth trying, ascending; the default is among them.
+    /// Values in ascending order, with the default.
     pub fn levels(&self) -> Vec<i64> {
         let (min, max) = (self.scale.min, self.scale.max);
         let mut levels = self.scale.levels.to_vec();
@@ -86,15 +79,13 @@ impl Knob {
         levels
     }
 
-    /// A value as a variant has it.
+    /// A value in a variant's syntax.
     pub fn text(&self, value: i64) -> String {
-        // Only a time of the program's own is read with its unit; the kernel's files hold bare
-        // numbers.
+        // Kernel files contain bare numbers.
         if self.is_of_program() { format!("{value}{}", self.scale.unit) } else { value.to_string() }
     }
 }
 
-/// The numeric settings that this machine has.
 pub fn knobs(root: &Root) -> Vec<Knob> {
     let present = |scale: &'static Scale| {
         let default = match scale.name {
@@ -107,15 +98,13 @@ pub fn knobs(root: &Root) -> Vec<Knob> {
     SCALES.iter().filter_map(present).collect()
 }
 
-/// The sysctls that hold one number and are not in the table, as keys of settings, each with its
-/// present value.
+/// Sysctls with a single number that are not in the table.
 pub fn other_numbers(root: &Root) -> Vec<(String, i64)> {
     let keys = attributes::sysctls(root).into_iter().map(|name| format!("sysctl:{name}"));
     let others = keys.filter(|key| SCALES.iter().all(|scale| scale.name != key));
     others.filter_map(|key| attribute(root, &key).map(|value| (key, value))).collect()
 }
 
-/// The number that a file of the machine holds now.
 fn attribute(root: &Root, key: &str) -> Option<i64> {
     let path = match key.split_once(':')? {
         ("sysctl", name) => attributes::sysctl_path(root, name),

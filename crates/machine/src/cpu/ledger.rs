@@ -1,4 +1,4 @@
-//! What was changed on the machine: the payload of the journal's entry.
+//! The journal entry for CPU settings.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,14 +10,13 @@ use serde::{Deserialize, Serialize};
 use crate::cpu::attributes::Original;
 use crate::cpu::isolate::Moved;
 
-/// The entry's kind and its key: one experiment at a time has the settings of the CPU scheduler.
+/// Kind and key: one experiment at a time has the CPU settings.
 pub(crate) const KEY: &str = "cpu";
 
-/// The same in the previous build: its interrupted experiments are undone and its running ones
-/// respected. Goes with the next build.
+/// Of the previous build: its interrupted experiments are undone, and running ones respected.
+/// Remove in the next build.
 pub(crate) const PREVIOUS: &str = "processors";
 
-/// What was changed on the machine, as the journal has it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Made {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -33,8 +32,7 @@ impl Payload for Made {
     }
 }
 
-/// The journal entry: what is noted in it is on the disk before it is done. Shared with the thread
-/// that keeps CPUs empty.
+/// Changes are durable before they are made. Shared with the isolating thread.
 #[derive(Debug, Clone)]
 pub(super) struct Ledger {
     root: Root,
@@ -46,8 +44,7 @@ impl Ledger {
         Ledger { root: root.clone(), made: Arc::default() }
     }
 
-    /// Changes what is noted; when this returns, it survives a loss of power. What could not be
-    /// written down is not noted.
+    /// The change is durable once this returns. A failed write changes nothing.
     pub(super) fn note(&self, change: impl FnOnce(&mut Made)) -> Result<(), Error> {
         let mut made = self.made.lock().expect("no thread panics while it holds this");
         let mut next = made.clone();

@@ -1,9 +1,8 @@
-//! The machine's CPU scheduler: what of it is changed for an experiment ([`Guard`]), and what it is
-//! like ([`facts`]).
+//! CPU scheduler: changes for an experiment ([`Guard`]) and the machine's configuration
+//! ([`facts`]).
 //!
-//! What is changed on the machine (sysctls, features, governors, other tasks' masks) goes through
-//! the guard, whose journal entry says before each change what to put back. What belongs to the
-//! measured program alone goes with it ([`crate::placement`]) and needs no journal.
+//! The guard journals changes to the machine (sysctls, features, governors, other tasks' masks).
+//! Settings of the measured program alone, in [`crate::placement`], need no journal.
 
 mod attributes;
 mod facts;

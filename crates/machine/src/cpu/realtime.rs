@@ -1,10 +1,8 @@
-//! Keeping a realtime program from taking the machine away from everybody else, the one who could
-//! stop it included.
+//! Keeps a realtime program from taking all CPU time.
 //!
-//! Linux leaves 5 % of each second to ordinary tasks (`kernel.sched_rt_runtime_us` of
-//! `kernel.sched_rt_period_us`), and from 6.12 on a server of the fair class does (`fair_server` in
-//! debugfs). With that switched off, a program that computes under fifo on every CPU can be stopped
-//! by no process: not by the watchdog of an experiment either, where that is an ordinary process.
+//! Linux reserves 5 % of each second for ordinary tasks (`kernel.sched_rt_runtime_us` of
+//! `kernel.sched_rt_period_us`; since 6.12, `fair_server` in debugfs). Without this, no ordinary
+//! process can stop a fifo program on every CPU, not even the watchdog.
 
 use super::attributes::sysctl_path;
 use super::setting::{Attribute, Setting};
@@ -16,7 +14,7 @@ use crate::placement::{CpuList, Placement};
 const RUNTIME: &str = "kernel.sched_rt_runtime_us";
 const PERIOD: &str = "kernel.sched_rt_period_us";
 
-/// Refuses a realtime policy where nothing is left to others.
+/// If no CPU time is left for others.
 pub(super) fn admit(root: &Root, setting: &Setting) -> Result<(), Error> {
     let Some(policy) = setting.placement.policy.filter(|policy| policy.is_realtime()) else {
         return Ok(());
@@ -57,7 +55,7 @@ fn name_of(attribute: &Attribute) -> Option<&str> {
     attribute.key.strip_prefix("sysctl:")
 }
 
-/// Whether an attribute takes away what is left to ordinary tasks.
+/// Whether it removes the reserve.
 fn switches_off(root: &Root, attribute: &Attribute, setting: &Setting) -> bool {
     let own = |name: &str| setting.attributes.iter().find(|other| name_of(other) == Some(name));
     let value = |name: &str| {
@@ -73,7 +71,7 @@ fn switches_off(root: &Root, attribute: &Attribute, setting: &Setting) -> bool {
     }
 }
 
-/// Whether this much of that period is all of it. A machine that does not tell has no bound either.
+/// Whether `runtime` is the whole period. Without a known runtime, a limit is assumed.
 fn unlimited(runtime: Option<i64>, period: Option<i64>) -> bool {
     match (runtime, period) {
         (Some(runtime), Some(period)) => runtime < 0 || runtime >= period,
@@ -86,7 +84,7 @@ fn machine(root: &Root, name: &str) -> Option<i64> {
     root.read_optional(sysctl_path(root, name))?.parse().ok()
 }
 
-/// Whether some CPU that is online is not the program's.
+/// Whether an online CPU is outside the placement.
 fn leaves_one(root: &Root, placement: &Placement) -> bool {
     match (&placement.affinity, CpuList::online(root)) {
         (Some(own), Some(online)) => online.without(own).is_some(),

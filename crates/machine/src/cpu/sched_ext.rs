@@ -1,9 +1,8 @@
-//! A CPU scheduler that a program loads: sched_ext, from Linux 6.12 on.
+//! A CPU scheduler loaded by a program: sched_ext, from Linux 6.12 on.
 //!
-//! The scheduler is in effect as long as its program runs; when the program ends, however it ends,
-//! or when the kernel finds that the scheduler forgets a task, the kernel's own is back. So there
-//! is nothing for the journal: the program belongs to the session, whose entry ends it. What has to
-//! be looked at is that the scheduler is still there, since the kernel takes it out silently.
+//! The scheduler is in effect while its program runs; the kernel's own returns when the program
+//! exits or the scheduler stalls a task. The program belongs to the session, so the journal needs
+//! no entry. The kernel ejects a scheduler silently, so trials check for it.
 //!
 //! Source: Documentation/scheduler/sched-ext.rst (`/sys/kernel/sched_ext/state`, `root/ops`).
 
@@ -21,25 +20,22 @@ use crate::files::programs;
 use crate::session::{Launch, Running, Session};
 use crate::settings::Problem;
 
-/// How long a program may take to load its scheduler, and the kernel to let go of it.
+/// Timeout for loading and for unloading.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How often the state is looked at while waiting.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// What problems call it.
 const NAME: &str = "sched_ext";
 
-/// CAP_SYS_ADMIN and CAP_BPF, as bits of the effective set.
+/// CAP_SYS_ADMIN and CAP_BPF.
 const MAY_LOAD: u64 = 1 << 21 | 1 << 39;
 
-/// A scheduler that is in effect, and the program that keeps it there.
 #[derive(Debug)]
 pub(super) struct Loaded {
     root: Root,
     binary: PathBuf,
     running: Mutex<Running>,
-    /// The scheduler's own name, as the kernel has it.
+    /// The kernel's name for it.
     ops: Option<String>,
 }
 
@@ -47,8 +43,7 @@ fn dir(root: &Root) -> PathBuf {
     root.sys("kernel/sched_ext")
 }
 
-/// What the kernel says: `enabled`, `enabling`, `disabling`, `disabled`; none where it has no
-/// sched_ext.
+/// `enabled`, `enabling`, `disabling` or `disabled`; `None` without sched_ext.
 pub(super) fn state(root: &Root) -> Option<String> {
     root.read_optional(dir(root).join("state"))
 }
@@ -61,7 +56,7 @@ fn refused(binary: &Path, why: String) -> Error {
     Error::Cpu { what: format!("sched_ext:{}", binary.display()), why }
 }
 
-/// Refuses what cannot work here; `ours` is what this experiment itself has loaded.
+/// `ours` is this experiment's scheduler.
 pub(super) fn admit(root: &Root, binary: &Path, ours: Option<&Loaded>) -> Result<(), Error> {
     if state(root).is_none() {
         let release = root.kernel_release();
@@ -84,7 +79,6 @@ pub(super) fn admit(root: &Root, binary: &Path, ours: Option<&Loaded>) -> Result
     }
 }
 
-/// Who else has loaded a scheduler.
 fn other(root: &Root, ours: Option<&Loaded>) -> Option<String> {
     let state = state(root).filter(|state| state != "disabled")?;
     let ops = ops(root);
@@ -97,7 +91,6 @@ fn other(root: &Root, ours: Option<&Loaded>) -> Option<String> {
     ))
 }
 
-/// Whether this process may load programs into the kernel.
 fn may_load(root: &Root) -> bool {
     let status = root.read_optional(root.proc("self/status")).unwrap_or_default();
     let set = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
@@ -105,8 +98,7 @@ fn may_load(root: &Root) -> bool {
         .is_none_or(|set| set & MAY_LOAD != 0)
 }
 
-/// The program: a path, or a name that is looked for where programs are, and never in the current
-/// directory.
+/// A path, or a name in PATH, never in the current directory.
 fn find(root: &Root, binary: &Path) -> Result<PathBuf, Error> {
     let name = binary.to_str().filter(|_| binary.components().count() == 1);
     let path = match name {
@@ -131,10 +123,7 @@ fn find(root: &Root, binary: &Path) -> Result<PathBuf, Error> {
     Ok(path)
 }
 
-/// Starts the program, and waits until its scheduler is in effect.
-///
-/// # Errors
-/// [`Error::Io`]; everything that speaks against this scheduler is a problem.
+/// Waits until the scheduler is in effect. Failures other than [`Error::Io`] are problems.
 pub(super) fn load(
     root: &Root,
     binary: &Path,
@@ -191,7 +180,6 @@ pub(super) fn load(
 }
 
 impl Loaded {
-    /// The program as the plan names it.
     pub(super) fn binary(&self) -> &Path {
         &self.binary
     }
@@ -206,12 +194,12 @@ impl Loaded {
                 last_words(&mut running)
             )
         } else if state != "enabled" {
-            // The kernel has taken it out: it tells why in its log, and the program most often too.
+            // Ejected by the kernel, which logs the reason, as most programs do.
             format!("{state} (see dmesg); its program said: {}", last_words(&mut running))
         } else if ops != self.ops {
             format!("another scheduler, {}", ops.unwrap_or_else(|| "without a name".to_string()))
         } else {
-            // Gives back the memory of what it prints, where that is much.
+            // Frees the buffer of its output.
             let _ = running.complained();
             return Vec::new();
         };
@@ -219,10 +207,7 @@ impl Loaded {
         vec![Problem::ChangedMeanwhile { attribute: NAME.to_string(), wanted, found }]
     }
 
-    /// Ends the program, and waits until the kernel's own scheduler is back.
-    ///
-    /// # Errors
-    /// [`Error::Cpu`] when the kernel does not let go of it.
+    /// Waits for the kernel's own scheduler; [`Error::Cpu`] if it does not return.
     pub(super) fn end(self) -> Result<(), Error> {
         end(&self.root, self.running.into_inner().unwrap_or_else(PoisonError::into_inner))
     }

@@ -1,5 +1,4 @@
-//! A scheduler that a program loads, on a fake machine: shell scripts stand in for the program and
-//! for the kernel's side of it.
+//! sched_ext on a fake machine: shell scripts replace program and kernel.
 
 use std::path::PathBuf;
 
@@ -11,8 +10,7 @@ use crate::crashpoints::install_script;
 use crate::session::Session;
 use crate::settings::Problem;
 
-/// Loads as its program begins, and unloads when that gets SIGTERM, as the kernel does when the
-/// program's last handle is closed.
+/// Unloads on SIGTERM, like the kernel when the last handle is closed.
 const LOADS: &str = r#"#!/bin/sh
 cd "$(dirname "$0")/sys/kernel/sched_ext" || exit 1
 mkdir -p root

@@ -1,4 +1,4 @@
-//! What a variant of an experiment on CPUs asks for, read from text.
+//! Parses the settings of a CPU experiment's variant.
 
 use std::path::PathBuf;
 
@@ -7,30 +7,29 @@ use crate::placement::{CpuList, Placement};
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Setting {
     pub placement: Placement,
-    /// CPUs that every other task leaves.
     pub isolate: Option<CpuList>,
-    /// What is written to the machine, in this order.
+    /// Written in this order.
     pub attributes: Vec<Attribute>,
-    /// The scheduler that is loaded: a program for sched_ext.
+    /// The program that loads a sched_ext scheduler.
     pub sched_ext: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attribute {
-    /// The key as the plan has it, e.g. `sysctl:kernel.sched_rr_timeslice_ms`.
+    /// E.g. `sysctl:kernel.sched_rr_timeslice_ms`.
     pub key: String,
     pub value: String,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub struct Key {
-    /// The key; one that ends with `:` is followed by a name of the kernel's.
+    /// After a final `:`, one of the kernel's names follows.
     pub name: &'static str,
     pub example: &'static str,
     pub help: &'static str,
 }
 
-/// What a variant can set. The scheduler itself (`default`, `sched_ext:BINARY`) stands beside it.
+/// Without the scheduler (`default`, `sched_ext:BINARY`).
 pub static KEYS: &[Key] = &[
     Key {
         name: "nice",
@@ -78,7 +77,6 @@ pub static KEYS: &[Key] = &[
 ];
 
 impl Setting {
-    /// Reads a variant's scheduler and settings.
     pub fn read<'a>(
         scheduler: &str,
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -146,7 +144,7 @@ fn is_attribute(key: &str) -> bool {
             .any(|begin| key.len() > begin.len() && key.starts_with(begin))
 }
 
-/// The program of `sched_ext:BINARY`; none for the kernel's own scheduler.
+/// `None` for the kernel's own scheduler.
 fn sched_ext(scheduler: &str) -> Result<Option<PathBuf>, String> {
     match scheduler.split_once(':') {
         None if matches!(scheduler, "" | "default") => Ok(None),

@@ -1,8 +1,6 @@
-//! A command on a fake machine, cut at each of its steps: killed, killed again while recovering,
-//! and power lost.
+//! Kills a command on a fake machine, and its recovery, at each step, and cuts the power.
 //!
-//! After recovery the machine is as before a command that was cut and as after one that ended, and
-//! the journal is empty.
+//! Afterwards, the machine is as before or as after the command, and the journal is empty.
 
 use std::fmt::Debug;
 use std::fs;
@@ -10,27 +8,24 @@ use std::path::PathBuf;
 
 use crate::crashpoints::FakeKernel;
 
-/// A machine for tests, with a journal.
 pub(crate) trait Machine {
-    /// Everything that a command could change, and that has to be restored.
+    /// Everything that recovery must restore.
     type State: PartialEq + Debug;
 
     fn kernel(&self) -> &FakeKernel;
     fn state(&self) -> Self::State;
     fn journal_dir(&self) -> PathBuf;
-    /// Sets everything that does not survive a restart.
+    /// Resets everything that a reboot resets.
     fn boot(&self, boot_id: &str);
-    /// Undoes what dead owners left. True: some lock is still taken. Err: what could not be undone.
+    /// Undoes the changes of dead owners. `Ok(true)`: a lock is still taken.
     fn restore(&self) -> Result<bool, String>;
 }
 
-/// Where a command's effects are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effects {
-    /// In the kernel: a restart undoes them, and recovery leaves the restarted machine alone.
+    /// A reboot undoes them.
     Kernel,
-    /// In files: they outlive a restart, so that a command which is cut may also turn out to be
-    /// complete.
+    /// They survive a reboot, so an interrupted command may turn out to be complete.
     Files,
 }
 
@@ -38,23 +33,20 @@ pub(crate) enum Effects {
 pub(crate) struct Case<M, E> {
     pub name: &'static str,
     pub effects: Effects,
-    /// A machine in the state in which the command begins.
+    /// Created in the state in which the command starts.
     pub machine: fn() -> M,
     pub command: fn(&M) -> Result<(), E>,
-    /// A command with fewer steps does too little to be worth cutting.
+    /// Keeps the test from being trivial.
     pub least_steps: usize,
 }
 
-/// A row of a matrix of cases on different machines.
 pub(crate) trait Cut {
     fn name(&self) -> &'static str;
-    /// Kills the command after each step; gives how many times something was left to undo.
+    /// Returns how often there was something to undo.
     fn killed_at_every_step(&self) -> usize;
-    /// Kills the command after every `stride`th step, and the recovery after each of `seconds`
-    /// steps.
+    /// Kills the command after every `stride`th step, and recovery after each of `seconds` steps.
     fn killed_again_in_recovery(&self, stride: usize, seconds: &[usize]);
-    /// Cuts the power after each step, with and without the names of files that were not synced,
-    /// and restarts.
+    /// Cuts the power with and without the names of unsynced files.
     fn power_lost_at_every_step(&self);
 }
 
@@ -139,7 +131,7 @@ impl<M: Machine, E: Debug> Cut for Case<M, E> {
 }
 
 impl<M: Machine, E: Debug> Case<M, E> {
-    /// How many steps the whole command takes, and what it leaves.
+    /// The number of steps, and the resulting state.
     pub(crate) fn whole(&self) -> (usize, M::State) {
         let machine = (self.machine)();
         let began = machine.kernel().live();
@@ -150,8 +142,7 @@ impl<M: Machine, E: Debug> Case<M, E> {
         (steps, machine.state())
     }
 
-    /// Kills the command after every `stride`th step; `next` is a command that recovers by itself
-    /// and leaves what is `expected`.
+    /// The command `next` recovers after every `stride`th step, and leaves the `expected` state.
     pub(crate) fn next_command_recovers(
         &self,
         stride: usize,
@@ -168,12 +159,11 @@ impl<M: Machine, E: Debug> Case<M, E> {
         }
     }
 
-    /// A machine on which the command was cut: it, its state before, and whether the command ended
-    /// well.
+    /// The machine, its state before, and whether the command succeeded.
     fn cut(&self, step: usize) -> (M, M::State, bool) {
         let machine = (self.machine)();
         let before = machine.state();
-        // What was there long before is durable.
+        // What existed before is durable.
         machine.kernel().settle();
         machine.kernel().die_after(step);
         let is_done = (self.command)(&machine).is_ok();
@@ -204,7 +194,6 @@ impl<M: Machine, E: Debug> Case<M, E> {
     }
 }
 
-/// Undoes what dead owners left.
 pub(crate) fn recover(machine: &impl Machine) {
     match machine.restore() {
         Ok(false) => {}
@@ -213,7 +202,6 @@ pub(crate) fn recover(machine: &impl Machine) {
     }
 }
 
-/// The files in the journal's directory.
 fn journal(machine: &impl Machine) -> Vec<String> {
     let entries = fs::read_dir(machine.journal_dir()).into_iter().flatten().flatten();
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()

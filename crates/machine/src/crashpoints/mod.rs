@@ -1,5 +1,4 @@
-//! For tests: the file operations of a kernel that dies or loses power at a chosen step, and
-//! commands that are cut at each step.
+//! For tests: file operations that crash or lose power at a chosen step.
 
 mod driver;
 
@@ -16,16 +15,16 @@ pub(crate) use driver::{Case, Cut, Effects, Machine, recover};
 #[derive(Debug)]
 pub(crate) struct FakeKernel {
     state: Mutex<State>,
-    /// How it answers a write of an attribute.
+    /// Handles attribute writes.
     attribute: fn(&Path, &str) -> io::Result<()>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Steps until death; none: immortal.
+    /// Steps until death; `None` if immortal.
     left: Option<usize>,
     done: usize,
-    /// How to take back what is not durable yet, oldest first.
+    /// Undoes changes that are not durable yet, oldest first.
     volatile: Vec<Volatile>,
 }
 
@@ -39,31 +38,29 @@ enum Volatile {
 }
 
 impl FakeKernel {
-    /// An immortal one that answers writes of attributes like this.
+    /// Immortal; `attribute` handles attribute writes.
     pub(crate) fn new(attribute: fn(&Path, &str) -> io::Result<()>) -> FakeKernel {
         FakeKernel { state: Mutex::default(), attribute }
     }
 
-    /// Lets `steps` operations happen and refuses all later ones: the process is dead.
+    /// Refuses operations after `steps` more, as if the process were dead.
     pub(crate) fn die_after(&self, steps: usize) {
         let mut state = self.state.lock().expect("no test panics while it holds this");
         state.left = Some(steps);
     }
 
-    /// Back to immortality; gives the number of operations so far.
+    /// Immortal again; returns the number of operations so far.
     pub(crate) fn live(&self) -> usize {
         let mut state = self.state.lock().expect("no test panics while it holds this");
         state.left = None;
         state.done
     }
 
-    /// Time goes by, and everything is durable.
     pub(crate) fn settle(&self) {
         self.state.lock().expect("no test panics while it holds this").volatile.clear();
     }
 
-    /// The power goes: what is not durable is lost, either every name and content (`names_survive`
-    /// false) or the contents only.
+    /// Volatile names and contents are lost, or with `names_survive` the contents only.
     pub(crate) fn lose_power(&self, names_survive: bool) {
         let mut state = self.state.lock().expect("no test panics while it holds this");
         for volatile in std::mem::take(&mut state.volatile).into_iter().rev() {
@@ -172,8 +169,8 @@ impl Files for FakeKernel {
     }
 }
 
-/// Installs a shell script as a program. Written by another process: a write handle of ours that a
-/// thread's child inherits for a moment would make the kernel refuse to run the file.
+/// Another process writes the script: a child forked by another thread could inherit our write
+/// handle, and the kernel would refuse to run the file (ETXTBSY).
 pub(crate) fn install_script(path: &Path, script: &str) {
     let install = "printf '%s' \"$1\" > \"$2\" && chmod 755 \"$2\"";
     let status = Command::new("/bin/sh").args(["-c", install, "sh", script]).arg(path).status();

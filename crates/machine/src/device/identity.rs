@@ -1,15 +1,12 @@
-//! What a device is and what tells it from every other.
+//! A device's kind and identity.
 //!
-//! # Identity
-//! The journal of settings must find the same device again after names have moved (`sda` and `sdb`
-//! swap places on a reboot or a replug). In order of preference: the world-wide name; serial number
-//! and model; and for devices that have neither (loop, zram, md, many virtual disks) name and
-//! device number, which are good for one boot, and the journal keeps the boot's id beside it. For a
-//! loop device that is the *gendisk*, not the backing file, on purpose: a scheduler set on `loop0`
-//! stays on `loop0` after its file is detached, and the file takes no setting along.
+//! The journal must find a device after its name has changed. Its identity is its world-wide name;
+//! else its serial number and model; or else (loop, zram, md, many virtual disks) name and device
+//! number, valid for one boot. For a loop device, that is the *gendisk*, not the backing file: a
+//! scheduler set on `loop0` stays when its file is detached.
 //!
-//! Makers and hypervisors hand out the same serial number twice, and the paths of a multipath
-//! device share one name, so an identity that two disks have is made unique with name and number.
+//! Some vendors and hypervisors assign duplicate serial numbers, and the paths of a multipath
+//! device share one name. A duplicate identity is made unique with name and number.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -28,7 +25,7 @@ pub(super) struct Facts {
 
 pub(super) fn facts(root: &Root, name: &str) -> Facts {
     let dir = root.sys("block").join(name);
-    // Model and serial are padded with blanks to a fixed width by most drives.
+    // Most drives pad model and serial with blanks.
     let read = |paths: &[&str]| {
         let text = paths.iter().find_map(|path| root.read_optional(dir.join(path)))?;
         Some(text.replace('\0', "").split_whitespace().collect::<Vec<_>>().join(" "))
@@ -44,7 +41,6 @@ pub(super) fn facts(root: &Root, name: &str) -> Facts {
     }
 }
 
-/// The identity of every disk; see the head of this file.
 pub(super) fn all(root: &Root, names: &[String]) -> BTreeMap<String, String> {
     let plain: BTreeMap<&String, String> =
         names.iter().map(|name| (name, plain(root, name))).collect();
@@ -56,8 +52,8 @@ pub(super) fn all(root: &Root, names: &[String]) -> BTreeMap<String, String> {
     names.iter().map(|name| (name.clone(), unique(name))).collect()
 }
 
-/// The disk with this identity. A duplicate may have come or gone since the identity was taken, so
-/// both forms are tried; where two disks have it now, the one with the name of then is meant.
+/// A duplicate may have appeared or disappeared since, so both forms are tried. Of two matches, the
+/// one with the original name is returned.
 pub(super) fn find(
     root: &Root,
     names: &[String],
@@ -74,7 +70,7 @@ pub(super) fn find(
     }
 }
 
-/// What the device is, from its driver's name and what it says about itself.
+/// Uses the driver's name and the device's description.
 pub(super) fn kind(root: &Root, name: &str, facts: &Facts) -> Kind {
     let by_name: [(&str, Kind); 10] = [
         ("loop", Kind::Loop),
@@ -129,7 +125,7 @@ fn by_name(root: &Root, name: &str) -> String {
     format!("name {name} number {number}")
 }
 
-/// SCSI's page 80: four bytes of header, then the serial number.
+/// SCSI page 80: four bytes of header, then the serial number.
 fn scsi_serial(root: &Root, name: &str) -> Option<String> {
     let page = fs::read(root.sys("block").join(name).join("device/vpd_pg80")).ok()?;
     let text = String::from_utf8_lossy(page.get(4..)?).replace('\0', "").trim().to_string();

@@ -2,27 +2,26 @@
 
 use serde::Serialize;
 
-/// What a device is, as far as it matters to scheduling.
+/// Devices that differ for scheduling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// A disk that turns, or says so.
+    /// A rotational disk, or one that claims to be.
     Rotational,
-    /// A solid-state disk that is not NVMe.
+    /// Solid-state, but not NVMe.
     Ssd,
     Nvme,
-    /// A disk given by a hypervisor: what is below it schedules again.
+    /// A hypervisor's disk: the host schedules again.
     Virtual,
     Loop,
     /// Compressed memory.
     Zram,
     Ram,
-    /// Stacked by device-mapper (LVM, LUKS, multipath).
+    /// LVM, LUKS, multipath.
     DeviceMapper,
-    /// A software RAID.
+    /// Software RAID.
     Md,
     Network,
-    /// A CD, DVD or Blu-ray drive.
     Optical,
 }
 

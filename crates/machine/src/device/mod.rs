@@ -1,9 +1,8 @@
-//! Block devices: what they are, what they can be set to, and who uses them.
+//! Block devices: attributes, possible settings and users.
 //!
-//! Read from sysfs and procfs rather than through a library or `lsblk`: the facts that matter here
-//! (attributes of the queue, which schedulers the kernel offers, who holds the disk) are single
-//! files there, and a test can lay out a fake tree. Only the signature comes from a program,
-//! `blkid`, which knows a hundred formats.
+//! Read from sysfs and procfs, where the relevant facts are single files that a test can lay out,
+//! instead of by a library or `lsblk`. Only the signature comes from `blkid`, which recognizes
+//! about a hundred formats.
 
 mod identity;
 mod kind;
@@ -32,50 +31,46 @@ use crate::error::Error;
 use crate::modules;
 use crate::root::Root;
 
-/// A disk: the unit that has a queue, and with it a scheduler.
+/// A disk: the unit with a queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Device {
-    /// The kernel's name, e.g. `nvme0n1`.
+    /// E.g. `nvme0n1`.
     pub name: String,
-    /// The device node, e.g. `/dev/nvme0n1`.
+    /// E.g. `/dev/nvme0n1`.
     pub path: PathBuf,
-    /// Major and minor number, `MAJOR:MINOR`.
+    /// `MAJOR:MINOR`.
     pub number: String,
-    /// Capacity in bytes; 0 when there is no medium.
+    /// 0 without a medium.
     pub size_bytes: u64,
     pub kind: Kind,
     pub model: Option<String>,
-    /// The firmware's revision.
     pub firmware: Option<String>,
     pub serial: Option<String>,
-    /// What tells this device from every other, whatever it is called: world-wide name, else serial
-    /// number and model, else name and device number, which are good for one boot.
+    /// World-wide name, else serial number and model, else name and device number, which are valid
+    /// for one boot.
     pub identity: String,
-    /// The kernel's count of media that appeared; changes when another medium or file is behind the
-    /// same name.
+    /// Changes when another medium or file gets the same name.
     pub diskseq: Option<u64>,
-    /// Whether the medium can be taken out.
     pub removable: bool,
     pub read_only: bool,
-    /// Smallest addressable unit in bytes.
+    /// In bytes.
     pub logical_block_size: Option<u64>,
-    /// The medium's own unit in bytes.
+    /// In bytes.
     pub physical_block_size: Option<u64>,
-    /// The scheduler in effect; none when the device has no scheduler.
+    /// `None` if the device has no scheduler.
     pub scheduler: Option<String>,
-    /// The schedulers that the kernel offers for this device now.
+    /// Offered by the kernel now.
     pub available_schedulers: Vec<String>,
-    /// Schedulers that exist as modules for the running kernel and are not loaded.
+    /// Modules of the running kernel.
     pub unloaded_schedulers: Vec<String>,
     pub no_scheduler: Option<NoScheduler>,
-    /// Tunables of the scheduler in effect.
+    /// Those of the current scheduler.
     pub tunables: BTreeMap<String, Attribute>,
     pub queue: BTreeMap<String, Attribute>,
-    /// How many requests the scheduler may hold.
     pub nr_requests: Option<u64>,
-    /// The volatile write cache as the kernel sees it: `write back` or `write through`.
+    /// `write back` or `write through`.
     pub write_cache: Option<String>,
-    /// Where the disk or its partitions are mounted, in this mount namespace.
+    /// Mounts of the disk and its partitions, in this mount namespace.
     pub mounts: Vec<Mount>,
     pub swap: Vec<String>,
     /// Devices stacked on the disk or its partitions (device-mapper, md).
@@ -84,7 +79,7 @@ pub struct Device {
     pub slaves: Vec<String>,
     pub partitions: Vec<String>,
     pub backing_file: Option<PathBuf>,
-    /// What is written on it, as far as its first and last sectors tell.
+    /// From the first and last sectors.
     pub signature: Signature,
 }
 
@@ -94,11 +89,7 @@ pub struct Attribute {
     pub writable: bool,
 }
 
-/// Every disk, sorted by name; loop devices without a file behind them are left out, since there is
-/// nothing to measure.
-///
-/// # Errors
-/// [`Error::Io`] when /sys/block cannot be read.
+/// All disks, sorted by name, without loop devices that have no backing file.
 pub fn list(root: &Root) -> Result<Vec<Device>, Error> {
     let names = disk_names(root)?;
     let identities = identity::all(root, &names);
@@ -106,8 +97,7 @@ pub fn list(root: &Root) -> Result<Vec<Device>, Error> {
     Ok(there.map(|name| describe(root, name, &identities[name])).collect())
 }
 
-/// The schedulers that this kernel offers any disk, those of modules that are not loaded included;
-/// empty where there is no disk to ask.
+/// Schedulers of any disk, including unloaded modules; empty without a disk.
 pub fn schedulers_of_kernel(root: &Root) -> Vec<String> {
     let devices = list(root).unwrap_or_default();
     let all: BTreeSet<String> = devices
@@ -117,8 +107,7 @@ pub fn schedulers_of_kernel(root: &Root) -> Vec<String> {
     all.into_iter().collect()
 }
 
-/// The disk that a user's word means: `vda`, `/dev/vda`, or any path that leads to its node
-/// (`/dev/disk/by-id/…`).
+/// Finds a disk by `vda`, `/dev/vda`, or any path that leads to its node.
 ///
 /// # Errors
 /// [`Error::UnknownDevice`] with the nearest name, [`Error::Partition`] with the partition's disk.
@@ -128,20 +117,16 @@ pub fn find(root: &Root, word: &str) -> Result<Device, Error> {
     Ok(describe(root, &name, &identity))
 }
 
-/// A disk, or a partition of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extent {
     pub disk: Device,
-    /// The partition's name; none for the whole disk.
+    /// `None` for the whole disk.
     pub partition: Option<String>,
-    /// Sectors of 512 bytes of the whole disk.
+    /// 512 bytes each, relative to the whole disk.
     pub sectors: std::ops::Range<u64>,
 }
 
-/// The disk or partition that a user's word means.
-///
-/// # Errors
-/// [`Error::UnknownDevice`] with the nearest name; [`Error::Io`].
+/// Like [`find`], also for a partition.
 pub fn find_extent(root: &Root, word: &str) -> Result<Extent, Error> {
     let disk = match find(root, word) {
         Ok(disk) => return Ok(Extent { disk, partition: None, sectors: 0..u64::MAX }),
@@ -163,17 +148,15 @@ pub fn find_extent(root: &Root, word: &str) -> Result<Extent, Error> {
     })
 }
 
-/// Whether a disk has requests of its own: those that are bio-based (device-mapper, md) pass on
-/// what they get.
+/// Bio-based disks (device-mapper, md) pass bios on.
 pub fn has_requests(root: &Root, name: &str) -> bool {
     root.sys("block").join(name).join("mq").is_dir()
 }
 
-/// The disk with this identity, whatever its name is now; `word` is what the user called it.
+/// `word` is the user's name for it.
 ///
 /// # Errors
-/// [`Error::DeviceGone`] when no disk has it: it was removed, or replaced by another under its
-/// name.
+/// [`Error::DeviceGone`] if it was removed, or replaced under its name.
 pub fn find_by_identity(root: &Root, identity: &str, word: &str) -> Result<Device, Error> {
     let last_name = kernel_name(root, word).unwrap_or_default();
     match name_by_identity(root, identity, &last_name)? {
@@ -182,7 +165,6 @@ pub fn find_by_identity(root: &Root, identity: &str, word: &str) -> Result<Devic
     }
 }
 
-/// The kernel's name of the disk that a user's word means.
 pub(crate) fn disk_name(root: &Root, word: &str) -> Result<String, Error> {
     let disks = disk_names(root)?;
     let candidate = kernel_name(root, word);
@@ -201,8 +183,7 @@ pub(crate) fn disk_name(root: &Root, word: &str) -> Result<String, Error> {
     Err(Error::UnknownDevice { word: word.into(), known })
 }
 
-/// The name of the disk that has this identity now, if it is there; `last_name` is what it was
-/// called.
+/// The current name; `last_name` is the previous one.
 pub(crate) fn name_by_identity(
     root: &Root,
     identity: &str,
@@ -211,13 +192,12 @@ pub(crate) fn name_by_identity(
     Ok(identity::find(root, &disk_names(root)?, identity, last_name))
 }
 
-/// The tags of a disk's hardware: how many requests its first hardware queue takes at once, and all
-/// take as many. None where the driver is bio-based.
+/// Queue depth of the first hardware queue, which is that of all. `None` for a bio-based driver.
 pub fn tags(root: &Root, name: &str) -> Option<u64> {
     root.read_optional(queue_dir(root, name).join("../mq/0/nr_tags"))?.parse().ok()
 }
 
-/// Why a disk has no scheduler, with the disks below it, which may have one.
+/// Names the disks below, which may have one.
 pub(crate) fn why_no_scheduler(root: &Root, name: &str) -> String {
     let why = queue::no_scheduler(root, name).map_or_else(String::new, |why| why.to_string());
     let below: Vec<String> =
@@ -225,8 +205,7 @@ pub(crate) fn why_no_scheduler(root: &Root, name: &str) -> String {
     if below.is_empty() { why } else { format!("{why}: {}", below.join(", ")) }
 }
 
-/// Whether there is something to measure: the kernel keeps loop devices without a file behind them
-/// in stock.
+/// False for spare loop devices.
 fn is_there(root: &Root, name: &str) -> bool {
     !name.starts_with("loop") || usage::backing_file(root, name).is_some()
 }
@@ -234,15 +213,14 @@ fn is_there(root: &Root, name: &str) -> bool {
 fn disk_names(root: &Root) -> Result<Vec<String>, Error> {
     let dir = root.sys("block");
     fs::read_dir(&dir).map_err(Error::io("read", &dir))?;
-    // A hidden disk is one path of a multipath NVMe name space: it cannot be opened, and I/O goes
-    // to the visible one.
+    // A hidden disk is a path of a multipath NVMe namespace and cannot be opened; I/O goes to the
+    // visible one.
     let visible =
         |name: &String| root.read_optional(dir.join(name).join("hidden")).as_deref() != Some("1");
     Ok(root.names(&dir).into_iter().filter(visible).collect())
 }
 
-/// What the kernel calls the node that `word` leads to, whether disk or partition; by device number
-/// where `word` is a node somewhere else than in /dev.
+/// Uses the device number for a node outside of /dev.
 fn kernel_name(root: &Root, word: &str) -> Option<String> {
     if !word.contains('/') {
         return Some(word.to_string());
@@ -274,7 +252,7 @@ fn describe(root: &Root, name: &str, identity: &str) -> Device {
     let available_schedulers = offered_schedulers(root, name);
     let no_scheduler = queue::no_scheduler(root, name);
     let unloaded = || modules::unloaded(root, &available_schedulers);
-    // The kernel counts in units of 512 bytes whatever the block size.
+    // The kernel counts 512-byte units, regardless of the block size.
     let size_bytes = number("size").unwrap_or(0) * 512;
     let partitions = usage::partitions(root, name);
     Device {
@@ -314,7 +292,7 @@ fn describe(root: &Root, name: &str, identity: &str) -> Device {
     }
 }
 
-/// Who uses a disk right now, read afresh: a [`Device`] may be minutes old.
+/// A [`Device`] may be minutes old.
 pub(crate) fn usage_now(root: &Root, name: &str) -> usage::Usage {
     usage::of(root, name, partitions(root, name))
 }

@@ -1,16 +1,11 @@
-//! Whether an open device is the one that was described.
+//! Checks whether an open device is the one that was described.
 //!
-//! # The rule of identity
-//! A name such as /dev/sdb means whatever the kernel gives it at the moment: another disk after a
-//! replug, another file after a loop device was detached and attached. What the user consented to
-//! was described minutes before the first write. So whatever is about to be written to is opened
-//! first, and the *open descriptor* is compared with the description: number, size, the kernel's
-//! count of media, and what the device calls itself. A device that differs is left alone, and both
-//! are named.
+//! After a replug or reattachment, /dev/sdb can be another disk or file, and the user's consent is
+//! minutes older than the first write. The *open descriptor* is therefore compared with the
+//! description: number, size, media counter and identity.
 //!
-//! A descriptor that stays open keeps the kernel from giving the number to another device: a
-//! removed disk keeps it, and a loop device its file. So while one is held, a program that opens
-//! the node by its path (mkfs, mount, fio) opens this device.
+//! While it is open, the kernel does not reuse the device number, and a loop device keeps its file.
+//! A program that opens the node by path (mkfs, mount, fio) gets this device.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -21,8 +16,7 @@ use crate::root::Root;
 use crate::sys::block;
 
 impl Device {
-    /// Opens it for reading and checks that it is still this device; see the head of this file for
-    /// what holding it prevents.
+    /// Opens the device and checks it; see the module's documentation for the effect of holding it.
     ///
     /// # Errors
     /// [`Error::Replaced`] naming both, [`Error::Io`].
@@ -33,10 +27,7 @@ impl Device {
         Ok(file)
     }
 
-    /// Checks that an open file is this device.
-    ///
-    /// # Errors
-    /// [`Error::Replaced`] naming both, [`Error::Io`].
+    /// [`Error::Replaced`] if an open file is not this device.
     pub fn check_is(&self, root: &Root, file: &File) -> Result<(), Error> {
         let meta = file.metadata().map_err(Error::io("look at", &self.path))?;
         let replaced = |found: String| Error::Replaced {
@@ -49,7 +40,7 @@ impl Device {
         }
         let number =
             format!("{}:{}", rustix::fs::major(meta.rdev()), rustix::fs::minor(meta.rdev()));
-        // The open device keeps its number, so what sysfs has of the number is of this device.
+        // While it is open, its number is not reused.
         let own = identity::all(root, &disk_names(root)?).remove(&self.name).unwrap_or_default();
         let size_bytes = block::size_bytes(file).map_err(Error::io("look at", &self.path))?;
         let diskseq = block::diskseq(file);

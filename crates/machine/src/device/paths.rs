@@ -1,10 +1,10 @@
-//! Where the kernel has a disk.
+//! Device nodes.
 
 use std::path::{Path, PathBuf};
 
 use crate::root::Root;
 
-/// The device node of a disk or partition; the kernel writes `/` in a name as `!`.
+/// The kernel writes `/` in a name as `!`.
 pub(crate) fn node_path(name: &str) -> PathBuf {
     Path::new("/dev").join(name.replace('!', "/"))
 }

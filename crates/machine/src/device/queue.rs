@@ -1,4 +1,4 @@
-//! The scheduler of a queue as sysfs tells it, and why a device may have none.
+//! A queue's scheduler according to sysfs, and why a device may have none.
 
 use std::fmt;
 
@@ -10,8 +10,8 @@ use crate::root::Root;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoScheduler {
-    /// Its driver takes bios as they come (zram, md, most of device-mapper): what schedules is the
-    /// device below, if any.
+    /// The driver takes bios (zram, md, most of device-mapper); a device below may have a
+    /// scheduler.
     BioBased,
     NoQueue,
 }
@@ -27,11 +27,8 @@ impl fmt::Display for NoScheduler {
     }
 }
 
-/// Why the device has no scheduler, if it has none.
-///
-/// The kernel's own answer differs by version: since 6.11 or so a bio-based device has no
-/// `queue/scheduler`; before, the file says `none` without brackets, where a device that merely
-/// runs without a scheduler says `[none] mq-deadline …`.
+/// Since Linux 6.11 or so, a bio-based device has no `queue/scheduler`. Before, the file contains
+/// `none`, while a device without an active scheduler shows `[none] mq-deadline …`.
 pub(super) fn no_scheduler(root: &Root, name: &str) -> Option<NoScheduler> {
     if !queue_dir(root, name).exists() {
         return Some(NoScheduler::NoQueue);
@@ -39,13 +36,13 @@ pub(super) fn no_scheduler(root: &Root, name: &str) -> Option<NoScheduler> {
     current_scheduler(root, name).is_none().then_some(NoScheduler::BioBased)
 }
 
-/// The scheduler in effect: the bracketed word.
+/// The bracketed word.
 pub(crate) fn current_scheduler(root: &Root, name: &str) -> Option<String> {
     let text = root.read_optional(queue_dir(root, name).join("scheduler"))?;
     bracketed(&text).map(str::to_string)
 }
 
-/// Every scheduler that the kernel offers for this device now; empty where it has none.
+/// Empty if the device can have no scheduler.
 pub(crate) fn offered_schedulers(root: &Root, name: &str) -> Vec<String> {
     let Some(text) = root.read_optional(queue_dir(root, name).join("scheduler")) else {
         return Vec::new();

@@ -1,10 +1,8 @@
-//! What is written on a device: file system, RAID member, encryption, LVM label, swap, partition
-//! table.
+//! A device's format: file system, RAID member, encryption, LVM label, swap, partition table.
 //!
-//! Found by `blkid -p`, which probes the device itself and trusts no cache. No signature does not
-//! mean no data: pages of a database, archives and images have none that blkid knows. blkid's exit
-//! status 2 means "nothing found" as well as "could not read", so the places where signatures lie
-//! are read here first.
+//! `blkid -p` probes the device without a cache. It does not recognize database pages, archives and
+//! images. Its exit status 2 means both "nothing found" and "read error", so the places of
+//! signatures are read here first.
 
 use std::fmt;
 use std::fs::File;
@@ -16,21 +14,19 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::root::Root;
 
-/// Signatures live in the first and last part of a device; the farthest common one is 64 KiB + a
-/// superblock in (btrfs).
+/// The farthest common signature is 64 KiB + a superblock from the start (btrfs).
 const PROBED_BYTES: u64 = 256 * 1024;
 
-/// What is written on a device, as far as its known places tell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum Signature {
-    /// Nothing that blkid knows; there may be data.
+    /// There may be data that blkid does not recognize.
     None,
     Found {
-        /// Such as `ext4`, `swap`, `LVM2_member`, `crypto_LUKS`, `gpt partition table`.
+        /// `ext4`, `swap`, `LVM2_member`, `crypto_LUKS`, `gpt partition table` …
         formats: Vec<String>,
     },
-    /// It could not be looked at.
+    /// It could not be examined.
     Unknown { why: String },
 }
 
@@ -73,8 +69,7 @@ fn blkid(root: &Root, node: &Path) -> Result<Signature, Error> {
     }
 }
 
-/// The formats in blkid's `KEY=VALUE` lines; a success without a known key still counts as
-/// something.
+/// Parses `KEY=VALUE` lines; a success without a known key still counts as a format.
 fn formats(export: &str) -> Vec<String> {
     let value =
         |key: &str| export.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));

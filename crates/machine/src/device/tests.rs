@@ -1,11 +1,11 @@
-//! Listing and finding on fake trees, for what this machine has not got, and on the machine itself.
+//! Listing and finding devices, on fake trees and on the machine itself.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 
 use super::*;
 
-/// Disks laid out as `path text` lines below /sys/block.
+/// Creates disks from `path text` lines below /sys/block.
 fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let root = Root::at(dir.path()).with_tool_dirs(vec![]);
@@ -134,7 +134,7 @@ fn mounts_swap_and_holders_of_partitions_count_for_the_disk() {
     for node in ["sda1", "sda2", "sda3"] {
         put(&root.dev(node), "");
     }
-    // btrfs shows a number of its own; only its source tells the device.
+    // btrfs shows an anonymous device number; only the source identifies the device.
     let table = "25 1 8:1 / /mnt/my\\040disk rw - ext4 /dev/root rw\n26 1 0:44 / /data rw - btrfs /dev/sda3 rw,ssd\n";
     put(&root.proc("self/mountinfo"), table);
     put(&root.proc("swaps"), "Filename Type Size Used Priority\n/dev/sda2 partition 1 0 -2\n");

@@ -1,7 +1,6 @@
-//! Who uses a disk: mounts, swap, stacked devices, partitions, the file behind a loop device.
+//! A disk's users: mounts, swap, stacked devices, partitions, the file behind a loop device.
 //!
-//! This is what a device is described with: one mount namespace. Whether a device may be written to
-//! takes more (`consent/users.rs`).
+//! Only for display, from one mount namespace. Permission to write needs more (`consent/users.rs`).
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,7 +14,7 @@ use crate::root::Root;
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Mount {
-    /// The disk or partition, e.g. `sda1`.
+    /// E.g. `sda1`.
     pub device: String,
     pub at: String,
     pub fs: String,
@@ -31,7 +30,7 @@ pub(crate) struct Usage {
     pub(crate) read_only: bool,
 }
 
-/// Usage of a disk and some of its partitions.
+/// Usage of a disk, counting only these partitions.
 pub(crate) fn of(root: &Root, name: &str, partitions: Vec<String>) -> Usage {
     Usage {
         mounts: mounts(root, name, &partitions),
@@ -43,8 +42,7 @@ pub(crate) fn of(root: &Root, name: &str, partitions: Vec<String>) -> Usage {
     }
 }
 
-/// The disks at the bottom of a stacked device (device-mapper, md), whatever is between; empty
-/// where it is stacked on nothing.
+/// Disks at the bottom of a stacked device; empty if it is not stacked.
 pub(super) fn below(root: &Root, name: &str) -> BTreeSet<String> {
     let disks = root.names(root.sys("block"));
     let whole = |part: String| {
@@ -64,19 +62,18 @@ pub(super) fn below(root: &Root, name: &str) -> BTreeSet<String> {
     found
 }
 
-/// The disk's partitions: directories of it that have a `partition` file.
+/// Subdirectories with a `partition` file.
 pub(crate) fn partitions(root: &Root, name: &str) -> Vec<String> {
     let dir = root.sys("block").join(name);
     root.names(&dir).into_iter().filter(|sub| dir.join(sub).join("partition").exists()).collect()
 }
 
-/// Where the disk or a partition is mounted in this mount namespace.
+/// Mounts in this mount namespace.
 pub(super) fn mounts(root: &Root, name: &str, partitions: &[String]) -> Vec<Mount> {
     mounts_in(root, &root.proc("self/mountinfo"), name, partitions)
 }
 
-/// The same by another table of mounts; by device number, and by name for file systems that show
-/// another number.
+/// Matches device numbers, and names for file systems that show a different number.
 pub(crate) fn mounts_in(
     root: &Root,
     table: &Path,
@@ -95,8 +92,8 @@ pub(crate) fn mounts_in(
             let right: Vec<&str> = right.split(' ').collect();
             let (Some(at), Some(source)) = (left.get(4), right.get(1)) else { continue };
             let same_number = number.is_some() && number.as_deref() == left.get(2).copied();
-            // Any user can mount a file system with any source in a namespace of theirs: what is
-            // not in /dev is not looked up, since the look-up could mount or wait for a server.
+            // Any user can mount an arbitrary source in a private namespace. Resolving one outside
+            // of /dev could trigger a mount or wait for a server.
             let is_source =
                 || source.starts_with("/dev/") && real_path(root, &unescape(source)) == node;
             if same_number || is_source() {
@@ -128,7 +125,6 @@ pub(super) fn swap(root: &Root, name: &str, partitions: &[String]) -> Vec<String
     with_partitions(name, partitions).filter(is_swap).map(str::to_string).collect()
 }
 
-/// Devices stacked on the disk or its partitions.
 pub(super) fn holders(root: &Root, name: &str, partitions: &[String]) -> Vec<String> {
     let dir = root.sys("block").join(name);
     let mut found: BTreeSet<String> = root.names(dir.join("holders")).into_iter().collect();
@@ -146,13 +142,13 @@ fn with_partitions<'a>(name: &'a str, partitions: &'a [String]) -> impl Iterator
     std::iter::once(name).chain(partitions.iter().map(String::as_str))
 }
 
-/// `MAJOR:MINOR` of a disk or a partition of it.
+/// `MAJOR:MINOR`.
 fn number(root: &Root, disk: &str, device: &str) -> Option<String> {
     let dir = root.sys("block").join(disk);
     root.read_optional(if disk == device { dir.join("dev") } else { dir.join(device).join("dev") })
 }
 
-/// The numbers of a disk and some of its partitions.
+/// Numbers of a disk and these partitions.
 pub(crate) fn numbers(root: &Root, disk: &str, partitions: &[String]) -> Vec<u64> {
     let all = with_partitions(disk, partitions).filter_map(|device| number(root, disk, device));
     all.filter_map(|text| parse_number(&text)).collect()
@@ -163,7 +159,7 @@ fn parse_number(text: &str) -> Option<u64> {
     Some(makedev(major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// The disk with this number and its partitions, or the disk and the partition with this number.
+/// The disk with its partitions, or the disk and the partition.
 pub(crate) fn disk_of_number(root: &Root, wanted: u64) -> Option<(String, Vec<String>)> {
     root.names(root.sys("block")).into_iter().find_map(|disk| {
         let all = partitions(root, &disk);
@@ -177,13 +173,13 @@ pub(crate) fn disk_of_number(root: &Root, wanted: u64) -> Option<(String, Vec<St
     })
 }
 
-/// The path with symbolic links resolved, as far as it exists.
+/// Resolves links as far as the path exists.
 fn real_path(root: &Root, path: &str) -> PathBuf {
     let inside = root.path(path);
     fs::canonicalize(&inside).unwrap_or(inside)
 }
 
-/// The kernel's tables write blank, tab, newline and backslash as three octal digits.
+/// Blank, tab, newline and backslash are octal in the kernel's tables.
 pub(crate) fn unescape(text: &str) -> String {
     let mut out = Vec::new();
     let bytes = text.as_bytes();

@@ -1,5 +1,4 @@
-//! What can go wrong with the programs and the file system of an experiment, each with the next
-//! step.
+//! Failures of an experiment's programs and file system, each with a remedy.
 
 use std::path::PathBuf;
 
@@ -7,7 +6,6 @@ use text::format_bytes;
 
 use crate::names::list;
 
-/// Why a session could not do what was asked.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
@@ -15,7 +13,7 @@ pub enum Fault {
     NotStarted { program: PathBuf, why: String },
     #[error("{what}: {why}")]
     Placement {
-        /// What was asked for, e.g. `isolate=0`.
+        /// E.g. `isolate=0`.
         what: String,
         why: String,
     },
@@ -34,7 +32,7 @@ pub enum Fault {
     Capability { what: String, missing: Vec<String> },
     #[error("{what}: it cannot be given: {why}")]
     Share {
-        /// The part of the share as it was written, e.g. `io_max wbps=10M`.
+        /// As written, e.g. `io_max wbps=10M`.
         what: String,
         why: String,
     },

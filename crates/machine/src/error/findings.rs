@@ -1,27 +1,27 @@
-//! What speaks against writing to a device: its content, which consent gives away, and its uses,
-//! which consent does not cover.
+//! Reasons against writing to a device: contents, which consent covers, and uses, which it does
+//! not.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// Something that was found on a device, or that nothing was.
+/// Contents of a device, or the result that none were found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "content", rename_all = "kebab-case")]
 pub enum Content {
     Partitions {
         names: Vec<String>,
     },
-    /// A file system, swap, RAID, LVM or LUKS header, or a partition table.
+    /// File system, swap, RAID, LVM or LUKS header, or partition table.
     Signatures {
         formats: Vec<String>,
     },
-    /// Bytes other than 0 that no known signature explains.
+    /// Nonzero bytes without a known signature.
     Data {
-        /// Of the first such byte in the sample.
+        /// The offset of the first such byte in the sample.
         offset: u64,
     },
-    /// The sample has zeros only.
+    /// The sample contains only zeros.
     NoDataFound {
         read_bytes: u64,
         is_whole: bool,
@@ -54,14 +54,14 @@ impl fmt::Display for Content {
     }
 }
 
-/// A use of a device that consent to overwrite it does not cover.
+/// A use of a device, which consent to overwrite does not cover.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "use", rename_all = "kebab-case")]
 pub enum Use {
     Mounted {
         device: String,
         at: String,
-        /// A process of the mount namespace, where it is not this one.
+        /// In the mount namespace, if that is not this process's.
         pid: Option<i32>,
     },
     Swap {
@@ -69,30 +69,30 @@ pub enum Use {
     },
     /// A device is stacked on it.
     Held {
-        /// The device on top, e.g. `dm-0`.
+        /// E.g. `dm-0`.
         by: String,
     },
-    /// A loop device that writes to the same blocks.
+    /// Another loop device writes to the same blocks.
     SharedByLoop {
         device: String,
     },
-    /// It is open exclusively, perhaps in another container.
+    /// Exclusively, perhaps in another container.
     OpenedExclusively,
     OpenForWriting {
-        /// The process: NAME (PID).
+        /// NAME (PID).
         by: String,
     },
     /// The file behind the loop device is open.
     FileOpen {
-        /// The process: NAME (PID).
+        /// NAME (PID).
         by: String,
     },
-    /// The file behind the loop device is locked, perhaps in another container.
+    /// The file behind the loop device, perhaps in another container.
     FileLocked,
 }
 
 impl Use {
-    /// Whether it ends when a process closes a file.
+    /// Whether closing a file ends it.
     pub(crate) fn is_of_process(&self) -> bool {
         matches!(self, Use::OpenForWriting { .. } | Use::FileOpen { .. })
     }

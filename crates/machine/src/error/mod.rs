@@ -1,8 +1,7 @@
-//! What can go wrong with the machine, in words that name the device or path and the next step.
+//! The crate's errors, with device or path and the remedy.
 //!
-//! One type for the crate: a caller wants to print it or to match on a few cases (`Busy`,
-//! `Refused`, `UnknownTunable`), and every variant carries the facts that its message needs, so
-//! that a test can look at facts instead of prose.
+//! One type, which callers print or match in a few cases (`Busy`, `Refused`, `UnknownTunable`).
+//! Variants carry facts, so that tests need not compare prose.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -27,10 +26,10 @@ pub use refusal::Refusal;
 pub enum Error {
     #[error("{}: cannot {action}: {cause}{}", path.display(), hint(cause))]
     Io {
-        /// What was attempted: `read`, `write`, `create` …
+        /// `read`, `write`, `create` …
         action: &'static str,
         path: PathBuf,
-        /// The kernel's answer; part of the message, hence no `source`, which would print it twice.
+        /// Part of the message; as a `source` it would be printed twice.
         cause: io::Error,
     },
     #[error(transparent)]
@@ -47,7 +46,7 @@ pub enum Error {
     )]
     Partition {
         word: String,
-        /// The disk it is part of, e.g. `/dev/sda`.
+        /// E.g. `/dev/sda`.
         disk: String,
     },
     #[error("{device}: no I/O scheduler: {why}")]
@@ -55,7 +54,7 @@ pub enum Error {
     #[error("{device}: in use by another schedlab{}; wait for it or stop it", pid(pid_of_other))]
     Busy {
         device: String,
-        /// The other process, where it is known.
+        /// If known.
         pid_of_other: Option<u32>,
     },
     #[error(
@@ -64,7 +63,7 @@ pub enum Error {
     )]
     Held {
         device: String,
-        /// The process that will put it back, where it is known.
+        /// The process that will restore it, if known.
         pid_of_other: Option<u32>,
         lasting: Lasting,
     },
@@ -85,7 +84,7 @@ pub enum Error {
     NotHere {
         device: String,
         name: String,
-        /// What is missing, and what would give it.
+        /// The missing part, and how to get it.
         why: String,
     },
     #[error("{device}: {name} is read-only: it says what the hardware or the driver is like")]
@@ -96,7 +95,7 @@ pub enum Error {
     NoUnitText { text: String, found: &'static str },
     #[error("{what}: {why}")]
     Cpu {
-        /// The setting by its key, e.g. `sysctl:kernel.sched_latency_ns`.
+        /// E.g. `sysctl:kernel.sched_latency_ns`.
         what: String,
         why: String,
     },
@@ -105,7 +104,7 @@ pub enum Error {
         device: String,
         name: String,
         value: String,
-        /// What is possible, with the unit.
+        /// Possible values with their unit.
         range: String,
     },
     #[error("{device}: {name} is left alone, since it could not be put back: {why}")]
@@ -120,7 +119,7 @@ pub enum Error {
     ToolMissing {
         tool: String,
         package: String,
-        /// What for, beginning with `to`.
+        /// Begins with `to`.
         purpose: String,
     },
     #[error("{command}: it failed ({status}): {stderr}")]
@@ -168,7 +167,7 @@ pub enum Error {
     )]
     NoLoopDevice {
         file: PathBuf,
-        /// The kernel's answer; part of the message, hence no `source`.
+        /// Part of the message, hence no `source`.
         cause: io::Error,
     },
     #[error("{}: it is still in use (found an opener, expected none); see `fuser -v {}`, stop that, then `schedlab restore`", node.display(), node.display())]
@@ -186,7 +185,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Wraps a failed file operation: `map_err(Error::io("read", path))`.
+    /// `map_err(Error::io("read", path))`.
     pub fn io(action: &'static str, path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Error {
         let path = path.as_ref().to_path_buf();
         move |cause| Error::Io { action, path, cause }
@@ -250,7 +249,7 @@ mod tests {
         assert_eq!(did_you_mean("zzz", &["sda".to_string()]), "");
     }
 
-    /// What the user reads: the message and its causes, joined as anyhow joins them.
+    /// The message with its causes, joined as anyhow does.
     fn printed(error: &dyn std::error::Error) -> String {
         let causes = std::iter::successors(Some(error), |error| error.source());
         causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")

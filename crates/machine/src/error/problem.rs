@@ -1,11 +1,10 @@
-//! Why a setting is not in effect.
+//! Problems: settings that are not in effect.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// Why a setting is not in effect. Data, not an error: it invalidates a trial and does not end an
-/// experiment.
+/// Not an error: invalidates a trial without ending the experiment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "problem", rename_all = "kebab-case")]
 pub enum Problem {
@@ -15,13 +14,13 @@ pub enum Problem {
         wanted: String,
         error: String,
     },
-    /// The write was accepted, but the attribute reads otherwise.
+    /// The write succeeded without effect.
     NotInEffect {
         attribute: String,
         wanted: String,
         found: String,
     },
-    /// It was in effect, and then somebody else changed it.
+    /// Another program has changed it.
     ChangedMeanwhile {
         attribute: String,
         wanted: String,

@@ -1,5 +1,4 @@
-//! Why a setting cannot be persisted or unpersisted, in words that name the file or device and the
-//! next step.
+//! Why a setting cannot be persisted or unpersisted.
 
 use std::io;
 use std::path::PathBuf;
@@ -17,7 +16,7 @@ pub enum Refusal {
     Duplicates {
         device: String,
         other: String,
-        /// What they share, as `PROPERTY=value`.
+        /// `PROPERTY=value`.
         what: String,
     },
     #[error(
@@ -50,7 +49,7 @@ pub enum Refusal {
     CannotWrite {
         action: &'static str,
         path: PathBuf,
-        /// The system's answer; part of the message, hence no `source`.
+        /// Part of the message, hence no `source`.
         cause: io::Error,
     },
     #[error("{first}; and undoing: {second}; `schedlab restore` tries again")]

@@ -1,8 +1,8 @@
 //! POSIX access control lists: whether one lets another user write.
 //!
-//! The kernel shows a list's mask as the group bits of the mode (acl(5)), so with a list the bits
-//! do not say who may write. The attribute has a version and 8 bytes an entry, little-endian
-//! (`include/uapi/linux/posix_acl_xattr.h`). Lists of NFS 4 are other attributes, and are not read.
+//! With a list, the mode's group bits show its mask (acl(5)), and not who may write. The attribute
+//! consists of a version and 8 bytes per entry, little-endian
+//! (`include/uapi/linux/posix_acl_xattr.h`). NFSv4 lists are not read.
 
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::PathBuf;
@@ -11,25 +11,22 @@ use rustix::fs::{Mode, OFlags, fgetxattr, getxattr, openat};
 use rustix::io::Errno;
 
 const VERSION: u32 = 2;
-/// The kernel's limit of an attribute (`XATTR_SIZE_MAX`).
+/// `XATTR_SIZE_MAX`.
 const MAX_BYTES: usize = 64 << 10;
 const WRITE: u16 = 2;
 
-/// Which list of a directory or file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum List {
-    /// Its own.
+    /// The list of the file or directory itself.
     Access,
-    /// What new files in a directory get.
+    /// The list that new files inherit.
     Default,
 }
 
-/// Whom an entry is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
     User(u32),
     Group(u32),
-    /// The file's own group.
     OwningGroup(u32),
 }
 
@@ -38,12 +35,12 @@ enum Tag {
     OwnGroup,
     Named(Subject),
     Mask,
-    /// The owner and all others, whose permissions are in the mode too.
+    /// Owner and others, whose permissions the mode shows.
     InMode,
 }
 
-/// The subjects that a list permits to write, but for the owner and all others, whom the mode
-/// shows; `group` is the file's own. None: there is no list.
+/// Subjects with write permission, except owner and others; `None` without a list. `group` is the
+/// file's.
 pub(crate) fn writers(
     fd: impl AsFd,
     list: List,
@@ -85,14 +82,14 @@ fn parse(bytes: &[u8]) -> Option<Vec<(Tag, u16)>> {
     entries.iter().map(entry).collect()
 }
 
-/// The attribute; none if there is no list, or the file system has none.
+/// `None` without a list, or if the file system has none.
 fn read(fd: impl AsFd, list: List) -> Result<Option<Vec<u8>>, Errno> {
     let name = match list {
         List::Access => "system.posix_acl_access",
         List::Default => "system.posix_acl_default",
     };
     let fd = fd.as_fd();
-    // A descriptor that is open for looking up names only has its attributes by its path in /proc.
+    // With O_PATH, attributes are accessible only by the path in /proc.
     let path = PathBuf::from(format!("/proc/self/fd/{}", fd.as_raw_fd()));
     let get = |value: &mut [u8]| match fgetxattr(fd, name, &mut *value) {
         Err(Errno::BADF) => match getxattr(&path, name, &mut *value) {
@@ -108,7 +105,7 @@ fn read(fd: impl AsFd, list: List) -> Result<Option<Vec<u8>>, Errno> {
         Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS => Ok(None),
         other => Err(other),
     };
-    // Most have none, which takes no buffer to find out.
+    // Most files have none, which a query without a buffer shows.
     if let Err(errno) = get(&mut []) {
         return absent(errno);
     }
@@ -126,7 +123,7 @@ fn read(fd: impl AsFd, list: List) -> Result<Option<Vec<u8>>, Errno> {
 pub(crate) mod tests {
     use super::*;
 
-    /// A list in the kernel's form: tag, permissions, number.
+    /// Encodes tags, permissions and ids.
     pub(crate) fn list(entries: &[(u16, u16, u32)]) -> Vec<u8> {
         let entry = |(tag, permissions, id): &(u16, u16, u32)| {
             [&tag.to_le_bytes()[..], &permissions.to_le_bytes(), &id.to_le_bytes()].concat()

@@ -1,4 +1,4 @@
-//! Reading no more than a limit allows, whatever the reader would give.
+//! Bounded reads.
 
 use std::io::{self, BufRead, Read};
 use std::path::Path;
@@ -7,44 +7,26 @@ use text::limits::{Exceeded, Limit};
 
 use crate::files::open_input;
 
-/// A limit of bytes, as a bound of what is read.
+/// A limit in bytes.
 pub trait Bounded {
-    /// Reads to the end.
-    ///
-    /// # Errors
-    /// [`Exceeded`] inside the error, or the reader's own.
+    /// The error contains [`Exceeded`] if there is more than the limit.
     fn read(&'static self, reader: impl Read) -> io::Result<Vec<u8>>;
 
-    /// The same, for text in UTF-8.
-    ///
-    /// # Errors
-    /// Also where it is not text.
     fn read_text(&'static self, reader: impl Read) -> io::Result<String> {
         String::from_utf8(self.read(reader)?)
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.utf8_error()))
     }
 
-    /// Reads a file that a command line or a plan names.
-    ///
-    /// # Errors
-    /// As [`open_input`] and [`Bounded::read`].
+    /// Reads a file named by the user. Fails as [`open_input`] and [`Bounded::read`].
     fn read_file(&'static self, path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
         self.read(open_input(path.as_ref())?)
     }
 
-    /// The same, for text in UTF-8.
-    ///
-    /// # Errors
-    /// Also where it is not text.
     fn read_text_file(&'static self, path: impl AsRef<Path>) -> io::Result<String> {
         self.read_text(open_input(path.as_ref())?)
     }
 
-    /// Reads one line with its end into `line`, which is emptied first; the number of its bytes, 0
-    /// at the end of the file.
-    ///
-    /// # Errors
-    /// As [`Bounded::read`].
+    /// Replaces `line`'s contents; returns the number of bytes, 0 at the end.
     fn read_line(&'static self, reader: impl BufRead, line: &mut Vec<u8>) -> io::Result<usize>;
 }
 
@@ -64,12 +46,12 @@ impl Bounded for Limit {
     }
 }
 
-/// Reading has stopped, so how much there is remains unknown.
+/// The total size is unknown.
 fn stopped(limit: &'static Limit) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, Exceeded { limit, found: None })
 }
 
-/// The limit that made an error of reading.
+/// The limit, if that is the error's cause.
 pub fn exceeded(error: &io::Error) -> Option<Exceeded> {
     error.get_ref()?.downcast_ref().copied()
 }

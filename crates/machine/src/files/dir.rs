@@ -1,4 +1,4 @@
-//! A directory held by descriptor: what it means cannot change between two uses of it.
+//! A directory held by descriptor, so that its meaning cannot change between uses.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -16,24 +16,21 @@ use crate::files::error::Error;
 use crate::files::trust::{Lookup, Trust, check_plain, mode};
 use crate::files::walk::{enter, walk};
 
-/// A directory that was checked when it was opened. Names in it are single components, and no
-/// symbolic link is followed below it.
+/// Checked when opened. Names in it are single components, and links are not followed.
 #[derive(Debug)]
 pub struct Dir {
     fd: OwnedFd,
     path: PathBuf,
     trust: Trust,
     is_private: bool,
-    /// For what is done before the first file is written in it.
     pub(crate) before_writing: Once,
 }
 
 impl Dir {
-    /// Opens a directory that exists.
+    /// Opens an existing directory.
     ///
     /// # Errors
-    /// [`Error::Refused`] when another user decides over it or a parent (see [`Trust`]);
-    /// [`Error::Io`].
+    /// [`Error::Refused`] if another user controls it or a parent (see [`Trust`]).
     pub fn open(path: impl AsRef<Path>) -> Result<Dir, Error> {
         let trust = Trust::current();
         let place = walk(path.as_ref(), false, trust)?;
@@ -41,10 +38,7 @@ impl Dir {
         Dir::at(place, path.as_ref(), trust, false)
     }
 
-    /// Opens a directory, which is made with its parents where they are missing.
-    ///
-    /// # Errors
-    /// As [`Dir::open`].
+    /// Opens a directory; creates it and its parents if missing.
     pub fn make(path: impl AsRef<Path>) -> Result<Dir, Error> {
         let trust = Trust::current();
         let place = walk(path.as_ref(), true, trust)?;
@@ -52,33 +46,27 @@ impl Dir {
         Dir::at(place, path.as_ref(), trust, false)
     }
 
-    /// Makes a directory that did not exist, and its parents where they are missing.
-    ///
-    /// # Errors
-    /// As [`Dir::open`], and [`Error::is_already_there`] when anything has that name.
+    /// Creates it, and its parents if missing; [`Error::is_already_there`] if it exists.
     pub fn create_new(path: impl AsRef<Path>) -> Result<Dir, Error> {
         let path = path.as_ref();
         let (parent, name) = Dir::of_file_in(path, true)?;
         parent.create_subdir(&name, 0o755).map(|made| Dir { path: path.to_path_buf(), ..made })
     }
 
-    /// Opens or makes a directory of this user alone: mode 0700 whatever the umask, and its files 0600.
-    /// Parents are made where they are missing. One of this user's that others can read but not
-    /// write is closed to them.
+    /// Opens or creates a directory for this user only: mode 0700, files 0600, regardless of the
+    /// umask. Parents are created if missing. If others can read but not write it, it is closed to
+    /// them.
     ///
     /// # Errors
-    /// [`Error::Refused`] when it belongs to another user, or others can write it or replace a
-    /// parent; [`Error::Io`].
+    /// [`Error::Refused`] if it belongs to another user, or others can write it or replace a
+    /// parent.
     pub fn private(path: impl AsRef<Path>) -> Result<Dir, Error> {
         let (parent, name) = Dir::of_file_in(path.as_ref(), true)?;
         let dir = parent.private_subdir(&name)?;
         Ok(Dir { path: path.as_ref().to_path_buf(), ..dir })
     }
 
-    /// A directory of this user alone if it exists; see [`Dir::private`].
-    ///
-    /// # Errors
-    /// As [`Dir::private`].
+    /// Like [`Dir::private`], but `None` if missing.
     pub fn private_if_there(path: impl AsRef<Path>) -> Result<Option<Dir>, Error> {
         let trust = Trust::current();
         match walk(path.as_ref(), false, trust) {
@@ -88,11 +76,8 @@ impl Dir {
         }
     }
 
-    /// The directory of a file that the user has named, and the file's name in it. A sticky
-    /// directory such as /tmp will do: files are made anew in it, or belong to this user.
-    ///
-    /// # Errors
-    /// As [`Dir::open`], and [`Error::Name`] when the path ends with no name.
+    /// The directory of a user's file, and the file's name. Allows sticky directories, in which
+    /// files are created new or belong to this user.
     pub fn of_file(path: impl AsRef<Path>) -> Result<(Dir, String), Error> {
         Dir::of_file_in(path.as_ref(), false)
     }
@@ -107,10 +92,6 @@ impl Dir {
         Ok((Dir::at(place, parent, trust, false)?, name.to_owned()))
     }
 
-    /// A directory in this one if it exists.
-    ///
-    /// # Errors
-    /// As [`Dir::open`].
     pub fn subdir_if_there(&self, name: &str) -> Result<Option<Dir>, Error> {
         match enter(&self.fd, OsStr::new(component(name)?), self.file(name)) {
             Ok(place) => self.checked(place, name).map(Some),
@@ -119,10 +100,6 @@ impl Dir {
         }
     }
 
-    /// Opens a directory in this one, or makes it.
-    ///
-    /// # Errors
-    /// As [`Dir::open`].
     pub fn subdir(&self, name: &str) -> Result<Dir, Error> {
         self.checked(self.enter_or_make(name, if self.is_private { 0o700 } else { 0o755 })?, name)
     }
@@ -135,16 +112,12 @@ impl Dir {
         Dir::at(place, &self.file(name), self.trust, false)
     }
 
-    /// Makes a directory in this one that did not exist.
-    ///
-    /// # Errors
-    /// [`Error::is_already_there`] when anything has that name; [`Error::Io`].
+    /// [`Error::is_already_there`] if the name exists.
     pub fn create_subdir(&self, name: &str, mode: u32) -> Result<Dir, Error> {
         let path = self.file(component(name)?);
         mkdirat(&self.fd, name, Mode::from_raw_mode(mode)).map_err(Error::io("create", &path))?;
         let place = enter(&self.fd, OsStr::new(name), path.clone())?;
-        // Made by this process; in a directory of several users another may have been quicker to
-        // replace it.
+        // In a shared directory, another process may have replaced the new one.
         self.trust.check_private(&path, &place)?;
         Dir::at(place, &path, self.trust, self.is_private)
     }
@@ -184,20 +157,18 @@ impl Dir {
         Ok(Dir { fd, path: path.to_path_buf(), trust, is_private, before_writing: Once::new() })
     }
 
-    /// Its path as it was given; for messages, and for programs that are handed a path.
+    /// The path as given; for messages, and for programs that need a path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The path of a file in it; for messages.
+    /// The path of a file; for messages.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// Makes a file that did not exist, for writing. A private directory's is for this user alone.
-    ///
-    /// # Errors
-    /// [`Error::is_already_there`] when anything has that name, be it a link; [`Error::Io`].
+    /// Creates a file for writing, in a private directory for this user only;
+    /// [`Error::is_already_there`] if the name exists, even as a link.
     pub fn create(&self, name: &str) -> Result<File, Error> {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -205,28 +176,23 @@ impl Dir {
         Ok(File::from(fd.map_err(Error::io("create", &self.file(name)))?))
     }
 
-    /// Opens a file for reading and appending, which is made if it is missing.
+    /// Opens or creates a file for reading and appending.
     ///
     /// # Errors
-    /// [`Error::Refused`] when it is a link or no regular file, has a second name, or another user
-    /// owns or can write it; [`Error::Io`].
+    /// [`Error::Refused`] if it is a link or no regular file, has a second name, or another user
+    /// owns or can write it.
     pub fn append(&self, name: &str) -> Result<File, Error> {
         self.open_checked(name, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE, true)
     }
 
-    /// The same of a file that exists.
-    ///
-    /// # Errors
-    /// As [`Dir::append`].
     pub fn append_existing(&self, name: &str) -> Result<File, Error> {
         self.open_checked(name, OFlags::RDWR | OFlags::APPEND, true)
     }
 
-    /// A file's content; none if there is no such file.
+    /// `None` if missing.
     ///
     /// # Errors
-    /// [`Error::Refused`] when it is a link or no regular file, or another user owns or can write
-    /// it; [`Error::Io`].
+    /// [`Error::Refused`] if it is a link or no regular file, or another user owns or can write it.
     pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
         let Some(mut file) = self.open_if_there(name)? else { return Ok(None) };
         let mut bytes = Vec::new();
@@ -235,11 +201,7 @@ impl Dir {
         Ok(Some(bytes))
     }
 
-    /// Opens a file for reading, for content that is large or bounded; none if there is no such
-    /// file.
-    ///
-    /// # Errors
-    /// As [`Dir::read`].
+    /// Opens large or bounded contents; `None` if missing. Fails as [`Dir::read`].
     pub fn open_if_there(&self, name: &str) -> Result<Option<File>, Error> {
         match self.open_checked(name, OFlags::RDONLY, false) {
             Ok(file) => Ok(Some(file)),
@@ -250,12 +212,12 @@ impl Dir {
 
     fn open_checked(&self, name: &str, how: OFlags, writes: bool) -> Result<File, Error> {
         let path = self.file(component(name)?);
-        // Not blocking: a pipe in the way is refused, not waited for.
+        // Nonblocking, to refuse a FIFO without waiting.
         let flags = how | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let fd = match openat(&self.fd, name, flags, self.mode()) {
             Ok(fd) => fd,
             Err(errno) => {
-                // A link, a directory or a socket has its own words.
+                // Links, directories and sockets have their own messages.
                 let found = statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW);
                 return Err(match found.map(|stat| check_plain(&path, &stat)) {
                     Ok(Err(refused)) => refused,
@@ -272,11 +234,7 @@ impl Dir {
         Ok(File::from(fd))
     }
 
-    /// Makes or replaces a file in place of what has the name. Not atomic and not durable: for a
-    /// file that grows for a long time.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
+    /// Replaces a file, neither atomically nor durably, if it grows over a long time.
     pub fn create_anew(&self, name: &str) -> Result<File, Error> {
         match self.create(name) {
             Err(error) if error.is_already_there() => {
@@ -287,47 +245,28 @@ impl Dir {
         }
     }
 
-    /// Removes a file or a link.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
     pub fn remove(&self, name: &str) -> Result<(), Error> {
         unlinkat(&self.fd, component(name)?, AtFlags::empty())
             .map_err(Error::io("remove", &self.file(name)))
     }
 
-    /// Removes an empty directory in it.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
     pub fn remove_subdir(&self, name: &str) -> Result<(), Error> {
         unlinkat(&self.fd, component(name)?, AtFlags::REMOVEDIR)
             .map_err(Error::io("remove", &self.file(name)))
     }
 
-    /// Renames a file over another.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
     pub fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
         renameat(&self.fd, component(from)?, &self.fd, component(to)?)
             .map_err(Error::io("rename", &self.file(from)))
     }
 
-    /// Sets who may read and write a file, as the low bits of its mode.
-    ///
-    /// # Errors
-    /// As [`Dir::append`].
+    /// Low bits of the mode. Fails as [`Dir::append`].
     pub fn set_mode(&self, name: &str, mode: u32) -> Result<(), Error> {
         let file = self.open_any(name)?;
         fchmod(file, Mode::from_raw_mode(mode))
             .map_err(Error::io("set the mode of", &self.file(name)))
     }
 
-    /// Makes a file's content durable.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
     pub fn sync_file(&self, name: &str) -> Result<(), Error> {
         rustix::fs::fsync(self.open_any(name)?).map_err(Error::io("sync", &self.file(name)))
     }
@@ -339,19 +278,16 @@ impl Dir {
     }
 
     /// Makes the names in it durable.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
     pub fn sync(&self) -> Result<(), Error> {
         rustix::fs::fsync(&self.fd).map_err(Error::io("sync", shown(&self.path)))
     }
 
-    /// Whether anything has this name, be it a link.
+    /// Whether a name exists, even as a link.
     pub fn has(&self, name: &str) -> bool {
         component(name).is_ok_and(|name| statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW).is_ok())
     }
 
-    /// The device and inode of what has this name; none if nothing has.
+    /// The device and inode of a name.
     pub(crate) fn id(&self, name: &str) -> Option<(u64, u64)> {
         let stat = component(name)
             .ok()
@@ -359,16 +295,13 @@ impl Dir {
         stat.map(|stat| (stat.st_dev, stat.st_ino))
     }
 
-    /// Whether `name` is still this open file.
+    /// Whether `name` still is this open file.
     pub fn is(&self, name: &str, file: &File) -> bool {
         let open = fstat(file).ok().map(|stat| (stat.st_dev, stat.st_ino));
         open.is_some() && self.id(name) == open
     }
 
-    /// The names in it, sorted; those that are not UTF-8 are not ours.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
+    /// Sorted names; those that are not UTF-8 are omitted.
     pub fn names(&self) -> Result<Vec<String>, Error> {
         let failed = || Error::io("read", shown(&self.path));
         let mut names = Vec::new();
@@ -404,7 +337,7 @@ pub(crate) fn component(name: &str) -> Result<&str, Error> {
     }
 }
 
-/// A relative path of no components is the working directory.
+/// A relative path without components is the working directory.
 fn shown(path: &Path) -> &Path {
     if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }

@@ -1,4 +1,4 @@
-//! Why a directory or a file is not used.
+//! Why a directory or file is refused.
 
 use std::fmt;
 use std::io;
@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use crate::files::acl::Subject;
 
-/// A directory or file that could not be used, or must not be.
+/// A directory or file could not be used, or must not be.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("{}: cannot {action}: {cause}{}", path.display(), hint(cause))]
     Io { action: &'static str, path: PathBuf, cause: io::Error },
-    /// Another user decides over it, or may have put it there.
+    /// Another user controls it, or may have planted it.
     #[error("{}: {why}", path.display())]
     Refused { path: PathBuf, why: Refusal },
     #[error(
@@ -20,22 +20,21 @@ pub enum Error {
     Name { name: String },
 }
 
-/// What another user could do there, with what was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// It belongs to somebody who is neither root nor the user of this process.
+    /// The owner is neither root nor this process's user.
     Owner { owner: u32, mode: u32, user: u32 },
-    /// Other users may write it, or create and remove files in it.
+    /// Others may write it, or create and remove files in it.
     Shared { owner: u32, mode: u32 },
-    /// An access control list lets another user write it, or what is made in it.
+    /// A list lets another user write it, or files created in it.
     Listed { writer: Subject, inherited: bool },
-    /// A symbolic link that another user has made.
+    /// A link that another user has created.
     Link { owner: u32 },
-    /// A symbolic link, a directory, a pipe or a device where a file is expected.
+    /// A link, directory, pipe or device.
     NotAFile { found: &'static str },
-    /// A file with a second name, which may be in another user's reach.
+    /// It has a second name, which another user may reach.
     Linked { names: u64 },
-    /// Not a directory where one is expected.
+    /// Another kind of file.
     NotADirectory { found: &'static str },
 }
 
@@ -97,7 +96,7 @@ impl Error {
     }
 
     pub(crate) fn refused(path: &Path, why: Refusal) -> Error {
-        // A relative path of no components is the working directory.
+        // A relative path without components is the working directory.
         let working = || std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
         let path = if path.as_os_str().is_empty() || path == Path::new(".") {
             working()
@@ -107,17 +106,15 @@ impl Error {
         Error::Refused { path, why }
     }
 
-    /// Whether the file or directory does not exist.
     pub fn is_not_found(&self) -> bool {
         self.kind() == Some(io::ErrorKind::NotFound)
     }
 
-    /// Whether the name that was to be new exists.
     pub fn is_already_there(&self) -> bool {
         self.kind() == Some(io::ErrorKind::AlreadyExists)
     }
 
-    /// The kind of the system's error; none where schedlab itself refuses.
+    /// `None` if schedlab itself refuses.
     pub fn kind(&self) -> Option<io::ErrorKind> {
         match self {
             Error::Io { cause, .. } => Some(cause.kind()),
@@ -126,7 +123,7 @@ impl Error {
     }
 }
 
-/// The remedy for a write that failed, for a message of the caller's.
+/// The remedy for a failed write.
 pub fn remedy(cause: &io::Error) -> &'static str {
     match cause.kind() {
         io::ErrorKind::FileTooLarge => "raise the limit on file sizes (ulimit -f)",

@@ -1,9 +1,8 @@
-//! Files that a command line or a plan names, opened for reading.
+//! Opens files that a user names.
 //!
-//! A name can lead to what never ends or never begins: a FIFO without a writer, `/dev/zero`,
-//! `/proc/kmsg`. Only a regular file is opened, none of those that the kernel makes up as they are
-//! read, and what a shell passes as an open descriptor (`<(…)`), whose other end the user has
-//! started himself. A limit bounds how much is read of either.
+//! To prevent endless or blocking input (a FIFO without a writer, `/dev/zero`, `/proc/kmsg`), only
+//! regular files that the kernel does not generate are opened, and descriptors passed by a shell
+//! (`<(…)`). A limit bounds all reads.
 
 use std::fmt;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -16,7 +15,7 @@ use rustix::fs::{FsWord, OFlags, PROC_SUPER_MAGIC, fstatfs};
 /// `SYSFS_MAGIC` of linux/magic.h.
 const SYSFS_MAGIC: FsWord = 0x6265_6572;
 
-/// What was found where a file was expected, inside an [`io::Error`].
+/// Contained in an [`io::Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotAFile {
     /// `a FIFO`, `a device` …
@@ -35,15 +34,12 @@ impl fmt::Display for NotAFile {
 
 impl std::error::Error for NotAFile {}
 
-/// Opens a file for reading.
-///
-/// # Errors
-/// [`NotAFile`] inside the error, or that of opening it.
+/// The error can contain [`NotAFile`].
 pub fn open_input(path: &Path) -> io::Result<File> {
     if is_descriptor(path) {
         return File::open(path);
     }
-    // Opening a device can have an effect, and opening a FIFO waits for its writer.
+    // Opening a device can have side effects, and opening a FIFO waits.
     check(&fs::metadata(path)?)?;
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let flags = i32::try_from(flags.bits()).expect("flags of open are few");
@@ -55,7 +51,6 @@ pub fn open_input(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// The refusal inside an error.
 pub fn not_a_file(error: &io::Error) -> Option<NotAFile> {
     error.get_ref()?.downcast_ref().copied()
 }

@@ -1,13 +1,12 @@
-//! Locks that end with their owner, whatever programs the owner was starting at that moment.
+//! Locks that end with their owner, even while it starts programs.
 //!
-//! A lock of `flock` belongs to the open file, and a child inherits it between `fork` and `exec`. A
-//! POSIX results file lock ([`OwnLock`]) belongs to the process: no child has it, and the kernel
-//! drops it when the process dies. Two properties of results file locks need care. They do not
-//! exclude the threads of one process, and closing any descriptor of the file drops the lock. So a
-//! table of the files that this process has locked is consulted before such a file is opened.
+//! Children inherit a `flock` lock between `fork` and `exec`. A POSIX record lock ([`OwnLock`])
+//! belongs to the process: children do not inherit it, and it ends with the process. But it does
+//! not exclude threads, and closing any descriptor of the file drops it, so a table of locked files
+//! is consulted before opening one.
 //!
-//! A file of data is opened to be read while it is locked, so its lock is one of `flock`
-//! ([`DataLock`]), which is released explicitly.
+//! A data file is read while it is locked, so it gets a `flock` lock ([`DataLock`]), released
+//! explicitly.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
@@ -27,34 +26,28 @@ use crate::files::error::Error;
 /// Device and inode.
 type Id = (u64, u64);
 
-/// What this process has locked.
+/// Files locked by this process.
 static LOCKED: Mutex<BTreeSet<Id>> = Mutex::new(BTreeSet::new());
 
-/// Exclusive ownership of a lock file by this process, until it is dropped. Nothing else may open
-/// the file.
+/// A lock file owned by this process until dropped. Nothing else may open the file.
 #[derive(Debug)]
 pub struct OwnLock {
-    /// Always there until the lock is dropped.
+    /// `None` only during drop.
     file: Option<File>,
     id: Id,
 }
 
-/// The answer to an attempt to lock a file.
 #[derive(Debug)]
 pub enum Attempt {
     Locked(OwnLock),
-    /// Another owner has it: this process, or the one that the kernel names. None: one of another
-    /// PID namespace.
+    /// By this process or another; `None` if that is in another PID namespace.
     Taken {
         pid: Option<u32>,
     },
 }
 
 impl OwnLock {
-    /// Locks the file at a path, which is made if it is missing, unless it is locked.
-    ///
-    /// # Errors
-    /// [`Error::Io`]: the file cannot be opened for writing, or has no locks.
+    /// Creates the file if missing; fails if the file system has no locks.
     pub fn attempt(path: &Path) -> Result<Attempt, Error> {
         let failed = |cause| Error::Io { action: "open", path: path.to_path_buf(), cause };
         let find = || fs::metadata(path).ok().map(|about| (about.dev(), about.ino()));
@@ -71,22 +64,19 @@ impl OwnLock {
 impl Drop for OwnLock {
     fn drop(&mut self) {
         let mut locked = table();
-        // Closing the file unlocks it, so this comes before another thread is allowed to open it.
+        // Closing unlocks, so this comes before another thread may open it.
         drop(self.file.take());
         locked.remove(&self.id);
     }
 }
 
 impl Dir {
-    /// Locks a file in the directory, which is made if it is missing, unless it is locked.
-    ///
-    /// # Errors
-    /// As [`Dir::append`], and [`Error::Io`] where files have no locks.
+    /// Creates the file if missing. Fails as [`Dir::append`], or if the file system has no locks.
     pub fn lock(&self, name: &str) -> Result<Attempt, Error> {
         attempt(&self.file(name), || self.id(name), || self.append(name))
     }
 
-    /// Whether `name` is still the file of this lock.
+    /// Whether `name` still is the lock's file.
     pub fn is_locked(&self, name: &str, lock: &OwnLock) -> bool {
         self.is(name, lock.file())
     }
@@ -115,7 +105,7 @@ fn attempt(
             let pid = other.pid.and_then(|pid| u32::try_from(pid.as_raw_pid()).ok());
             return Ok(Attempt::Taken { pid });
         }
-        // Its owner has just let go of it.
+        // Its owner has just released it.
     }
     let about = file.metadata().map_err(|cause| Error::Io {
         action: "look at",
@@ -131,16 +121,12 @@ fn table() -> MutexGuard<'static, BTreeSet<Id>> {
     LOCKED.lock().expect("no thread panics while it holds this")
 }
 
-/// A file of data that only its owner writes. Dropped, it is unlocked even if a child has a copy of
-/// the descriptor.
+/// Written only by its owner. Dropping it unlocks the file even if a child has the descriptor.
 #[derive(Debug)]
 pub struct DataLock(File);
 
 impl DataLock {
-    /// Locks an open file; none while another owner has it.
-    ///
-    /// # Errors
-    /// That of a file system that has no locks.
+    /// `None` while another owner has it; fails if the file system has no locks.
     pub fn attempt(file: File) -> io::Result<Option<DataLock>> {
         match file.try_lock() {
             Ok(()) => Ok(Some(DataLock(file))),
@@ -181,10 +167,10 @@ mod tests {
 
     use super::*;
 
-    /// Names the file to lock, for this program as another process.
+    /// The file to lock in another process of this program.
     const FILE: &str = "SCHEDLAB_TEST_LOCK";
 
-    /// A program that has a copy of the descriptor, as a child has between `fork` and `exec`.
+    /// A program with the descriptor, like a child before `exec`.
     fn start_heir(descriptor: impl AsFd) -> Child {
         fcntl_setfd(&descriptor, FdFlags::empty()).expect("an open descriptor");
         let child =
@@ -205,8 +191,7 @@ mod tests {
         }
     }
 
-    /// Another process that tries to lock the file, with an heir if it succeeds, and waits to be
-    /// killed; what it wrote.
+    /// Another process that locks the file, starts an heir, and waits to be killed; and its output.
     fn start_other(path: &Path) -> (Child, String) {
         let test = "files::lock::tests::another_process_locks_a_file_and_waits";
         let mut child = Command::new(env::current_exe().expect("this program"))

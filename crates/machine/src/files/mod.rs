@@ -1,9 +1,8 @@
-//! Directories held by descriptor ([`Dir`]), and the file operations that change something
-//! ([`Files`]), each one step that a crash can come before or after.
+//! Directories held by descriptor ([`Dir`]), and modifying file operations ([`Files`]), each a step
+//! before or after which a crash can come.
 //!
-//! A crate of its own so that the fake kernels of tests can replace the steps without knowing the
-//! machine, and so that every crate that writes a file writes it in the same manner:
-//! `docs/decisions/0016-files-as-root.md` has the rule and the reasons.
+//! Separate, so that tests can replace the steps, and every crate writes files in the same way: see
+//! `docs/decisions/0016-files-as-root.md`.
 
 mod acl;
 mod bounded;

@@ -1,5 +1,4 @@
-//! The file operations that change something, each one step, and the one way in which a whole file
-//! is written.
+//! Modifying file operations as single steps, and atomic replacement.
 
 use std::fmt::Debug;
 use std::fs::OpenOptions;
@@ -12,46 +11,41 @@ use crate::files::error::Error;
 use crate::files::lock::DataLock;
 use crate::files::unfinished;
 
-/// The operations that change something, each one step that a crash can come before or after. Names
-/// are those of a [`Dir`].
+/// A crash can come before or after each; they are not durable until synced. Names are those in a
+/// [`Dir`].
 pub trait Files: Debug + Send + Sync {
-    /// Writes an attribute of sysfs with a single `write`, as the kernel expects.
+    /// Uses a single `write`, as sysfs expects.
     fn write_attribute(&self, path: &Path, value: &str) -> io::Result<()>;
-    /// Makes or replaces a file, not yet durable.
+    /// Creates or replaces a file.
     fn create(&self, dir: &Dir, name: &str, bytes: &[u8]) -> io::Result<()> {
         dir.create_anew(name)?.write_all(bytes)
     }
-    /// Makes a file's content durable.
     fn sync_file(&self, dir: &Dir, name: &str) -> io::Result<()> {
         Ok(dir.sync_file(name)?)
     }
-    /// Renames a file over another, not yet durable.
     fn rename(&self, dir: &Dir, from: &str, to: &str) -> io::Result<()> {
         Ok(dir.rename(from, to)?)
     }
-    /// Removes a file, not yet durable.
     fn remove(&self, dir: &Dir, name: &str) -> io::Result<()> {
         Ok(dir.remove(name)?)
     }
-    /// Makes the names in a directory durable.
+    /// Makes the directory's names durable.
     fn sync_dir(&self, dir: &Dir) -> io::Result<()> {
         Ok(dir.sync()?)
     }
-    /// Sets who may read and write a file or directory, as the low bits of its mode.
+    /// Low bits of a file's or directory's mode.
     fn set_mode(&self, dir: &Dir, name: &str, mode: u32) -> io::Result<()> {
         Ok(dir.set_mode(name, mode)?)
     }
-    /// Makes a directory, not yet durable.
     fn make_dir(&self, dir: &Dir, name: &str) -> io::Result<()> {
         Ok(dir.create_subdir(name, 0o755).map(drop)?)
     }
-    /// Removes an empty directory, not yet durable.
+    /// Removes an empty directory.
     fn remove_dir(&self, dir: &Dir, name: &str) -> io::Result<()> {
         Ok(dir.remove_subdir(name)?)
     }
 }
 
-/// The operations as the kernel does them.
 #[derive(Debug)]
 pub struct RealFiles;
 
@@ -62,8 +56,7 @@ impl Files for RealFiles {
     }
 }
 
-/// The same, with a lock on the file that is made, which tells the unfinished file of a process
-/// from one that was abandoned.
+/// Locks new files, to distinguish unfinished from abandoned ones.
 #[derive(Debug, Default)]
 struct Locking {
     held: Mutex<Option<DataLock>>,
@@ -84,12 +77,8 @@ impl Files for Locking {
     }
 }
 
-/// Writes a file so that a crash leaves the former one or the new one, and a loss of power after
-/// the return only the new one: the bytes go to `unfinished` in the same directory, are flushed,
-/// and get the file's name; then the directory is flushed.
-///
-/// # Errors
-/// That of the step which failed; the former file is there then.
+/// Writes and flushes `unfinished` in the same directory, renames it, and flushes the directory. A
+/// crash or error leaves the old file or the new one, a power loss after the return the new one.
 pub fn replace(
     files: &dyn Files,
     dir: &Dir,
@@ -110,12 +99,8 @@ pub fn replace(
 }
 
 impl Dir {
-    /// Gives a file this content: whole, or as it was before. What had the name, be it a link, is
-    /// replaced and not written to. Unfinished files of processes that were killed at it are
-    /// removed from the directory first.
-    ///
-    /// # Errors
-    /// [`Error::Io`]; the former file is there then.
+    /// Replaces a file, or a link itself, atomically. First removes unfinished files of killed
+    /// processes.
     pub fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
         let name = component(name)?;
         self.before_writing.call_once(|| unfinished::remove_abandoned(self));
@@ -124,11 +109,7 @@ impl Dir {
     }
 }
 
-/// Replaces or makes the file at a path that the user has named; see [`Dir::of_file`] and
-/// [`Dir::replace`].
-///
-/// # Errors
-/// As these.
+/// Replaces a file that the user has named; see [`Dir::of_file`] and [`Dir::replace`].
 pub fn replace_at(path: impl AsRef<Path>, bytes: &[u8]) -> Result<(), Error> {
     let (dir, name) = Dir::of_file(path)?;
     dir.replace(&name, bytes)

@@ -1,4 +1,4 @@
-//! Tests of directories that other users decide over, own, or have planted links in.
+//! Directories that other users control, own, or have planted links in.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::files::acl::tests::list;
 use crate::files::{Dir, Error, Refusal, Subject, replace_at};
 
-/// A user id that owns nothing.
+/// Owns nothing.
 const STRANGER: u32 = 64_321;
 
 fn temporary() -> tempfile::TempDir {
@@ -16,7 +16,7 @@ fn temporary() -> tempfile::TempDir {
 }
 
 fn is_root(dir: &tempfile::TempDir) -> bool {
-    // Without root in this directory, as in a user namespace, nothing can be given away.
+    // As in a user namespace, root may be unable to give files away.
     testbed::require(&["root"]) && fs::metadata(dir.path()).expect("it is there").uid() == 0
 }
 
@@ -66,7 +66,7 @@ fn a_directory_that_others_can_write_is_refused_for_itself_and_as_a_parent() {
     assert!(!shared.join("new").exists());
 }
 
-/// Gives a path an access control list: tag, permissions, number. Whether the file system takes it.
+/// Tags, permissions and ids; false if the file system has no lists.
 fn set_list(path: &Path, which: &str, entries: &[(u16, u16, u32)]) -> bool {
     let name = format!("system.posix_acl_{which}");
     let set = rustix::fs::setxattr(path, name, &list(entries), rustix::fs::XattrFlags::empty());
@@ -78,14 +78,13 @@ fn set_list(path: &Path, which: &str, entries: &[(u16, u16, u32)]) -> bool {
     true
 }
 
-/// A list: the owner and others as in mode 0755, the owning group's permissions, more entries, and
-/// the mask.
+/// Owner and others as in mode 0755, the owning group's permissions, more entries, and the mask.
 fn with(group: u16, more: &[(u16, u16, u32)], mask: u16) -> Vec<(u16, u16, u32)> {
     let unnamed = u32::MAX;
     let mut all =
         [more, &[(1, 7, unnamed), (4, group, unnamed), (16, mask, unnamed), (32, 5, unnamed)]]
             .concat();
-    // The kernel takes them in the order of their tags.
+    // The kernel requires the order of tags.
     all.sort_unstable();
     all
 }
@@ -104,7 +103,7 @@ fn a_list_that_lets_others_write_is_refused() {
     let cases = [
         (with(5, &[(USER, 7, STRANGER)], 7), Subject::User(STRANGER), "setfacl -m u:64321:rx"),
         (with(5, &[(GROUP, 2, STRANGER)], 7), Subject::Group(STRANGER), "setfacl -m g:64321:rx"),
-        // Of the file's own group the mask shows nothing.
+        // The mask does not show the file's own group.
         (with(7, &[(USER, 5, STRANGER)], 7), Subject::OwningGroup(STRANGER), "setfacl -m g::rx"),
     ];
     for (entries, writer, remedy) in cases {
@@ -127,7 +126,7 @@ fn a_list_that_lets_others_write_is_refused() {
                 assert_eq!(refusal(error), Refusal::Listed { writer, inherited });
             }
             assert!(!new.exists(), "nothing is made first");
-            // What is made elsewhere gets another directory's list.
+            // Files created elsewhere get another directory's list.
             assert_eq!(Dir::open(&below).is_err(), !inherited, "{entries:?}");
             let none: &[(u16, u16, u32)] = &[];
             assert!(set_list(
@@ -147,7 +146,7 @@ fn a_list_that_lets_no_other_user_write_is_accepted() {
     }
     let shared = directory(dir.path().join("shared"), 0o755, 0);
     chown(&shared, None, Some(STRANGER)).expect("root may give away");
-    // Reading only, behind a mask, and root: the group bits show 7 in the last.
+    // Read-only, behind a mask, and root: in the last, the group bits are 7.
     let cases = [
         with(5, &[(USER, 5, STRANGER)], 5),
         with(7, &[(USER, 7, STRANGER), (GROUP, 7, STRANGER)], 5),

@@ -1,12 +1,12 @@
-//! Whose files a process may obey and write.
+//! Whose files a process may trust and write.
 //!
-//! Root must not write where another user decides what a name means: a link planted there leads the
-//! write to any file of the machine. So for root every directory on the way belongs to root, or
-//! under sudo to the user who called sudo (who is root already), and others cannot write it. A
-//! sticky directory such as /tmp is passed, since others cannot replace in it what is not theirs.
+//! Root must not write to a path that another user controls, because a planted link redirects the
+//! write. As root, every directory of a path must therefore belong to root, or under sudo to the
+//! calling user, and not be writable by others. Sticky directories such as /tmp are allowed,
+//! because others cannot replace existing files.
 //!
-//! A process of another user loses its own files only; it follows no link that another user has
-//! planted in a sticky directory, as the kernel does with `fs.protected_symlinks`.
+//! A process of another user can lose only its own files. Like the kernel with
+//! `fs.protected_symlinks`, it follows no link that another user has planted in a sticky directory.
 
 use std::fs;
 use std::os::fd::{AsFd, OwnedFd};
@@ -19,23 +19,21 @@ use crate::files::error::{Error, Refusal};
 
 const STICKY: u32 = 0o1000;
 
-/// A directory on the way: open for looking up names only.
+/// Opened with O_PATH.
 pub(crate) struct Lookup {
     pub(crate) fd: OwnedFd,
     pub(crate) stat: Stat,
     pub(crate) path: PathBuf,
 }
 
-/// The users whose files are obeyed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trust {
     user: u32,
-    /// Who called sudo.
+    /// The user who called sudo.
     caller: Option<u32>,
 }
 
 impl Trust {
-    /// That of this process.
     pub fn current() -> Trust {
         let user = rustix::process::geteuid().as_raw();
         let caller = std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok());
@@ -50,7 +48,7 @@ impl Trust {
         owner == 0 || owner == self.user || self.caller == Some(owner)
     }
 
-    /// A directory on the way to another.
+    /// Checks a directory on the way to another.
     pub(crate) fn check_passage(self, path: &Path, dir: &Lookup) -> Result<(), Error> {
         if !self.is_root() {
             return Ok(());
@@ -63,13 +61,13 @@ impl Trust {
         }
     }
 
-    /// A directory in which something is made.
+    /// Checks a directory in which something is created.
     pub(crate) fn check_parent(self, path: &Path, dir: &Lookup) -> Result<(), Error> {
         self.check_passage(path, dir)?;
         if self.is_root() { self.check_inherited(path, dir) } else { Ok(()) }
     }
 
-    /// A directory whose files are read back or appended to.
+    /// Checks a directory whose files are read back or appended to.
     pub(crate) fn check_directory(self, path: &Path, dir: &Lookup) -> Result<(), Error> {
         if !self.is_root() {
             return Ok(());
@@ -79,11 +77,11 @@ impl Trust {
         self.check_inherited(path, dir)
     }
 
-    /// A directory of this user alone.
+    /// Checks a directory for this user only.
     pub(crate) fn check_private(self, path: &Path, dir: &Lookup) -> Result<(), Error> {
         let stat = &dir.stat;
         if stat.st_uid != self.user {
-            // Root's state is closed to other users, which is no fault of the directory.
+            // Root's state is closed to other users, which is no fault.
             let closed = stat.st_uid == 0 && !self.is_root();
             let cause = || Error::io("open", path)(rustix::io::Errno::ACCESS);
             return Err(if closed { cause() } else { self.foreign(path, stat) });
@@ -92,7 +90,7 @@ impl Trust {
         self.check_inherited(path, dir)
     }
 
-    /// A symbolic link in a directory that has been checked.
+    /// Checks a link in a checked directory.
     pub(crate) fn check_link(self, path: &Path, link: &Stat, dir: &Stat) -> Result<(), Error> {
         let planted = self.is_root() || (dir.st_mode & 0o002 != 0 && link.st_uid != dir.st_uid);
         if planted && !self.has(link.st_uid) {
@@ -101,7 +99,7 @@ impl Trust {
         Ok(())
     }
 
-    /// An open file that is to be read, appended to or locked.
+    /// Checks a file to be read, appended to or locked.
     pub(crate) fn check_file(
         self,
         path: &Path,
@@ -123,8 +121,7 @@ impl Trust {
         Ok(())
     }
 
-    /// Whether others than the owner and root may write. With a list its mask is what the group
-    /// bits show.
+    /// Others than owner and root. With a list, the group bits show its mask.
     fn check_writers(self, path: &Path, fd: impl AsFd, stat: &Stat) -> Result<(), Error> {
         let shared =
             || Error::refused(path, Refusal::Shared { owner: stat.st_uid, mode: mode(stat) });
@@ -142,7 +139,7 @@ impl Trust {
         }
     }
 
-    /// Whether what is made in a directory gets a list that lets others write.
+    /// Whether the default list lets others write new files.
     fn check_inherited(self, path: &Path, dir: &Lookup) -> Result<(), Error> {
         match self.other_writer(path, &dir.fd, List::Default, &dir.stat)?.flatten() {
             None => Ok(()),
@@ -150,7 +147,7 @@ impl Trust {
         }
     }
 
-    /// Whom a list lets write that is none of the trusted; none of all: there is no list.
+    /// An untrusted subject with write permission; the outer `None`: no list.
     fn other_writer(
         self,
         path: &Path,
@@ -181,7 +178,6 @@ impl Trust {
     }
 }
 
-/// A regular file.
 pub(crate) fn check_plain(path: &Path, stat: &Stat) -> Result<(), Error> {
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => Ok(()),
@@ -200,15 +196,14 @@ pub(crate) fn mode(stat: &Stat) -> u32 {
     stat.st_mode & 0o7777
 }
 
-/// Whether a group is root's or the owner's own, which has the owner's number and no other member.
+/// Root's, or the owner's own: the same number, and no other member.
 fn is_own_group(group: u32, owner: u32) -> bool {
     let read =
         |path: &str| String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned();
     group == 0 || (group == owner && is_alone(owner, &read("/etc/passwd"), &read("/etc/group")))
 }
 
-/// Whether the user with this number is alone in the group with the same number, by the files of
-/// passwd(5) and group(5).
+/// The only member of the group with the same number, by passwd(5) and group(5).
 fn is_alone(user: u32, passwd: &str, group: &str) -> bool {
     let number = user.to_string();
     let fields = |line: &'_ str| line.split(':').map(str::to_owned).collect::<Vec<_>>();

@@ -1,9 +1,8 @@
-//! Files that are being written, before they have their names: what those are called, and how those
-//! of killed processes are removed.
+//! Temporary files of unfinished writes, and their removal after a crash.
 //!
-//! One is removed if it is proven to be nobody's: a regular file of this user's with schedlab's
-//! form of name and no second one, no process with the number in the name, and no lock. The lock
-//! tells the number's process in another container, or on another machine, from none.
+//! A file is removed only if it is certainly abandoned: a regular file of this user with a name of
+//! this form and no second one, no process with the number in the name, and no lock, which detects
+//! processes in other containers or machines.
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
@@ -12,23 +11,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::files::dir::Dir;
 
-/// What names begin with; the process and a number follow.
+/// Precedes process id and a number.
 const NAMES: &str = ".schedlab-";
 
-/// A name that no other file of this process has.
+/// Unique in this process.
 pub(crate) fn name() -> String {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     format!("{NAMES}{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))
 }
 
-/// The process in a name of [`name`]'s form.
 fn process_of(name: &str) -> Option<u32> {
     let (pid, number) = name.strip_prefix(NAMES)?.split_once('-')?;
     let (pid, number): (u32, u64) = (pid.parse().ok()?, number.parse().ok()?);
     (format!("{NAMES}{pid}-{number}") == name).then_some(pid)
 }
 
-/// Removes those of killed processes. What cannot be removed does no harm.
+/// Ignores failures, which are harmless.
 pub(crate) fn remove_abandoned(dir: &Dir) {
     for name in dir.names().unwrap_or_default() {
         if process_of(&name).is_some_and(|pid| !is_alive(pid)) && is_abandoned(dir, &name).is_some()
@@ -38,13 +36,13 @@ pub(crate) fn remove_abandoned(dir: &Dir) {
     }
 }
 
-/// Without /proc every process may be alive.
+/// True without /proc.
 fn is_alive(pid: u32) -> bool {
     let proc = Path::new("/proc");
     proc.join(pid.to_string()).exists() || !proc.join("self").exists()
 }
 
-/// The file, locked, if it is this user's, has one name and had no lock.
+/// The locked file, if it is this user's, has one name and was not locked.
 fn is_abandoned(dir: &Dir, name: &str) -> Option<File> {
     let file = dir.open_if_there(name).ok()??;
     let about = file.metadata().ok()?;
@@ -59,7 +57,7 @@ mod tests {
 
     use super::*;
 
-    /// No process has it: it is above the most that a kernel gives.
+    /// Exceeds the kernel's maximum.
     const DEAD: u32 = 4_194_305;
 
     #[test]

@@ -1,8 +1,7 @@
-//! From a path to an open directory, one component at a time, each checked on its descriptor before
-//! the next is looked up in it.
+//! Opens a directory by path, checking each component's descriptor before the next is looked up.
 //!
-//! `openat2` with RESOLVE_NO_SYMLINKS would do it in one call, but refuses the links that an
-//! administrator has made (/var/run, /home on another disk) and checks no owner.
+//! `openat2` with RESOLVE_NO_SYMLINKS refuses the administrator's links (/var/run, /home on another
+//! disk) and checks no owner.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -18,10 +17,10 @@ use rustix::io::Errno;
 use crate::files::error::Error;
 use crate::files::trust::{Lookup, Trust, check_is_directory};
 
-/// As many as the kernel follows.
+/// The kernel's limit.
 const MOST_LINKS: usize = 40;
 
-/// Walks to `path`; missing directories are made if `make`.
+/// Opens a directory; with `make`, missing ones are created.
 pub(crate) fn walk(path: &Path, make: bool, trust: Trust) -> Result<Lookup, Error> {
     let mut left: VecDeque<OsString> = words(path).collect();
     let mut at = start(path)?;
@@ -71,7 +70,7 @@ fn start(path: &Path) -> Result<Lookup, Error> {
     Ok(Lookup { fd, stat, path })
 }
 
-/// The directory `name`, which must be one and no link.
+/// Opens `name`, which must be a directory and not a link.
 pub(crate) fn enter(from: impl AsFd, name: &OsStr, named: PathBuf) -> Result<Lookup, Error> {
     let fd = openat(from, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty());
     let fd = fd.map_err(Error::io("open", &named))?;

@@ -1,22 +1,17 @@
-//! Exclusive ownership of an entry's key: a file next to the entry that its owner keeps locked
-//! ([`OwnLock`]).
+//! Ownership of an entry's key: a file locked by its owner ([`OwnLock`]).
 //!
-//! The kernel drops the lock when the owner dies, however it dies and whatever it was starting, so
-//! "is the owner still alive?" needs no guess about process ids. The lock file of a device is never
-//! deleted, since deleting one that another process is about to lock would give two owners; that of
-//! a key which is used once goes with its entry. A process that locks a file which is no longer the
-//! one of that name tries again with the new one.
+//! The lock ends with the owner, without guesses about process ids. A device's lock file is never
+//! deleted, because another process about to lock it would be a second owner. A single-use key's
+//! lock file is deleted with its entry; a process that locked a deleted file retries.
 
 use crate::files::{Attempt, Dir, OwnLock};
 
 use crate::error::Error;
 use crate::root::Root;
 
-/// In the state directory, which no other user can enter: a process that can open a lock file can
-/// hold its lock.
+/// Whoever can open a lock file can hold its lock, so the state directory is closed to others.
 pub(super) const DIR: &str = "lock";
 
-/// Exclusive ownership of an entry's name, for as long as it lives.
 #[derive(Debug)]
 pub struct Lock {
     _file: OwnLock,
@@ -25,21 +20,21 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock of `key`, or says who has it; `what` is its name for the user.
+    /// Fails naming the owner; `what` is the user's name for the key.
     pub fn take(root: &Root, key: &str, what: &str) -> Result<Lock, Error> {
         let dir = root.state_dir()?.subdir(DIR)?;
         let name = format!("{key}.lock");
         loop {
             let file = owned(dir.lock(&name)?, what)?;
-            // Its last owner may have deleted it between our opening and our locking.
+            // The last owner may have deleted it between open and lock.
             if dir.is_locked(&name, &file) {
                 return Ok(Lock { _file: file, dir, name });
             }
         }
     }
 
-    /// Deletes the lock file of a key that is used once; for the end of its entry, under the lock.
-    /// An empty file that stays does no harm, so nothing fails for it.
+    /// Deletes a single-use key's lock file, at the end of its entry and under the lock. A
+    /// remaining empty file is harmless.
     pub fn retire(&self) {
         let _ = self.dir.remove(&self.name);
     }
@@ -52,7 +47,6 @@ fn owned(attempt: Attempt, what: &str) -> Result<OwnLock, Error> {
     }
 }
 
-/// The keys of all lock files.
 pub(super) fn keys(root: &Root) -> Vec<String> {
     let dir = root
         .state_dir_if_there()
@@ -63,18 +57,17 @@ pub(super) fn keys(root: &Root) -> Vec<String> {
     names.iter().filter_map(|name| name.strip_suffix(".lock")).map(str::to_string).collect()
 }
 
-/// Locks what every schedlab on the machine shares, whatever its state directory; `name` is the
-/// device's or that of the CPUs. A directory of /sys would do for that as well, but every user can
-/// open those, and hold the lock.
+/// A lock independent of the state directory; `name` is that of the device or of the CPUs. Any user
+/// could open and lock a directory in /sys.
 ///
 /// # Errors
-/// [`Error::Busy`] when another schedlab has it; the errors of making the directory as root.
+/// [`Error::Busy`] if another schedlab has it; failures to create the directory as root.
 pub fn lock_machine(root: &Root, name: &str, what: &str) -> Result<Option<OwnLock>, Error> {
     let attempt =
         Dir::private(root.path("/run/schedlab")).and_then(|dir| dir.lock(&format!("{name}.lock")));
     match attempt.map(|attempt| owned(attempt, what)) {
         Ok(file) => file.map(Some),
-        // Without /run for itself this process changes nothing of the machine, or is alone on it.
+        // Without /run, this process changes nothing on the machine, or is alone on it.
         Err(crate::files::Error::Io { .. }) => Ok(None),
         Err(error) => Err(error.into()),
     }

@@ -1,8 +1,7 @@
-//! The journal: what has to be undone, written down and made durable before it is done.
+//! The journal: changes to undo, recorded durably before they are made.
 //!
-//! It knows no domain. An entry is a kind and a payload; each owner of a kind ([`Kind`]) says how
-//! its entries are undone, and [`restore`] walks the entries of dead owners.
-//! `docs/decisions/0002-settings-journal.md` has the guarantees and the reasons.
+//! An entry consists of a kind and a payload; each [`Kind`] undoes its entries, and [`restore`]
+//! goes through those of dead owners. See `docs/decisions/0002-settings-journal.md`.
 
 mod lock;
 pub mod payload;
@@ -19,7 +18,7 @@ pub use payload::Payload;
 pub use restore::{Abandoned, Kind, Outcome, Stage, Undo, Undone, restore};
 pub use store::{Entry, key, path, read, remove, remove_for_good, write};
 
-/// The directories in which the end of an entry removes a file: the entry's and its lock's.
+/// The end of an entry removes a file from each.
 pub fn directories(root: &Root) -> Vec<PathBuf> {
     [store::DIR, lock::DIR].map(|dir| root.state(dir)).into()
 }

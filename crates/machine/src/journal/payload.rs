@@ -1,8 +1,8 @@
-//! What an entry may name.
+//! Validates entries.
 //!
-//! An entry is obeyed by root, who writes what it says. The state directory keeps other users from
-//! writing one, and this keeps an entry from leading anywhere but to what schedlab itself changes:
-//! attributes of a device's queue, settings of CPUs, files and units with its own names.
+//! Root acts on entries. The state directory keeps other users from writing one; these checks
+//! restrict entries to what schedlab changes: queue attributes, CPU settings, and files and units
+//! with its own names.
 
 use std::path::Path;
 
@@ -11,16 +11,13 @@ use serde::de::DeserializeOwned;
 
 use crate::root::Root;
 
-/// What the owner of a kind writes into an entry.
 pub trait Payload: Serialize + DeserializeOwned {
-    /// Why this cannot be what schedlab has written under this key; asked before it is obeyed.
-    ///
-    /// # Errors
-    /// What was found and what was expected, as the second half of a sentence.
+    /// Called before an undo. The error has found and expected values, as the second half of a
+    /// sentence.
     fn check(&self, root: &Root, key: &str) -> Result<(), String>;
 }
 
-/// Fails with what was found and what was expected.
+/// Fails with found and expected values.
 pub fn expect(
     holds: bool,
     what: &str,
@@ -34,19 +31,18 @@ pub fn expect(
     }
 }
 
-/// Whether a word is one component of a path that leads nowhere else: letters, digits and a few
-/// signs, no dot in front.
+/// A safe path component: letters, digits and a few signs, without a leading dot.
 pub fn is_name(word: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-+!:,@%".contains(c);
     !word.is_empty() && word.len() <= 255 && !word.starts_with('.') && word.chars().all(plain)
 }
 
-/// Whether a text can be the value of an attribute: one line.
+/// A single line.
 pub fn is_value(text: &str) -> bool {
     text.len() <= 4096 && !text.chars().any(|c| c.is_control() && c != '\t')
 }
 
-/// The name of a file directly in `dir`; none for one elsewhere.
+/// `None` unless it is directly in `dir`.
 pub fn name_in<'a>(path: &'a Path, dir: &Path) -> Option<&'a str> {
     let absolute = |path: &Path| std::path::absolute(path).ok();
     let parent = path.parent().and_then(absolute)?;

@@ -1,4 +1,4 @@
-//! Undoing what dead owners left: each entry by the owner of its kind.
+//! Undoes what dead owners left, each entry by its kind.
 
 use std::any::Any;
 use std::fmt;
@@ -9,35 +9,32 @@ use crate::error::Error;
 use crate::lasting::Lasting;
 use crate::root::Root;
 
-/// A kind of entries, registered by its owner.
 #[derive(Debug, Clone, Copy)]
 pub struct Kind {
-    /// As entries name it.
     pub name: &'static str,
     pub stage: Stage,
-    /// What keys begin with that one process makes and uses once: their lock files go with the
-    /// entry.
+    /// Prefix of keys used only once; their lock files are deleted with the entry.
     pub single_use: Option<&'static str>,
-    /// The user's name for what an entry is about.
+    /// The user's name for it.
     pub subject: fn(&Entry) -> Option<String>,
-    /// Undoes an entry and removes it. Every step may already have been done: a crash can come
-    /// between any two.
+    /// Undoes and removes an entry. A crash can come between any two steps, so each may already
+    /// have been done.
     pub undo: Undo,
 }
 
-/// Undoes an entry; gives what was done.
+/// Returns what was done.
 pub type Undo = fn(&Root, &Abandoned<'_>) -> Result<Box<dyn Undone>, Error>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
-    /// First, since programs may be using a device, and a mounted device cannot be detached.
+    /// First: programs may use a device, and mounted devices cannot be detached.
     Programs,
     Settings,
-    /// Last, since a loop device keeps its settings after its file is detached.
+    /// Last: settings of a loop device survive detaching its file.
     Devices,
 }
 
-/// An entry of a dead owner, under our lock.
+/// A dead owner's entry, under our lock.
 #[derive(Debug)]
 pub struct Abandoned<'a> {
     pub key: &'a str,
@@ -45,27 +42,26 @@ pub struct Abandoned<'a> {
     pub lock: &'a Lock,
 }
 
-/// What an undo did: its sentence for the user, and its facts for who knows the type.
+/// A sentence for the user, and facts for code that knows the type.
 pub trait Undone: Any + fmt::Debug + fmt::Display {}
 
 #[derive(Debug)]
 pub enum Outcome {
     /// The entry is gone.
     Undone(Box<dyn Undone>),
-    /// The owner is alive: nothing to do.
+    /// The owner is alive.
     Busy { subject: String, pid: Option<u32>, lasting: Option<Lasting> },
-    /// The entry is still there.
+    /// The entry still exists.
     Failed { error: Error },
 }
 
 impl Outcome {
-    /// Whether the owner of the entry is dead, i.e. an earlier run ended uncleanly; false for a run
-    /// that is going on.
+    /// I.e. an earlier run ended uncleanly.
     pub fn owner_is_dead(&self) -> bool {
         !matches!(self, Outcome::Busy { .. })
     }
 
-    /// What was undone, if it is of this type.
+    /// If it is of this type.
     pub fn undone<T: Undone>(&self) -> Option<&T> {
         match self {
             Outcome::Undone(undone) => (undone.as_ref() as &dyn Any).downcast_ref(),
@@ -93,11 +89,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Undoes everything in the journal whose owner is dead, in the order of [`Stage`]. One entry that
-/// fails does not keep the others from being undone.
-///
-/// # Errors
-/// [`Error::Io`] when the journal's directory exists and cannot be read.
+/// All entries of dead owners, in the order of [`Stage`]. Failures do not stop the others.
 pub fn restore(root: &Root, kinds: &[Kind]) -> Result<Vec<Outcome>, Error> {
     sweep(root, kinds);
     let kind_of = |entry: &Entry| kinds.iter().find(|kind| kind.name == entry.kind());
@@ -107,7 +99,7 @@ pub fn restore(root: &Root, kinds: &[Kind]) -> Result<Vec<Outcome>, Error> {
         let lock = match Lock::take(root, &key, &key) {
             Ok(lock) => lock,
             Err(Error::Busy { device, pid_of_other }) => {
-                // Read without its lock: it may be gone by now.
+                // Read without its lock, so it may be gone.
                 let entry = store::read(root, &key).ok().flatten();
                 let subject = entry
                     .as_ref()
@@ -137,7 +129,7 @@ pub fn restore(root: &Root, kinds: &[Kind]) -> Result<Vec<Outcome>, Error> {
                     });
                 }
             },
-            // Its owner ended in good order between our look at the directory and now.
+            // Its owner finished after we listed the directory.
             Ok(None) if is_single_use(kinds, &key) => lock.retire(),
             Ok(None) => {}
             Err(error) => outcomes.push(Outcome::Failed { error }),
@@ -155,8 +147,7 @@ fn is_single_use(kinds: &[Kind], key: &str) -> bool {
     kinds.iter().filter_map(|kind| kind.single_use).any(|prefix| key.starts_with(prefix))
 }
 
-/// Removes unfinished entries of dead owners, and the locks of those who died before they had an
-/// entry.
+/// Unfinished entries of dead owners, and locks without an entry.
 fn sweep(root: &Root, kinds: &[Kind]) {
     let journal = store::dir(root).ok().flatten();
     let has_entry = |key: &str| journal.as_ref().is_some_and(|dir| dir.has(&store::name(key)));

@@ -1,8 +1,7 @@
-//! The entries: one small JSON file each, whole or absent whatever the moment of a crash.
+//! Journal entries: one small JSON file each, which a crash leaves complete or absent.
 //!
-//! On the disk an entry is `{"schema", "build", "boot_id", "pid", "undo": {"what": KIND, …}}`; what
-//! stands beside `what` belongs to the owner of the kind. A log with many entries would need a
-//! reader that copes with a torn tail.
+//! `{"schema", "build", "boot_id", "pid", "undo": {"what": KIND, …}}`; the fields next to `what`
+//! belong to the kind. A log would need a reader that handles a torn tail.
 
 use std::path::PathBuf;
 
@@ -18,33 +17,31 @@ use crate::error::Error;
 use crate::lasting::Lasting;
 use crate::root::Root;
 
-/// The version of the entries that this build writes and reads.
+/// Written and accepted by this build.
 const SCHEMA: u32 = 1;
 
 /// In the state directory.
 pub(super) const DIR: &str = "journal";
 
-/// The extension of an entry that is being written.
+/// Of an unfinished entry.
 pub(super) const UNFINISHED: &str = "json.new";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     schema: u32,
-    /// The build of schedlab that wrote it; the previous build did not say.
+    /// The previous build did not record it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     build: Option<String>,
-    /// The boot during which it was written.
     pub boot_id: String,
-    /// The process that wrote it; for people, the lock is what counts.
+    /// Only informative: the lock is authoritative.
     pub pid: u32,
-    /// How long its owner will hold the change, where that is known in advance; for people, the
-    /// lock is what counts.
+    /// The planned duration, if known; only informative.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lasting: Option<Lasting>,
     undo: Undo,
 }
 
-/// What has to be undone, in the words of its owner.
+/// In the kind's format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Undo {
     #[serde(rename = "what")]
@@ -54,18 +51,17 @@ struct Undo {
 }
 
 impl Entry {
-    /// An entry as it stands on the disk; the error says what is wrong with it.
     pub fn from_json(bytes: &[u8]) -> Result<Entry, String> {
         ENTRY_BYTES.check(bytes.len()).map_err(|exceeded| exceeded.to_string())?;
         let entry: Value = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
-        // Before the rest is read, which another build may write differently.
+        // Another build's format may differ in the rest.
         if !entry["schema"].is_null() && entry["schema"] != SCHEMA {
             return Err(build::other_format(&entry["schema"], SCHEMA, entry["build"].as_str()));
         }
         serde_json::from_value(entry).map_err(|error| error.to_string())
     }
 
-    /// An entry of this process and this boot. The payload serialises to a JSON object.
+    /// An entry of this process and boot. The payload serialises to a JSON object.
     pub fn new(root: &Root, kind: &str, payload: &impl Serialize) -> Result<Entry, Error> {
         let Ok(Value::Object(payload)) = serde_json::to_value(payload) else {
             panic!("the payload of {kind} serialises to a JSON object");
@@ -81,12 +77,11 @@ impl Entry {
         })
     }
 
-    /// The same entry of an owner that will hold the change this long.
     pub fn lasting(self, lasting: Option<Lasting>) -> Entry {
         Entry { lasting, ..self }
     }
 
-    /// Until when its owner holds the change, if this is still the boot in which that was written.
+    /// If it was written in the current boot.
     pub fn lasting_now(&self, root: &Root) -> Option<Lasting> {
         self.lasting.filter(|_| root.boot_id().is_ok_and(|boot| boot == self.boot_id))
     }
@@ -95,16 +90,16 @@ impl Entry {
         &self.undo.kind
     }
 
-    /// What its owner wrote; None if the entry is of another kind or does not read as that owner's.
+    /// `None` if it is not of this kind.
     pub fn payload<T: DeserializeOwned>(&self, kind: &str) -> Option<T> {
         self.decode(kind).ok()
     }
 
-    /// What its owner wrote under this key, checked: what is obeyed comes from here.
+    /// The validated payload: only this may be acted on.
     ///
     /// # Errors
-    /// [`Error::Journal`] if the entry is of another kind, does not read as that owner's, or names
-    /// what schedlab never changes.
+    /// [`Error::Journal`] if it is not of this kind, or names something that schedlab never
+    /// changes.
     pub fn expect<T: Payload>(&self, root: &Root, kind: &str, key: &str) -> Result<T, Error> {
         let payload =
             self.decode(kind).and_then(|payload: T| payload.check(root, key).map(|()| payload));
@@ -119,8 +114,7 @@ impl Entry {
     }
 }
 
-/// The name of an entry: the identity with everything but letters, digits, `.`, `_` and `-` written
-/// as %XX.
+/// Everything but letters, digits, `.`, `_` and `-` is encoded as %XX.
 pub fn key(identity: &str) -> String {
     let mut key = String::new();
     for byte in identity.bytes() {
@@ -138,13 +132,13 @@ pub fn path(root: &Root, key: &str) -> PathBuf {
     root.state(DIR).join(name(key))
 }
 
-/// Writes an entry; when this returns, it survives a loss of power.
+/// The entry is durable once this returns.
 pub fn write(root: &Root, key: &str, entry: &Entry) -> Result<(), Error> {
     let dir = root.state_dir()?.subdir(DIR)?;
     let name = name(key);
     let text = serde_json::to_string_pretty(entry)
         .expect("an entry has only texts and numbers, which always make JSON");
-    // An entry that cannot be read is for people, in a terminal.
+    // People read it in a terminal if it cannot be parsed.
     let text = text::escaped(&text);
     crate::files::replace(
         root.files(),
@@ -157,8 +151,8 @@ pub fn write(root: &Root, key: &str, entry: &Entry) -> Result<(), Error> {
     .map_err(Error::io("write the journal entry", dir.file(&name)))
 }
 
-/// Removes an entry. Not made durable, which would cost as much as a switch of the scheduler: what
-/// a loss of power brings back is an entry of another boot, and that is dropped unread.
+/// The removal is not durable, which would cost as much as a scheduler switch. If a power loss
+/// restores the entry, it is of another boot, and dropped unread.
 pub fn remove(root: &Root, key: &str) -> Result<(), Error> {
     removed(root, key).map(drop)
 }
@@ -169,7 +163,7 @@ fn removed(root: &Root, key: &str) -> Result<Dir, Error> {
     Ok(dir)
 }
 
-/// Removes an entry so that no loss of power brings it back: for what outlives a restart.
+/// The removal is durable, for changes that survive a reboot.
 pub fn remove_for_good(root: &Root, key: &str) -> Result<(), Error> {
     let dir = removed(root, key)?;
     root.files().sync_dir(&dir).map_err(Error::io("sync", dir.path()))
@@ -182,8 +176,7 @@ pub fn read(root: &Root, key: &str) -> Result<Option<Entry>, Error> {
     Entry::from_json(&text).map(Some).map_err(|why| Error::Journal { path, why })
 }
 
-/// The keys of all entries, sorted. Unfinished entries are not among them: nothing was changed
-/// under those.
+/// Sorted keys, without unfinished entries, under which nothing was changed.
 pub(super) fn keys(root: &Root) -> Result<Vec<String>, Error> {
     let Some(dir) = dir(root)? else { return Ok(Vec::new()) };
     Ok(dir
@@ -194,7 +187,7 @@ pub(super) fn keys(root: &Root) -> Result<Vec<String>, Error> {
         .collect())
 }
 
-/// The journal's directory, if there is one.
+/// `None` if it does not exist.
 pub(super) fn dir(root: &Root) -> Result<Option<Dir>, Error> {
     match root.state_dir_if_there()? {
         Some(state) => Ok(state.subdir_if_there(DIR)?),

@@ -1,4 +1,4 @@
-//! What the tests of this module share: the fake machine with a udev whose answers the test sets.
+//! The fake machine with a udev whose replies the test chooses.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,17 +13,16 @@ use crate::root::Root;
 use crate::settings::Setting;
 use crate::settings::fake_kernel::{Machine, restore};
 
-/// The fake machine with a udev.
 pub(crate) struct Bench {
     pub(super) machine: Machine,
     pub(super) root: Root,
 }
 
-/// Every name under a directory with its mode and, for a file, its content.
+/// Names with mode and, for files, contents.
 pub(super) type Tree = BTreeMap<PathBuf, (u32, Option<String>)>;
 
 impl Bench {
-    /// A machine whose `sda` has a world-wide name, and where bfq is a module.
+    /// `sda` has a world-wide name, and bfq is a module.
     pub(super) fn new() -> Bench {
         let mut bench = Bench::without_tools();
         let base = bench.root.path("");
@@ -48,7 +47,7 @@ impl Bench {
         bench
     }
 
-    /// The same without `udevadm`. The matrix of crashes makes hundreds of machines.
+    /// Omits `udevadm`. The crash matrix creates hundreds of machines.
     pub(super) fn without_tools() -> Bench {
         let machine = Machine::booted();
         let bench = Bench { root: machine.root(), machine };
@@ -63,7 +62,7 @@ impl Bench {
         path
     }
 
-    /// Gives a disk these properties in udev's database.
+    /// Sets a disk's properties in udev's database.
     pub(super) fn has(&self, name: &str, properties: &[(&str, &str)]) {
         let text: String =
             properties.iter().map(|(key, value)| format!("{key}={value}\n")).collect();
@@ -104,8 +103,8 @@ impl Bench {
         super::persist(&self.root, &self.propose(setting), false)
     }
 
-    /// Everything that `persist` and `unpersist` could change: all but the kernel's files, and the
-    /// empty directories of locks and journal.
+    /// Everything that `persist` and `unpersist` could change, without the directories of locks and
+    /// journal.
     pub(super) fn tree(&self) -> Tree {
         let mut all = Tree::new();
         let base = self.root.path("");
@@ -159,7 +158,7 @@ pub(super) fn note() -> Note {
 
 fn walk(path: &Path, base: &Path, all: &mut Tree) {
     let Ok(meta) = fs::symlink_metadata(path) else { return };
-    // Texts name paths of the temporary tree, which has another name each time.
+    // The temporary tree's path differs each time.
     let text =
         || fs::read_to_string(path).expect("own text").replace(&base.display().to_string(), "");
     let content = meta.is_file().then(text);

@@ -1,8 +1,7 @@
-//! A setting, checked against the device and put into the order in which it must be written.
+//! A setting checked against the device.
 //!
-//! An invalid rule fails silently at the next restart. So the setting is checked before anything is
-//! written, as if it were to be applied now ([`Change::plan`]), and each value for characters that
-//! have a meaning in a rule.
+//! An invalid rule fails silently at the next boot. The setting is therefore checked as if it were
+//! applied now ([`Change::plan`]), and its values for characters special in a rule.
 
 use elevator::Build;
 
@@ -15,20 +14,18 @@ use crate::settings::attribute::{order, same_as_kernel_keeps};
 use crate::settings::device_attributes;
 use crate::settings::{Change, Setting, Snapshot};
 
-/// A setting that the device accepts, its values in the order in which they are written.
+/// Values in write order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CheckedSetting {
-    /// The scheduler to be switched to, before anything else.
+    /// Written first.
     pub(super) scheduler: Option<String>,
-    /// Attributes of the queue, in order.
     pub(super) queue: Vec<(String, String)>,
     pub(super) tunables: Vec<(String, String)>,
     pub(super) module: Option<String>,
 }
 
 impl CheckedSetting {
-    /// Every value under its path below the device's directory in sysfs, in the order in which they
-    /// are written.
+    /// Values by path below the device's sysfs directory.
     pub(super) fn writes(&self) -> Vec<(String, &str)> {
         let scheduler =
             self.scheduler.iter().map(|name| ("queue/scheduler".to_string(), name.as_str()));
@@ -42,8 +39,7 @@ impl CheckedSetting {
     }
 }
 
-/// Checks a setting and sorts its values into attributes and tunables. Tunables belong to a
-/// scheduler: where none is named, the one in effect is persisted too.
+/// Tunables belong to a scheduler: if none is named, the current one is persisted too.
 pub(super) fn check(
     root: &Root,
     device: &Device,
@@ -61,8 +57,7 @@ pub(super) fn check(
         && setting.tunables.keys().all(|name| now.queue.contains_key(name));
     let (mut queue, mut tunables) = (Vec::new(), Vec::new());
     if now.scheduler.is_none() && only_queue {
-        // Nothing to be switched, and no table knows more of a bio-based device than its attributes
-        // themselves.
+        // No table lists legal values for bio-based devices.
         queue.extend(setting.tunables.clone());
     } else {
         for write in Change::plan(root, device, setting)?.writes() {
@@ -78,7 +73,7 @@ pub(super) fn check(
     if scheduler.is_none() && queue.is_empty() {
         return Err(Refusal::Nothing { device: device.path.display().to_string() }.into());
     }
-    // With nothing counted as available, these are all that exist as modules.
+    // With nothing listed as available, these are all modules.
     let is_module = |name: &String| modules::unloaded(root, &[]).contains(name);
     let module = scheduler.clone().filter(is_module).map(|name| {
         let row = elevator::LINUX.iter().find(|row| row.name == name);
@@ -87,9 +82,8 @@ pub(super) fn check(
     Ok(CheckedSetting { scheduler, queue, tunables, module })
 }
 
-/// The setting that a device has now, as far as it is not what the kernel would choose anyway: the
-/// scheduler, and those of its tunables that differ from the defaults. The second list names what
-/// was left out because its default is unknown.
+/// Differences from the kernel's defaults; the second list names tunables with unknown defaults,
+/// which are omitted.
 pub fn current(root: &Root, device: &Device) -> (Setting, Vec<String>) {
     let now = Snapshot::take(root, &device.name);
     let Some(scheduler) = now.scheduler.clone() else { return (Setting::default(), Vec::new()) };
@@ -118,8 +112,8 @@ pub fn current(root: &Root, device: &Device) -> (Setting, Vec<String>) {
     (setting, left_out)
 }
 
-/// bfq shows its idling twice, in milliseconds and in microseconds; the finer one says something of
-/// its own only between two of the former.
+/// bfq shows idling in milliseconds and in microseconds; the latter adds information only between
+/// two milliseconds.
 fn is_finer_match(name: &str, value: &str, now: &Snapshot) -> bool {
     let coarse = name.strip_suffix("_us").and_then(|coarse| now.tunables.get(coarse));
     let number = |text: &str| text.parse::<u64>().ok();

@@ -1,5 +1,4 @@
-//! `persist` and `unpersist` that are killed, as rows of the matrix of crashes, and what comes
-//! after a crash.
+//! Killed `persist` and `unpersist` commands, and commands after a crash.
 
 use crate::crashpoints::{Case, Effects};
 
@@ -25,7 +24,6 @@ fn rule_of(bench: &Bench) -> std::path::PathBuf {
     bench.propose(&bfq()).persisted.files[0].path.clone()
 }
 
-/// A machine on which this was done before.
 fn after(prepare: impl Fn(&Bench)) -> Bench {
     let bench = Bench::without_tools();
     prepare(&bench);

@@ -1,5 +1,4 @@
-//! What is persisted: one file a device in the state directory, written and removed in the same
-//! transaction as the files that it lists.
+//! Persisted settings: one file per device, in the same transaction as the files that it lists.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,56 +12,49 @@ use super::udev::Address;
 use crate::error::Error;
 use crate::root::Root;
 
-/// The version that this build writes and reads.
 pub(super) const SCHEMA: u32 = 1;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Persisted {
     pub(super) schema: u32,
-    /// The name of this entry: what `unpersist` takes.
+    /// `unpersist`'s argument.
     pub key: String,
-    /// How the rule finds the device.
     pub address: Address,
-    /// The device's identity, as `schedlab devices` shows it.
     pub identity: String,
-    /// The device's node when the setting was persisted.
+    /// The node at that time.
     pub device: String,
-    /// Model and serial number.
     pub model: String,
     pub scheduler: Option<String>,
-    /// Tunables and attributes of the queue.
     pub tunables: BTreeMap<String, String>,
     pub because: Option<String>,
     pub command: String,
     pub date: String,
-    /// The kernel's release then.
+    /// The release at that time.
     pub kernel: String,
     pub files: Vec<PersistedFile>,
-    /// Directories that were made for them, the outermost first.
+    /// Created for the files, outermost first.
     pub directories: Vec<PathBuf>,
 }
 
-/// A file that makes a setting last.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PersistedFile {
     pub path: PathBuf,
     pub content: Content,
-    /// What stood there before and was not schedlab's; `unpersist` puts it back.
+    /// Restored by `unpersist`; not schedlab's.
     pub replaced: Option<Content>,
 }
 
 impl PersistedFile {
-    /// Whether the file is as it was written.
+    /// Whether the file is unchanged.
     ///
     /// # Errors
-    /// [`Refusal::CannotWrite`] when it cannot be read, [`Refusal::NoPlainFile`].
+    /// [`Refusal::CannotWrite`] if it cannot be read, [`Refusal::NoPlainFile`].
     pub fn is_intact(&self) -> Result<bool, Error> {
         Ok(look(&self.path)?.is_some_and(|found| found.bytes() == self.content.bytes()))
     }
 }
 
 impl Persisted {
-    /// A manifest as it stands on the disk; the error says what is wrong with it.
     pub fn from_json(bytes: &[u8]) -> Result<Persisted, String> {
         MANIFEST_BYTES.check(bytes.len()).map_err(|exceeded| exceeded.to_string())?;
         let persisted: Persisted =
@@ -103,10 +95,10 @@ pub(super) fn read(root: &Root, key: &str) -> Result<Option<Persisted>, Error> {
         .map_err(|why| Refusal::Manifest { path, why }.into())
 }
 
-/// Everything that is persisted, sorted by key.
+/// Persisted settings, sorted by key.
 ///
 /// # Errors
-/// [`Refusal::Manifest`], [`Refusal::CannotWrite`] when the list cannot be read.
+/// [`Refusal::Manifest`], [`Refusal::CannotWrite`] if the list cannot be read.
 pub fn list(root: &Root) -> Result<Vec<Persisted>, Error> {
     let keys = keys(root)?;
     keys.iter().filter_map(|key| read(root, key).transpose()).collect()
@@ -125,8 +117,7 @@ pub(super) fn keys(root: &Root) -> Result<Vec<String>, Error> {
         .collect())
 }
 
-/// The lines in which a file differs from what was written: at most six of each, `-` for what is
-/// missing, `+` for what is new.
+/// Shows up to six missing (`-`) and new (`+`) lines.
 pub(super) fn difference(written: &str, found: Option<&str>) -> String {
     const MOST: usize = 6;
     let Some(found) = found else { return "  it is gone".to_string() };

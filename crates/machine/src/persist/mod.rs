@@ -1,19 +1,11 @@
-//! Settings that last: `schedlab persist` and `schedlab unpersist`.
+//! Persistent settings: `schedlab persist` and `schedlab unpersist`.
 //!
-//! The kernel forgets every setting at a restart. What brings it back is a udev rule that finds the
-//! device by its identity; the alternatives are worse for a single setting (a service of our own
-//! that runs at boot is one more thing to break, and comes after the device is in use) or belong to
-//! programs that may not be there (tuned). What is written is listed in a manifest with its full
-//! text, so that `unpersist` removes exactly that and nothing that somebody has edited since.
+//! A udev rule that matches the device's identity restores the setting at boot. A boot service
+//! would come after the device is in use, and tuned may not be installed. A manifest records the
+//! full text of all files, so that `unpersist` removes exactly these, unless edited.
 //!
-//! - `udev`: who the device is to udev, and what udev says of a rule;
-//! - `checked`: the setting, checked and in order;
-//! - `texts`: the files as texts;
-//! - `transaction`: several files changed as one, through the journal;
-//! - `manifest`: what is persisted;
-//! - `units`: the units of a watch, with the same guarantees.
-//!
-//! `docs/decisions/0008-persist.md` has the guarantees and the reasons.
+//! See `udev` (matching and checking), `checked` (the setting), `texts` (files), `transaction`
+//! (atomic changes), `manifest`, `units` (a watch's units), and `docs/decisions/0008-persist.md`.
 
 mod checked;
 mod manifest;
@@ -51,7 +43,7 @@ use crate::settings::{Setting, Snapshot, attribute};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// A udev rule, and the scheduler's module in modules-load.d where it is one.
+    /// A udev rule, and modules-load.d for a scheduler's module.
     Udev,
     Tuned,
 }
@@ -60,15 +52,15 @@ pub enum Form {
 pub struct Request<'a> {
     pub device: &'a Device,
     pub setting: &'a Setting,
-    /// How the device is found after a restart; see [`address`].
+    /// See [`address`].
     pub address: Address,
-    /// What else is said in the files.
+    /// Added to the files.
     pub note: Note,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposal {
-    /// The files in full, with the manifest's facts.
+    /// The files and the manifest's facts.
     pub persisted: Persisted,
     pub cautions: Vec<String>,
 }
@@ -76,15 +68,15 @@ pub struct Proposal {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Done {
     pub persisted: Persisted,
-    /// Warnings for the user, e.g. that udevd does not run here.
+    /// E.g. that udevd is not running.
     pub cautions: Vec<String>,
 }
 
-/// Checks a request and says what would be written; nothing is changed.
+/// Returns the files to be written; changes nothing.
 ///
 /// # Errors
-/// [`Refusal::OutOfRange`], [`Refusal::NoSuchScheduler`], [`Error::UnknownTunable`] … for a setting
-/// that the device cannot have.
+/// [`Refusal::OutOfRange`], [`Refusal::NoSuchScheduler`], [`Error::UnknownTunable`] … for an
+/// impossible setting.
 pub fn propose(root: &Root, request: &Request<'_>, form: Form) -> Result<Proposal, Error> {
     let checked = checked::check(root, request.device, request.setting)?;
     let key = match form {
@@ -131,13 +123,13 @@ pub fn propose(root: &Root, request: &Request<'_>, form: Form) -> Result<Proposa
     Ok(Proposal { persisted, cautions })
 }
 
-/// The same setting as an entry of udev's hardware database, to be pasted.
+/// The setting for udev's hardware database.
 pub fn as_hwdb(root: &Root, request: &Request<'_>) -> Result<String, Error> {
     let checked = checked::check(root, request.device, request.setting)?;
     Ok(texts::hwdb(&subject(root, request, String::new(), &[]), &checked))
 }
 
-/// The same setting as a parameter of the kernel; inside, why there is none.
+/// The inner error says why no parameter exists.
 pub fn as_boot_parameter(
     root: &Root,
     device: &Device,
@@ -147,18 +139,16 @@ pub fn as_boot_parameter(
     Ok(texts::boot(&root.kernel_release(), checked.scheduler.as_deref()))
 }
 
-/// The scheduler as the parameter of a kernel before 5.0, whatever this machine's kernel offers;
-/// otherwise why there is none.
+/// The parameter for a kernel before 5.0, regardless of the running one, or why none exists.
 pub fn as_boot_parameter_of_an_older_kernel(setting: &Setting) -> Result<String, String> {
     texts::old_boot(setting.scheduler.as_deref())
 }
 
-/// Writes what was proposed, all or nothing. An earlier setting of the same device is replaced.
+/// All or nothing; replaces an earlier setting of the device.
 ///
 /// # Errors
-/// [`Refusal::Edited`] and [`Refusal::NotOurs`] without `force`; [`Refusal::BadRule`] when udev
-/// does not understand it; [`Error::Busy`]; [`Refusal::CannotWrite`]. After any of them, everything
-/// is as it was before.
+/// [`Refusal::Edited`] and [`Refusal::NotOurs`] without `force`; [`Refusal::BadRule`] if udev does
+/// not understand it; [`Error::Busy`]; [`Refusal::CannotWrite`]. Everything is then as before.
 pub fn persist(root: &Root, proposal: &Proposal, force: bool) -> Result<Done, Error> {
     let mut persisted = proposal.persisted.clone();
     let claim = Claim::take(root, &persisted.key, &persisted.device)?;
@@ -227,17 +217,17 @@ pub fn persist(root: &Root, proposal: &Proposal, force: bool) -> Result<Done, Er
         })
     };
     let result = transaction::commit(root, &claim.key, &persisted.device, changes, &[], check);
-    // Also after a failure: udevd may have read what is no longer there.
+    // Also after a failure: udevd may have read files that are gone.
     let caution = if rules.is_empty() { None } else { udev::reload(root) };
     result?;
     Ok(Done { persisted, cautions: caution.into_iter().collect() })
 }
 
-/// Removes everything of one entry and puts back what its files had replaced.
+/// Restores the files that an entry replaced.
 ///
 /// # Errors
 /// [`Refusal::NothingPersisted`]; [`Refusal::Edited`] without `force`; [`Error::Busy`];
-/// [`Refusal::CannotWrite`]. After any of them, everything is as it was before.
+/// [`Refusal::CannotWrite`]. Everything is then as before.
 pub fn unpersist(root: &Root, key: &str, force: bool) -> Result<Done, Error> {
     let claim = Claim::take(root, key, key)?;
     let Some(persisted) = manifest::read(root, key)? else {
@@ -264,8 +254,7 @@ pub fn unpersist(root: &Root, key: &str, force: bool) -> Result<Done, Error> {
     Ok(Done { persisted, cautions: caution.into_iter().collect() })
 }
 
-/// The keys of what is persisted for a device: by its identity, or by what a rule would find it by
-/// now.
+/// Keys that match the device's identity or current address.
 pub fn keys_of(root: &Root, device: &Device) -> Result<Vec<String>, Error> {
     let properties = udev::properties(root, &device.name).unwrap_or_default();
     let by_name_only = |persisted: &Persisted| persisted.address.by == By::Name;
@@ -278,7 +267,7 @@ pub fn keys_of(root: &Root, device: &Device) -> Result<Vec<String>, Error> {
     Ok(list(root)?.into_iter().filter(is_meant).map(|persisted| persisted.key).collect())
 }
 
-/// The persisted values that the device does not have now, as `name=value`.
+/// Persisted values that are not in effect, as `name=value`.
 pub fn not_in_effect(root: &Root, device: &Device, persisted: &Persisted) -> Vec<String> {
     let now = Snapshot::take(root, &device.name);
     let scheduler = persisted.scheduler.iter().filter(|name| now.scheduler.as_ref() != Some(name));
@@ -291,15 +280,12 @@ pub fn not_in_effect(root: &Root, device: &Device, persisted: &Persisted) -> Vec
     scheduler.map(|name| format!("scheduler={name}")).chain(others).collect()
 }
 
-/// Every key there is.
-///
-/// # Errors
-/// [`Error::Io`] when the state directory cannot be read.
+/// [`Error::Io`] if the state directory cannot be read.
 pub fn keys(root: &Root) -> Result<Vec<String>, Error> {
     manifest::keys(root)
 }
 
-/// Ownership of one entry, and what a dead owner left of it undone.
+/// A dead owner's changes are undone.
 #[derive(Debug)]
 struct Claim {
     key: String,
@@ -346,7 +332,7 @@ fn paths(root: &Root, key: &str, form: Form, checked: &CheckedSetting) -> Vec<Pa
                 .collect()
         }
         Form::Tuned => {
-            // Since 2.23 profiles have a directory of their own.
+            // A separate directory since 2.23.
             let dirs = ["/etc/tuned/profiles", "/etc/tuned"];
             let dir = dirs.into_iter().find(|dir| root.path(dir).is_dir()).unwrap_or("/etc/tuned");
             vec![root.path(format!("{dir}/schedlab-{key}/tuned.conf"))]
@@ -354,7 +340,7 @@ fn paths(root: &Root, key: &str, form: Form, checked: &CheckedSetting) -> Vec<Pa
     }
 }
 
-/// The name of the rule's file, which decides its place among the others.
+/// Determines the rule's order among others.
 pub fn rule_name(key: &str) -> String {
     format!("{}-schedlab-{key}.rules", texts::ORDER)
 }

@@ -1,4 +1,4 @@
-//! What is persisted and how, on the fake machine.
+//! Persisting on the fake machine.
 
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -19,7 +19,7 @@ fn bfq() -> Setting {
     Setting::of("bfq").with("slice_idle", "0").with("read_ahead_kb", "64").with("nr_requests", "96")
 }
 
-/// The lines of a rule that are no comments.
+/// Omits comments.
 fn lines(text: &str) -> Vec<&str> {
     text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).collect()
 }
@@ -232,8 +232,8 @@ fn stacked_devices_wait_until_they_have_a_table_or_are_assembled() {
 fn a_serial_number_with_wildcards_means_itself() {
     assert_eq!(pattern("plain\\x20"), "plain\\x20");
     assert_eq!(pattern("a*b?c[d\\e"), "a\\*b\\?c\\[d\\\\e");
-    // A backslash before the closing quote would make it part of the value; the line would end at a
-    // carriage return.
+    // A backslash would make the closing quote part of the value, and a carriage return end the
+    // line.
     assert_eq!(pattern("d\\e\\"), "d\\\\e?");
     assert_eq!(pattern("a\rb\\\\"), "a?b??");
     assert_eq!(pattern("a|b\"c"), "a?b?c");
@@ -323,7 +323,7 @@ fn a_file_that_schedlab_did_not_write_is_replaced_by_force_only_and_put_back_by_
     );
     assert_eq!(bench.tree(), before);
     persist(&bench.root, &proposal, true).expect("forced");
-    // Persisted again, it is still known whose file it was.
+    // Persisting again keeps the original file.
     persist(&bench.root, &bench.propose(&Setting::of("none")), false).expect("ours now");
     assert_ne!(fs::read_to_string(&path).expect("written"), "# mine\n");
     unpersist(&bench.root, &proposal.persisted.key, false).expect("nothing was edited");

@@ -1,56 +1,44 @@
-//! The files that make a setting last, as texts.
+//! The contents of the files for a persistent setting.
 //!
-//! # Why 90
-//! Rules are read in the order of their files' names, and each assignment to an attribute is
-//! written at once, so the last one wins. Ours must come after those that find out who the device
-//! is (60-persistent-storage, 60-persistent-storage-dm, 63-md-raid-arrays), and after those with
-//! which distributions choose schedulers by kind of disk (60-…). 90 is after both, and before the
-//! 99- of an administrator who wants the last word.
-//!
-//! # One assignment a line
-//! udev writes assignments as it reads them, and the order matters (decision 2): the scheduler,
-//! which sets everything of its own anew; the attributes of the queue, `read_ahead_kb` last of
-//! them; the scheduler's tunables. A tunable is written only where it exists: were the scheduler
-//! not to be had after an upgrade of the kernel, its tunables would be errors in the log, or meant
-//! for another one.
-//!
-//! # When
-//! At `add` only, with exceptions. udev makes a `change` whenever a program that wrote to the
-//! device closes it (`OPTIONS+="watch"`), so a rule for `change` would take back what
-//! `schedlab set` or an experiment has just written. `docs/decisions/0008-persist.md` has the rest.
+//! - *Rule number 90:* the last assignment in the order of file names wins. Ours must follow those
+//!   that identify the device (60-persistent-storage, 60-persistent-storage-dm, 63-md-raid-arrays)
+//!   and distributions' choices of schedulers (60-…), but precede an administrator's 99-.
+//! - *One assignment a line,* in write order (decision 2): the scheduler, which resets its
+//!   tunables; queue attributes, `read_ahead_kb` last; tunables, if they exist, because the
+//!   scheduler may be unavailable after a kernel upgrade.
+//! - *Only at `add`, with exceptions:* udev emits `change` when a program closes the device after
+//!   writing (`OPTIONS+="watch"`), which would revert `schedlab set` or an experiment's setting.
+//!   See `docs/decisions/0008-persist.md`.
 
 use super::checked::CheckedSetting;
 use super::udev::{Address, By, When, pattern};
 
-/// The number that the rule's name begins with.
+/// Prefixes the file name.
 pub(super) const ORDER: u32 = 90;
 
-/// Where the label for "not this device" stands.
+/// The label for "not this device".
 const END: &str = "schedlab_end";
 
-/// What is said about a setting beside the setting itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Note {
-    /// Why it is persisted: a verdict with its interval; none when somebody simply wanted it.
+    /// A verdict with its interval, if there is one.
     pub because: Option<String>,
     pub command: String,
     pub date: String,
     pub version: String,
 }
 
-/// Everything that a text says of the device.
 #[derive(Debug)]
 pub(super) struct Subject<'a> {
     pub(super) address: &'a Address,
-    /// The name that `unpersist` takes.
+    /// `unpersist`'s argument.
     pub(super) key: String,
-    /// The kernel's name now.
     pub(super) name: &'a str,
-    /// Model and serial number, as far as known.
+    /// Model and serial number, if known.
     pub(super) what: String,
     pub(super) kernel: String,
     pub(super) note: &'a Note,
-    /// The files that `unpersist` removes.
+    /// Removed by `unpersist`.
     pub(super) files: Vec<String>,
 }
 
@@ -87,7 +75,7 @@ impl Subject<'_> {
     }
 }
 
-/// What must be said aloud about a device that is not found by its identity.
+/// If the device is not matched by its identity.
 pub(super) fn caution(address: &Address) -> Option<&'static str> {
     match address.by {
         By::Identity => None,
@@ -153,14 +141,13 @@ pub(super) fn rule(subject: &Subject<'_>, setting: &CheckedSetting) -> String {
     text
 }
 
-/// The list of modules to load at boot.
 pub(super) fn module_list(subject: &Subject<'_>, setting: &CheckedSetting) -> Option<String> {
     let module = setting.module.as_ref()?;
     Some(format!("{}{module}\n", subject.comment(setting)))
 }
 
-/// A profile for tuned. Its disk plugin finds devices by udev's properties; for what it has no
-/// option for there is its sysfs plugin, which knows paths only.
+/// The disk plugin matches udev properties; settings that it does not support need the sysfs
+/// plugin, which matches paths.
 pub(super) fn tuned(
     subject: &Subject<'_>,
     setting: &CheckedSetting,
@@ -184,7 +171,7 @@ pub(super) fn tuned(
             .iter()
             .map(|(key, value)| {
                 let property = key.trim_start_matches("ENV{").trim_end_matches('}');
-                // udev's name for the kernel's name is a path in /dev.
+                // In udev's properties, this is a path in /dev.
                 let (property, value) = if property == "KERNEL" {
                     ("DEVNAME", format!("/dev/{value}"))
                 } else {
@@ -221,7 +208,7 @@ pub(super) fn tuned(
     text
 }
 
-/// An entry of udev's hardware database, and the rule without which it does nothing.
+/// An entry, with the rule that it needs to take effect.
 pub(super) fn hwdb(subject: &Subject<'_>, setting: &CheckedSetting) -> String {
     let mut text = subject.comment(setting);
     let lookup: Vec<String> = subject
@@ -260,7 +247,7 @@ pub(super) fn hwdb(subject: &Subject<'_>, setting: &CheckedSetting) -> String {
     text
 }
 
-/// The kernel's parameter, for kernels that heed it; an explanation for all others.
+/// The kernel parameter, or why this kernel has none.
 pub(super) fn boot(kernel: &str, scheduler: Option<&str>) -> Result<String, String> {
     let mut numbers = kernel.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
@@ -274,7 +261,7 @@ pub(super) fn boot(kernel: &str, scheduler: Option<&str>) -> Result<String, Stri
     old_boot(scheduler)
 }
 
-/// The parameter of a kernel before 5.0, whichever runs.
+/// The parameter for a kernel before 5.0, regardless of the running one.
 pub(super) fn old_boot(scheduler: Option<&str>) -> Result<String, String> {
     match scheduler {
         Some(name @ ("noop" | "deadline" | "cfq")) => Ok(format!(
@@ -285,8 +272,7 @@ pub(super) fn old_boot(scheduler: Option<&str>) -> Result<String, String> {
     }
 }
 
-/// A regular expression of Python's that matches `value`; a control character, which could end the
-/// line, is "any character".
+/// A regular expression for Python. Control characters, which could end the line, match anything.
 fn regex(value: &str) -> String {
     let each = |c: char| match c {
         c if c.is_control() || text::steers(c) => ".".to_string(),
@@ -296,7 +282,7 @@ fn regex(value: &str) -> String {
     value.chars().map(each).collect()
 }
 
-/// A text that cannot end its comment, nor go on in the next line.
+/// Cannot end its comment or continue on the next line.
 fn one_line(text: &str) -> String {
     let text: String =
         text.chars().map(|c| if c.is_control() || text::steers(c) { ' ' } else { c }).collect();
@@ -311,8 +297,7 @@ mod tests {
 
     use super::*;
 
-    /// Words in which everything that has a meaning in one of the formats is more likely than
-    /// chance.
+    /// Generates many characters that are special in one of the formats.
     fn hostile() -> impl Strategy<Value = String> {
         proptest::collection::vec(
             prop_oneof![
@@ -330,7 +315,7 @@ mod tests {
         .prop_map(|parts| parts.concat())
     }
 
-    /// What systemd, udev, kmod and tuned take for the end of a line.
+    /// Counts what systemd, udev, kmod or tuned treat as the end of a line.
     fn nr_lines(text: &str) -> usize {
         text.split(['\n', '\r', '\0', '\u{85}', '\u{b}', '\u{c}']).count()
     }
@@ -366,19 +351,18 @@ mod tests {
                 prop_assert_eq!(nr_lines(text), nr_lines(like), "{}", text);
                 let meaning = |text: &str| text.lines().filter(|line| !line.starts_with('#')).count();
                 prop_assert_eq!(meaning(text), meaning(like), "{}", text);
-                // No line goes on in the next one.
+                // No line continues on the next one.
                 let continued = |text: &str| text.lines().filter(|line| line.ends_with('\\')).count();
                 prop_assert_eq!(continued(text), continued(like), "{}", text);
             }
-            // Each line of the rule has its quotes in pairs, none of them taken back by a
-            // backslash.
+            // Each line has paired quotes, none escaped.
             for line in rule_of(&serial).lines().filter(|line| !line.starts_with('#')) {
                 prop_assert!(line.matches('"').count() % 2 == 0 && !line.contains("\\\""), "{line}");
             }
         }
     }
 
-    /// The condition of a rule about a device with this serial number.
+    /// The rule's condition for this serial number.
     fn rule_of(serial: &str) -> String {
         format!("ENV{{ID_SERIAL}}!=\"{}\", GOTO=\"{END}\"", pattern(serial))
     }

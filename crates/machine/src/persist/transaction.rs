@@ -1,13 +1,11 @@
-//! Several files changed as one: all of them or none, whatever happens meanwhile.
+//! Changes several files atomically.
 //!
-//! Before the first byte is written, a journal entry is durable that holds every file as it was and
-//! as it is to become. Each file is written beside its place, flushed, renamed over it, and its
-//! directory flushed. The entry is removed last, and durably: files outlive a restart, so an entry
-//! that a loss of power brought back would undo what was reported as persisted. For the same reason
-//! an entry of another boot is undone like any other.
+//! First, a durable journal entry records all old and new contents. Each file is then written to a
+//! temporary file, flushed, renamed, and its directory flushed. The entry is removed last and
+//! durably: restored by a power loss, it would undo a setting reported as persisted. Files survive
+//! a reboot, so entries of other boots are undone too.
 //!
-//! Undoing looks before it writes: a file that is neither as it was nor as it was to become has
-//! been edited by somebody since, and is left alone.
+//! A file with neither its old nor its new contents was edited since, and is left alone.
 
 use std::fmt;
 use std::fs;
@@ -24,28 +22,26 @@ use crate::journal::payload::{Payload, expect, name_in};
 use crate::journal::{self, Abandoned, Entry, Kind, Stage, Undone};
 use crate::root::Root;
 
-/// What the names of unfinished files end with; udev, modules-load.d and tuned read no such files.
+/// Udev, modules-load.d and tuned ignore files with this suffix.
 const UNFINISHED: &str = ".schedlab-new";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Content {
-    /// Who may read and write it: the low twelve bits of the mode.
+    /// The low twelve bits.
     pub mode: u32,
     pub bytes: Bytes,
 }
 
-/// Bytes that are mostly text, and then legible in JSON.
+/// Legible in JSON if it is text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Bytes {
-    /// Text in UTF-8.
     Text(String),
-    /// Anything else.
     Raw(Vec<u8>),
 }
 
 impl Content {
-    /// A text that everybody may read.
+    /// World-readable.
     pub(crate) fn text(text: impl Into<String>) -> Content {
         Content { mode: 0o644, bytes: Bytes::Text(text.into()) }
     }
@@ -57,13 +53,13 @@ impl Content {
         }
     }
 
-    /// The text, odd bytes replaced.
+    /// The text, with invalid bytes replaced.
     pub(crate) fn shown(&self) -> String {
         String::from_utf8_lossy(self.bytes()).into_owned()
     }
 }
 
-/// One file of a transaction; none means that there is no such file.
+/// `None`: the file does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FileChange {
     pub(crate) path: PathBuf,
@@ -71,18 +67,18 @@ pub(crate) struct FileChange {
     pub(crate) after: Option<Content>,
 }
 
-/// Files that make a setting last, each as it was and as it is to become: the payload of an entry.
+/// The payload of an entry.
 #[derive(Debug, Serialize, Deserialize)]
 struct Changes {
     about: String,
     files: Vec<FileChange>,
-    /// Directories that are made for them, the outermost first.
+    /// Directories created for the files, outermost first.
     directories: Vec<PathBuf>,
 }
 
 impl Payload for Changes {
-    /// Every file is one that schedlab writes, and gives nobody more than reading it and root
-    /// writing it.
+    /// Accepts only files that schedlab writes, readable at most by all and writable at most by
+    /// root.
     fn check(&self, root: &Root, key: &str) -> Result<(), String> {
         expect(key.starts_with(KEYS), "key", key, "schedlab-kept-...")?;
         for FileChange { path, before, after } in &self.files {
@@ -113,7 +109,7 @@ impl Payload for Changes {
     }
 }
 
-/// Whether a file is of those that make a setting last or that a watch consists of.
+/// Whether a file belongs to a persisted setting or a watch.
 fn is_written_by_schedlab(root: &Root, path: &Path) -> bool {
     let has = |name: &str, begin: &str, end: &str| {
         name.strip_suffix(end).is_some_and(|name| name.contains(begin))
@@ -140,10 +136,9 @@ fn is_written_by_schedlab(root: &Root, path: &Path) -> bool {
         || in_state("watch", ".toml")
 }
 
-/// What keys of persisted settings begin with.
 pub(super) const KEYS: &str = "schedlab-kept-";
 
-/// How entries of files are undone. They outlive a restart, and so does the need to undo them.
+/// Files survive a reboot, so earlier boots' entries are undone too.
 pub const KIND: Kind = Kind {
     name: "files",
     stage: Stage::Settings,
@@ -156,7 +151,7 @@ pub const KIND: Kind = Kind {
     },
 };
 
-/// Files are as they were before a `persist` or `unpersist` that did not end.
+/// After an interrupted `persist` or `unpersist`.
 #[derive(Debug)]
 pub struct PutBack {
     pub about: String,
@@ -174,7 +169,7 @@ impl fmt::Display for PutBack {
     }
 }
 
-/// Undoes an entry, and says what it was about. The caller persists the lock.
+/// Returns the entry's subject. The caller holds the lock.
 pub(super) fn undo_entry(
     root: &Root,
     Abandoned { key, entry, .. }: &Abandoned<'_>,
@@ -183,7 +178,7 @@ pub(super) fn undo_entry(
     undo(root, key, &changes).map(|()| changes.about)
 }
 
-/// A plain file's content; none if there is no such file.
+/// `None` if it does not exist.
 pub(super) fn look(path: &Path) -> Result<Option<Content>, Error> {
     let failed = |cause| Refusal::CannotWrite { action: "look at", path: path.into(), cause };
     let meta = match fs::symlink_metadata(path) {
@@ -205,7 +200,7 @@ pub(super) fn look(path: &Path) -> Result<Option<Content>, Error> {
     Ok(Some(Content { mode: meta.permissions().mode() & 0o7777, bytes }))
 }
 
-/// The directories that have to be made for these files, the outermost first.
+/// Returns the outermost first.
 pub(super) fn missing_directories<'a>(
     paths: impl IntoIterator<Item = &'a PathBuf>,
 ) -> Vec<PathBuf> {
@@ -220,12 +215,9 @@ pub(super) fn missing_directories<'a>(
     missing
 }
 
-/// Makes the changes, then removes those of `emptied` directories (the innermost first) that are
-/// empty. `check` is asked before the point of no return. The caller has the lock of `key`, and no
-/// entry is under it.
-///
-/// # Errors
-/// What went wrong; everything is as it was before then, or [`Refusal::HalfDone`].
+/// Makes the changes, and removes empty directories among `emptied` (innermost first). `check` runs
+/// before the point of no return. The caller holds the lock of `key`, which must have no entry.
+/// After an error everything is as before, or the error is [`Refusal::HalfDone`].
 pub(super) fn commit(
     root: &Root,
     key: &str,
@@ -237,7 +229,7 @@ pub(super) fn commit(
     let written = files.iter().filter(|change| change.after.is_some());
     let directories = missing_directories(written.map(|change| &change.path));
     let changes = Changes { about: about.to_string(), files, directories };
-    // What would not be undone is not begun.
+    // Recovery must accept the changes.
     changes
         .check(root, key)
         .map_err(|why| Error::Journal { path: journal::path(root, key), why })?;
@@ -260,7 +252,7 @@ pub(super) fn commit(
     }
 }
 
-/// Brings everything back to what it was before, and removes the entry. The caller has its lock.
+/// The caller holds the entry's lock.
 fn undo(root: &Root, key: &str, Changes { files, directories, .. }: &Changes) -> Result<(), Error> {
     for change in files {
         let found = look(&change.path)?;
@@ -293,13 +285,13 @@ fn unfinished(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// Gives a file this content, or removes it, durably.
+/// Writes a file durably; `None` removes it.
 fn put(root: &Root, path: &Path, content: Option<&Content>) -> Result<(), Error> {
     let Some(content) = content else {
         return if path.exists() { remove(root, path) } else { Ok(()) };
     };
     let (dir, name) = place(path)?;
-    // In the state directory nothing is for other users.
+    // The state directory is closed to other users.
     let mode = if path.starts_with(root.state("")) { 0o600 } else { content.mode };
     crate::files::replace(
         root.files(),
@@ -331,7 +323,7 @@ fn make_directory(root: &Root, dir: &Path) -> Result<(), Error> {
     })
 }
 
-/// A directory that is no longer empty has become somebody else's as well, and stays.
+/// Others use a directory that is not empty.
 fn remove_if_empty(root: &Root, dir: &Path) -> Result<(), Error> {
     if !fs::read_dir(dir).is_ok_and(|mut names| names.next().is_none()) {
         return Ok(());
@@ -342,7 +334,7 @@ fn remove_if_empty(root: &Root, dir: &Path) -> Result<(), Error> {
         .map_err(|cause| Refusal::CannotWrite { action: "remove", path: dir.into(), cause }.into())
 }
 
-/// The directory of a file, which only root may write, and its name in it.
+/// The directory, writable only by root, and the file's name.
 fn place(path: &Path) -> Result<(Dir, String), Error> {
     let dir = path
         .parent()

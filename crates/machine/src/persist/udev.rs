@@ -1,15 +1,12 @@
-//! The device as udev knows it: what a rule can match, and what udev says of a rule.
+//! The device in udev's view: properties that a rule can match, and the check of a rule.
 //!
-//! The identity comes from udev's own properties, not from sysfs: a rule matches those and nothing
-//! else, and udev reads serial numbers in ways of its own (blanks become `_`, odd bytes are
-//! escaped, the model is put in front).
+//! Rules match only udev's properties, not sysfs, and udev transforms serial numbers (blanks become
+//! `_`, odd bytes are escaped, the model is prepended).
 //!
-//! # `udevadm test` is no dry run
-//! systemd 252 writes every `ATTR{…}=` of the rules that match, makes symbolic links and an entry
-//! of udev's database; newer ones do less. So a rule is only ever checked for being understood: by
-//! `udevadm verify` where there is one (systemd 254), else by `udevadm test` of a device that does
-//! not exist, which reads all rules, complains, and stops there. That the rule means this device
-//! and no other is established from the properties.
+//! `udevadm test` is no dry run: systemd 252 writes `ATTR{…}=` of matching rules, creates links and
+//! a database entry; newer versions do less. Rules are therefore checked only for syntax, by
+//! `udevadm verify` (systemd 254) or by `udevadm test` of a missing device. The properties show
+//! that the rule matches only this device.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,48 +19,47 @@ use crate::error::Error;
 use crate::journal;
 use crate::root::Root;
 
-/// The first version of udev that can check a file of rules.
+/// Older versions cannot verify rules.
 const VERIFIES_SINCE: u32 = 254;
 
-/// The longest key; a file's name has room for 255 bytes.
+/// A file name is limited to 255 bytes.
 const LONGEST_KEY: usize = 160;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum By {
-    /// The world-wide name, serial number or UUID.
+    /// World-wide name, serial number or UUID.
     Identity,
-    /// The slot that it is plugged into: another device in that slot gets the setting too.
+    /// The slot, with any device in it.
     Path,
-    /// The kernel's name: whatever is called so next time gets the setting.
+    /// Any device with this name.
     Name,
 }
 
-/// When the setting is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum When {
     Added,
-    /// When a device-mapper device gets its table.
+    /// When device-mapper gets its table.
     Activated,
-    /// Once, as soon as a software RAID has been assembled.
+    /// Once, when a RAID is assembled.
     Assembled,
-    /// At every event, also when a program that wrote to the device closes it.
+    /// Every event, also when a program closes the device after writing.
     Always,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Address {
-    /// What files and the journal's entry are called by.
+    /// Names the files and the journal entry.
     pub key: String,
-    /// udev's keys and the values that they must have, e.g. `ENV{ID_WWN}`.
+    /// Match keys and values, e.g. `ENV{ID_WWN}`.
     pub conditions: Vec<(String, String)>,
     pub by: By,
     pub when: When,
 }
 
 impl Address {
-    /// `ID_WWN=0x5000…`, for people.
+    /// `ID_WWN=0x5000…`.
     pub fn words(&self) -> String {
         let plain = |key: &String| key.trim_start_matches("ENV{").trim_end_matches('}').to_string();
         let all: Vec<String> =
@@ -71,27 +67,24 @@ impl Address {
         all.join(" ")
     }
 
-    /// Whether a device with this name and these properties is meant.
     pub(super) fn means(&self, name: &str, properties: &Properties) -> bool {
         self.conditions.iter().all(|(key, value)| {
             let property = key.strip_prefix("ENV{").and_then(|key| key.strip_suffix('}'));
             match property {
                 None => name == value,
-                // As the rule's pattern compares: a character that cannot stand in it is any
-                // character.
+                // Like a pattern: characters that it cannot contain match any.
                 Some(property) => properties.get(property).is_some_and(|found| alike(value, found)),
             }
         })
     }
 }
 
-/// udev's properties of a device.
 pub(super) type Properties = BTreeMap<String, String>;
 
-/// Finds what tells the device from every other.
+/// Properties that identify the device.
 ///
 /// # Errors
-/// [`Refusal::NoIdentity`], [`Refusal::Duplicates`]; those of running `udevadm`.
+/// [`Refusal::NoIdentity`], [`Refusal::Duplicates`]; failures of `udevadm`.
 pub fn address(root: &Root, device: &Device, by: By) -> Result<Address, Error> {
     let own = properties(root, &device.name)?;
     let candidates: Vec<Address> = match by {
@@ -164,7 +157,7 @@ fn of(by: By, when: When, prefix: &str, conditions: Vec<(String, String)>) -> Ad
     let key = if whole.len() <= LONGEST_KEY {
         whole
     } else {
-        // FNV-1a over all of it: two long names that begin alike stay two.
+        // FNV-1a over the whole name keeps long names with a common prefix distinct.
         let hash = whole.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
@@ -199,7 +192,7 @@ fn why_none(device: &Device, own: &Properties, by: By) -> String {
     }
 }
 
-/// Another disk that the address means as well.
+/// Another disk that the address matches.
 fn duplicate_of(root: &Root, device: &Device, address: &Address) -> Result<Option<String>, Error> {
     if address.by == By::Name {
         return Ok(None);
@@ -239,9 +232,9 @@ pub(super) fn properties(root: &Root, name: &str) -> Result<Properties, Error> {
 
 const PURPOSE: &str = "to know what a rule can tell the device by";
 
-/// The pattern of a rule that matches `value` and as little else as possible: udev takes `*`, `?`
-/// and `[` as wildcards, parts at `|`, ends at `"`, unless a backslash stands before it, and its
-/// line at a control character. What cannot be written is "any character".
+/// The narrowest pattern for `value`. `*`, `?` and `[` are wildcards, `|` separates alternatives
+/// and `"` ends the value, unless escaped by a backslash; a control character ends the line.
+/// Characters that cannot be written match anything.
 pub(super) fn pattern(value: &str) -> String {
     let inner = value.trim_end_matches('\\');
     let has_wildcards =
@@ -258,7 +251,7 @@ fn is_unwritable(c: char) -> bool {
     matches!(c, '|' | '"') || c.is_control() || text::steers(c)
 }
 
-/// Whether the pattern of `value` matches `found`.
+/// Compares like the pattern of `value`.
 fn alike(value: &str, found: &str) -> bool {
     let inner = value.trim_end_matches('\\').chars().count();
     value.chars().count() == found.chars().count()
@@ -269,11 +262,10 @@ fn alike(value: &str, found: &str) -> bool {
             .all(|(at, (a, b))| a == b || at >= inner || is_unwritable(a))
 }
 
-/// What udev has to say against a file of rules that is in place; empty: it is understood.
+/// Empty if an installed rules file is valid.
 pub(super) fn complaints(root: &Root, rule: &Path) -> Result<Vec<String>, Error> {
     if root.tool("udevadm").is_none() {
-        // Without it the device's identity would not be known; where that comes from elsewhere
-        // there is no udev to ask.
+        // Without udevadm, there is no udev to ask.
         return Ok(Vec::new());
     }
     let run = |args: &[&str]| root.run("udevadm", args, "udev", "to check the rule");
@@ -284,7 +276,7 @@ pub(super) fn complaints(root: &Root, rule: &Path) -> Result<Vec<String>, Error>
         let output = run(&["verify", &file])?;
         return Ok(if output.status.success() { Vec::new() } else { about(&output.stderr, &file) });
     }
-    // Reads every rule, and then finds that there is no such device.
+    // Reads every rule before it finds no such device.
     let output = run(&["test", "--action=add", "/sys/block/schedlab-only-reads-the-rules"])?;
     Ok(about(&output.stderr, &file)
         .into_iter()
@@ -300,8 +292,7 @@ fn about(stderr: &[u8], file: &str) -> Vec<String> {
         .collect()
 }
 
-/// Tells a running udevd to read its rules again; the reason why it could not, if there is one to
-/// tell.
+/// Returns the reason for a failure worth reporting.
 pub(super) fn reload(root: &Root) -> Option<String> {
     if !root.path("/run/udev/control").exists() {
         return Some("udevd is not running here: it reads the rules when it starts".to_string());

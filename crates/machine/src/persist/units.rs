@@ -1,8 +1,4 @@
-//! Files of the administration other than rules, installed and removed as one: the units of a
-//! watch.
-//!
-//! The transaction is that of persisted settings: all files or none, and `schedlab restore` undoes
-//! one that a crash has interrupted.
+//! Installs and removes a watch's units, in transactions like those of persisted settings.
 
 use std::path::PathBuf;
 
@@ -11,10 +7,10 @@ use super::{Claim, Refusal, manifest};
 use crate::error::Error;
 use crate::root::Root;
 
-/// Writes new files, all or none. `key` is one of the caller's own, `about` what the user calls it.
+/// `about` is the user's name for the files.
 ///
 /// # Errors
-/// [`Refusal::NotOurs`] for a file that is there and says something else; [`Error::Busy`];
+/// [`Refusal::NotOurs`] for an existing file with other contents; [`Error::Busy`];
 /// [`Refusal::CannotWrite`].
 pub fn install_files(
     root: &Root,
@@ -35,8 +31,7 @@ pub fn install_files(
     transaction::commit(root, &claim.key, about, changes, &[], || Ok(()))
 }
 
-/// Removes files, all or none; those that are gone already are left so. A file with a text must
-/// still have it, unless `force`.
+/// Missing files are ignored. A file with a given text must still have it, unless `force`.
 ///
 /// # Errors
 /// [`Refusal::Edited`] without `force`; [`Error::Busy`]; [`Refusal::CannotWrite`].

@@ -1,15 +1,15 @@
-//! `struct sched_attr`: what the kernel takes and tells of a task's policy.
+//! `struct sched_attr`: a task's policy.
 
 use super::Policy;
 pub(super) use crate::sys::SchedAttr as Attributes;
 
 const SCHED_DEADLINE: u32 = 6;
 
-/// What a task starts gets fair shares.
+/// `SCHED_FLAG_RESET_ON_FORK`.
 const RESET_ON_FORK: u64 = 1;
 
 impl Attributes {
-    /// A nice level and a slice (0: the kernel's own) count for fair policies only.
+    /// Nice level and slice (0: default) apply to fair policies only.
     pub(super) fn of(policy: Policy, nice: i32, slice: u64) -> Attributes {
         let fair = Attributes { nice, runtime: slice, ..Attributes::default() };
         let first = Attributes::default();
@@ -34,15 +34,14 @@ impl Attributes {
         }
     }
 
-    /// The same, what it starts getting fair shares.
+    /// Children get a fair policy.
     pub(super) fn reset_on_fork(self) -> Attributes {
         Attributes { flags: self.flags | RESET_ON_FORK, ..self }
     }
 
-    /// Whether both have the same policy, with what belongs to it. The kernel reports a slice for
-    /// fair tasks whose slice was never set.
+    /// The kernel reports a slice for fair tasks even if none was set.
     pub(super) fn is_same_policy(&self, other: &Attributes) -> bool {
-        // Of a deadline task that has ended and was not reaped the kernel tells no times any more.
+        // The kernel does not report times of an exited deadline task.
         let has_times = |of: &Attributes| {
             of.policy == SCHED_DEADLINE && self.runtime != 0 && other.runtime != 0
         };
@@ -50,7 +49,6 @@ impl Attributes {
         (self.policy, self.priority, times(self)) == (other.policy, other.priority, times(other))
     }
 
-    /// Whether nice level and slice count.
     pub(super) fn is_fair(&self) -> bool {
         [libc::SCHED_OTHER, libc::SCHED_BATCH].contains(&(self.policy as i32))
     }

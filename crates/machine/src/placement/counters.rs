@@ -1,25 +1,21 @@
-//! What the kernel counted for a task.
+//! The kernel's counters of a task.
 
 use crate::root::Root;
 
-/// What a task has had from the scheduler since it began. Of a program that has ended and was not
-/// reaped it can still be read, of its first thread.
+/// Since the task's start. After exit and until reaped, those of the first thread remain readable.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TaskCounters {
-    /// Time on a CPU, in nanoseconds.
+    /// Time on a CPU.
     pub run_ns: Option<u64>,
-    /// Time in which it could run and had to wait for a CPU, in nanoseconds.
+    /// Run-queue wait.
     pub wait_ns: Option<u64>,
-    /// Moves from one CPU to another.
     pub migrations: Option<u64>,
-    /// Times that it went to sleep by itself.
     pub voluntary: Option<u64>,
-    /// Times that it was made to leave the CPU.
     pub involuntary: Option<u64>,
 }
 
 impl TaskCounters {
-    /// Reads what there is of a task; what the kernel was built without is none.
+    /// `None` if the kernel does not count it.
     pub fn read(root: &Root, pid: u32) -> TaskCounters {
         let text =
             |name: &str| root.read_optional(root.proc(format!("{pid}/{name}"))).unwrap_or_default();
@@ -39,7 +35,7 @@ impl TaskCounters {
         }
     }
 
-    /// By the names of a results file's counters.
+    /// Counters by their names in a results file.
     pub fn counters(&self) -> impl Iterator<Item = (String, f64)> {
         [
             ("task_run_ms", self.run_ns.map(|ns| ns as f64 / 1e6)),

@@ -1,4 +1,4 @@
-//! Sets of CPUs, as the kernel writes them: `0`, `0-3`, `0,2-3`.
+//! CPU lists in the kernel's format: `0`, `0-3`, `0,2-3`.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,21 +8,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::root::Root;
 
-/// The largest number of a CPU that is taken: Linux's own bound is 8192 CPUs.
+/// Linux supports 8192 CPUs.
 const MOST: u32 = 8191;
 
-/// A set of CPUs, not empty.
+/// Never empty.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct CpuList(BTreeSet<u32>);
 
 impl CpuList {
-    /// The CPUs that are online; none where the kernel does not tell.
+    /// `None` if unknown.
     pub fn online(root: &Root) -> Option<CpuList> {
         root.read_optional(root.sys("devices/system/cpu/online"))?.parse().ok()
     }
 
-    /// The CPUs, ascending.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.0.iter().copied()
     }
@@ -35,32 +34,29 @@ impl CpuList {
         self.0.len()
     }
 
-    /// Those of these CPUs that are not in `other`; none if all are.
+    /// `None` if empty.
     pub fn without(&self, other: &CpuList) -> Option<CpuList> {
         CpuList::of(self.0.difference(&other.0).copied())
     }
 
-    /// All of both.
     pub fn with(&self, other: &CpuList) -> CpuList {
         CpuList(self.0.union(&other.0).copied().collect())
     }
 
-    /// Whether each of these is in `other` too.
     pub fn is_within(&self, other: &CpuList) -> bool {
         self.0.is_subset(&other.0)
     }
 
-    /// Whether one of these is in `other`, too.
     pub fn touches(&self, other: &CpuList) -> bool {
         !self.0.is_disjoint(&other.0)
     }
 
-    /// For messages: `CPU 0`, `CPUs 0-1`.
+    /// `CPU 0`, `CPUs 0-1`.
     pub fn in_words(&self) -> String {
         format!("CPU{} {self}", if self.count() == 1 { "" } else { "s" })
     }
 
-    /// A set of these; none if there are none.
+    /// `None` if empty.
     pub fn of(cpus: impl IntoIterator<Item = u32>) -> Option<CpuList> {
         let cpus: BTreeSet<u32> = cpus.into_iter().collect();
         (!cpus.is_empty()).then_some(CpuList(cpus))

@@ -1,6 +1,5 @@
-//! A set of CPUs as the system calls take it: bits in a place of fixed size, so that it can be
-//! handed over between fork and exec, where nothing may be allocated. The C library's own set ends
-//! at 1024 CPUs, the kernel's at 8192.
+//! A CPU bitmap of fixed size for system calls, usable between fork and exec, where allocation is
+//! forbidden. The C library's set ends at 1024 CPUs, the kernel's at 8192.
 
 use std::io;
 
@@ -9,14 +8,14 @@ use crate::sys::{sched_getaffinity, sched_setaffinity};
 
 const WORDS: usize = 128;
 
-/// How the CPUs of a task lie to a set of CPUs.
+/// A task's CPUs relative to a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Touch {
-    /// It may use none of the set.
+    /// None of the set.
     Apart,
-    /// It may use nothing but the set.
+    /// Only CPUs of the set.
     Within,
-    /// It may use some of the set, and others.
+    /// Some of the set, and others.
     Across,
 }
 
@@ -32,19 +31,18 @@ impl Mask {
         Mask(words)
     }
 
-    /// Of a task, 0 for the calling one: those of its CPUs that are online.
+    /// Online CPUs; 0 is the calling task.
     pub fn of_task(task: u32) -> io::Result<Mask> {
         let mut words = Box::new([0u64; WORDS]);
         sched_getaffinity(task, &mut words[..])?;
         Ok(Mask(words))
     }
 
-    /// Gives them to a task, 0 for the calling one. Nothing is allocated.
+    /// 0 is the calling task. Does not allocate.
     pub fn give(&self, task: u32) -> io::Result<()> {
         sched_setaffinity(task, &self.0[..])
     }
 
-    /// How these lie to a set.
     pub fn touch(&self, set: &Mask) -> Touch {
         let pairs = || self.0.iter().zip(set.0.iter());
         match (pairs().any(|(own, set)| own & set != 0), pairs().any(|(own, set)| own & !set != 0))
@@ -55,7 +53,7 @@ impl Mask {
         }
     }
 
-    /// The same as a list; none if it is empty.
+    /// `None` if empty.
     pub fn list(&self) -> Option<CpuList> {
         CpuList::of(
             (0..64 * WORDS as u32).filter(|cpu| self.0[*cpu as usize / 64] >> (cpu % 64) & 1 == 1),

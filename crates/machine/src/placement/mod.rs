@@ -1,7 +1,6 @@
-//! How a process is placed among others on the CPUs: nice level, policy, and which CPUs it may use.
+//! Nice level, policy and affinity of a process.
 //!
-//! Given to a process between fork and exec, so that no child of it can escape, and read back from
-//! the kernel.
+//! Applied between fork and exec, so that no child can escape, and read back from the kernel.
 
 use std::io;
 
@@ -29,26 +28,24 @@ pub use online::{CAP_SYS_NICE, check_online, has_capability, online};
 pub(crate) use overseer::{Overseer, bound_realtime};
 pub use policy::Policy;
 
-/// What a process gets. What is not named stays as it was inherited.
+/// Unset fields are inherited.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Placement {
-    /// From -20 (most) to 19 (least).
+    /// From -20 (highest priority) to 19 (lowest).
     pub nice: Option<i32>,
     pub policy: Option<Policy>,
     pub affinity: Option<CpuList>,
-    /// How long it may run before another of the fair shares gets its turn, in nanoseconds, from
-    /// 0.1 to 100 ms (Linux 6.12 or later).
+    /// Of a fair policy, in nanoseconds, from 0.1 to 100 ms (Linux 6.12 or later).
     pub slice: Option<u64>,
 }
 
 impl Placement {
-    /// Whether nothing is asked for.
     pub fn is_plain(&self) -> bool {
         *self == Placement::default()
     }
 
-    /// Gives it to the calling process: between fork and exec, where nothing may be allocated. Err
-    /// names what was refused.
+    /// Applies it to the calling process, between fork and exec, where allocation is forbidden. The
+    /// error names what was refused.
     pub(crate) fn take(&self, mask: &Mask) -> Result<(), (&'static str, io::Error)> {
         if self.affinity.is_some() {
             mask.give(0).map_err(|cause| (AFFINITY, cause))?;
@@ -71,14 +68,13 @@ impl Placement {
         )
     }
 
-    /// Its CPUs as the kernel takes them; all, where none are named.
+    /// All CPUs if unset.
     pub(crate) fn mask(&self) -> Mask {
         let every = || CpuList::of(0..=8191).expect("there are some");
         Mask::of(&self.affinity.clone().unwrap_or_else(every))
     }
 
-    /// What of it a process does not have: what was asked for, what it was, what is found. Nothing
-    /// for a process that is gone.
+    /// Setting, expected and found value of parts not in effect; empty if the process has exited.
     pub fn missing(&self, pid: Pid) -> Vec<(&'static str, String, String)> {
         let mut missing = Vec::new();
         let Ok(found) = Attributes::of_task(pid.as_raw_nonzero().get()) else { return missing };
@@ -110,14 +106,13 @@ impl Placement {
     }
 }
 
-/// Reads a slice, e.g. `3ms`.
+/// E.g. `3ms`.
 pub fn read_slice(text: &str) -> Result<u64, String> {
     let ns = text::parse_duration_ns(text).filter(|ns| (100_000..=100_000_000).contains(ns));
     ns.ok_or_else(|| "a slice is a time from 100us to 100ms, e.g. 3ms".to_string())
 }
 
-/// The slice of this process in nanoseconds, which programs inherit; none where the kernel has no
-/// slices of a task's own, or for a policy without slices.
+/// This process's slice in nanoseconds, inherited by programs; `None` without per-task slices.
 pub fn own_slice() -> Option<u64> {
     let own = Attributes::of_task(0).ok()?;
     (own.is_fair() && own.runtime != 0).then_some(own.runtime)
@@ -128,13 +123,12 @@ const POLICY: &str = "its policy is refused";
 const SLICE: &str = "its slice is refused";
 const NICE: &str = "its nice level is refused";
 
-/// The CPUs that a task may use; none if it is gone.
+/// `None` if the task has exited.
 pub fn affinity_of(pid: Pid) -> Option<CpuList> {
     Mask::of_task(u32::try_from(pid.as_raw_nonzero().get()).ok()?).ok()?.list()
 }
 
-/// In what this process is not placed as programs usually are, which everything that it starts
-/// inherits: what, the usual, what it is.
+/// Deviations from the usual placement, inherited by programs: setting, usual and actual value.
 pub fn own_place(root: &Root) -> Vec<(&'static str, String, String)> {
     let (nice, policy, affinity) = (Some(0), Some(Policy::Other), CpuList::online(root));
     let usual = Placement { nice, policy, affinity, ..Placement::default() };

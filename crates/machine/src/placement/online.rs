@@ -1,24 +1,21 @@
-//! Which CPUs can be used, and what this process may do with them.
+//! Online CPUs, and this process's permissions.
 
 use super::CpuList;
 use crate::error::Error;
 use crate::root::Root;
 use crate::session::Fault;
 
-/// The capability to set other tasks' CPUs and priorities.
+/// Allows setting other tasks' affinity and priority.
 pub const CAP_SYS_NICE: u32 = 23;
 
-/// The CPUs that can be used now. A kernel that does not say has all that this process may use.
+/// If unknown, the CPUs that this process may use.
 pub fn online(root: &Root) -> Result<CpuList, Error> {
     let path = root.sys("devices/system/cpu/online");
     let text = root.read(&path)?;
     text.parse().map_err(|why| Fault::Placement { what: path.display().to_string(), why }.into())
 }
 
-/// Refuses CPUs that do not exist or are offline.
-///
-/// # Errors
-/// [`Error::Session`] naming them and those that there are; [`Error::Io`].
+/// [`Error::Session`] names missing or offline CPUs, and the available ones.
 pub fn check_online(root: &Root, cpus: &CpuList) -> Result<(), Error> {
     let online = online(root)?;
     let Some(missing) = cpus.without(&online) else { return Ok(()) };
@@ -38,7 +35,7 @@ pub fn check_online(root: &Root, cpus: &CpuList) -> Result<(), Error> {
     Err(Fault::Placement { what: missing.in_words(), why }.into())
 }
 
-/// Whether this process has a capability; a kernel that does not say is taken to permit.
+/// True if unknown.
 pub fn has_capability(root: &Root, number: u32) -> bool {
     let status = root.read_optional(root.proc("self/status")).unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));

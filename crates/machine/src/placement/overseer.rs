@@ -1,12 +1,10 @@
-//! Realtime programs cannot lock up the machine.
+//! Keeps realtime programs from locking up the machine.
 //!
-//! A realtime task that never sleeps keeps everything of fair shares off its CPU, the one that
-//! should end it included. Three things hold against that, each by itself: the waiting thread goes
-//! before every program that is started ([`Overseer`]), so that the deadline of a trial is kept
-//! even when every CPU is taken; the kernel ends a program of fifo or rr that does not sleep for
-//! longer than its deadline (RLIMIT_RTTIME); and a program dies with the thread that has started it
-//! (PR_SET_PDEATHSIG). Deadline tasks need less: the kernel admits no more of them than leave time
-//! for others.
+//! A realtime task that never sleeps keeps fair tasks off its CPU. Three independent protections:
+//! the waiting thread has a higher priority than any program ([`Overseer`]), so deadlines are kept
+//! even if every CPU is taken; the kernel kills a fifo or rr program past its deadline
+//! (RLIMIT_RTTIME); and a program dies with the thread that started it (PR_SET_PDEATHSIG). For
+//! deadline tasks, the kernel's admission control leaves time for others.
 
 use std::io;
 use std::time::Duration;
@@ -18,18 +16,16 @@ use rustix::process::{
 use super::attributes::Attributes;
 use super::{Placement, Policy};
 
-/// How long a realtime program may run without sleeping before it is known when it has to end.
+/// RLIMIT_RTTIME until the deadline is known.
 const UNTIL_KNOWN: Duration = Duration::from_secs(60);
 
-/// What the kernel gives a program over its deadline before it kills it: that is the waiting
-/// thread's.
+/// From the deadline until the kernel kills the program; before, the waiting thread does.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// The waiting thread's priority: that of no program.
+/// No program has this priority.
 const HIGHEST: u8 = 99;
 
-/// Bounds the calling process, if it is a realtime program: between fork and exec, where nothing
-/// may be allocated.
+/// Limits a realtime program, between fork and exec, where allocation is forbidden.
 pub(crate) fn bound_realtime(placement: &Placement) -> io::Result<()> {
     if !placement.policy.is_some_and(Policy::is_realtime) {
         return Ok(());
@@ -45,15 +41,15 @@ fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// The calling thread before every program, for as long as this lives; nothing, where that is not
-/// permitted or not needed.
+/// Raises the calling thread's priority above every program's until dropped, if permitted and
+/// needed.
 #[derive(Debug)]
 pub(crate) struct Overseer {
     before: Option<Attributes>,
 }
 
 impl Overseer {
-    /// For the time in which a program with this placement is waited for.
+    /// While waiting for a program with this placement.
     pub(crate) fn of(placement: &Placement, program: Option<Pid>, deadline: Duration) -> Overseer {
         let none = Overseer { before: None };
         let (Some(Policy::Fifo(_) | Policy::Rr(_) | Policy::Deadline { .. }), Some(program)) =
@@ -63,14 +59,14 @@ impl Overseer {
         };
         let (soft, hard) =
             (micros(deadline.saturating_add(GRACE)), micros(deadline.saturating_add(2 * GRACE)));
-        // The program may be gone; where the limit was lower already, it stays.
+        // The program may have exited; a lower limit stays.
         let _ = prlimit(
             Some(program),
             Resource::Rttime,
             Rlimit { current: Some(soft), maximum: Some(hard) },
         );
         let Ok(before) = Attributes::of_task(0) else { return none };
-        // No thread or process that this one starts is to go before every program, too.
+        // This thread's children must not inherit the priority.
         match Attributes::of(Policy::Fifo(HIGHEST), 0, 0).reset_on_fork().give(0) {
             Ok(()) => Overseer { before: Some(before) },
             Err(_) => none,
@@ -79,8 +75,7 @@ impl Overseer {
 }
 
 impl Drop for Overseer {
-    /// As it was before. Without CAP_SYS_NICE a thread cannot take back that its children are
-    /// reset.
+    /// Restores the policy. Without CAP_SYS_NICE, a thread cannot clear reset-on-fork.
     fn drop(&mut self) {
         if let Some(before) = self.before {
             let _ = before.give(0).or_else(|_| before.reset_on_fork().give(0));
@@ -92,7 +87,7 @@ impl Drop for Overseer {
 mod tests {
     use super::*;
 
-    /// In a thread of its own, whose policy no other process has.
+    /// Runs in a separate thread, whose policy no other test changes.
     #[test]
     fn the_waiting_thread_is_as_it_was_before_when_nothing_is_waited_for_any_more() {
         let seen = std::thread::spawn(|| {

@@ -7,35 +7,33 @@ use std::str::FromStr;
 pub enum Policy {
     /// SCHED_OTHER: fair shares by nice level.
     Other,
-    /// SCHED_BATCH: the same, never preempting upon waking.
+    /// SCHED_BATCH: without wakeup preemption.
     Batch,
     /// SCHED_IDLE: below every nice level.
     Idle,
-    /// SCHED_FIFO with a priority from 1 to 98: runs until it sleeps.
+    /// SCHED_FIFO, priority 1 to 98: runs until it sleeps.
     Fifo(u8),
-    /// SCHED_RR with a priority from 1 to 98: the same in turns.
+    /// SCHED_RR, priority 1 to 98: round-robin.
     Rr(u8),
-    /// SCHED_DEADLINE: so much time in each period, each time before the deadline; in nanoseconds.
-    /// It is the first thread's alone: the kernel refuses to start further ones with the same, so
-    /// those that it starts, threads and processes, get fair shares (SCHED_FLAG_RESET_ON_FORK).
+    /// SCHED_DEADLINE, in nanoseconds. Only for the first thread: the kernel refuses to let it
+    /// fork, so its children get a fair policy (SCHED_FLAG_RESET_ON_FORK).
     Deadline {
-        /// CPU time in each period.
+        /// CPU time per period.
         runtime: u64,
-        /// Until when after the beginning of a period it is to have it.
+        /// Counted from the start of the period.
         deadline: u64,
         period: u64,
     },
 }
 
 impl Policy {
-    /// Whether it goes before every process of fair shares.
+    /// Whether it precedes all fair policies.
     pub fn is_realtime(self) -> bool {
         matches!(self, Policy::Fifo(_) | Policy::Rr(_) | Policy::Deadline { .. })
     }
 }
 
-/// The highest priority of fifo and rr: 99 is left to the kernel's own threads and to what watches
-/// over the experiment.
+/// 99 is reserved for kernel threads and the overseer.
 const HIGHEST: u8 = 98;
 
 impl FromStr for Policy {

@@ -1,5 +1,4 @@
-//! Why a placement cannot be had, and what to do about it: before it is tried, and when the kernel
-//! refuses it.
+//! Why a placement is refused, before or by the kernel, and the remedy.
 
 use std::io;
 use std::path::PathBuf;
@@ -14,11 +13,11 @@ use crate::root::Root;
 use crate::session::Fault;
 
 impl Placement {
-    /// Refuses what can be known to be impossible here, together with the CPUs that others leave.
+    /// Refuses an impossible placement, given the isolated CPUs.
     ///
     /// # Errors
-    /// [`Error::Session`] naming the setting and what would do: CPUs that are not there, a program
-    /// that would be moved off its own CPUs, a deadline on some of the CPUs only.
+    /// [`Error::Session`]: missing CPUs, a program outside its own isolated CPUs, a deadline policy
+    /// with a restricted affinity.
     pub fn admit(&self, root: &Root, isolate: Option<&CpuList>) -> Result<(), Error> {
         let Some(affinity) = &self.affinity else { return Ok(()) };
         check_online(root, affinity)?;
@@ -48,7 +47,6 @@ impl Placement {
         Ok(())
     }
 
-    /// What the kernel's refusal means. `said` is what was refused.
     pub(crate) fn refused(&self, root: &Root, said: &str, cause: &io::Error) -> String {
         let errno = cause.raw_os_error().map(Errno::from_raw_os_error);
         let why = match (said, self.policy, errno) {
@@ -85,7 +83,6 @@ fn affinity(root: &Root) -> String {
     )
 }
 
-/// Why fifo or rr is not permitted.
 fn realtime(root: &Root, priority: u8) -> String {
     let limit = getrlimit(Resource::Rtprio).current.unwrap_or(u64::MAX);
     if !has_capability(root, CAP_SYS_NICE) && limit < u64::from(priority) {
@@ -107,8 +104,7 @@ fn realtime(root: &Root, priority: u8) -> String {
     }
 }
 
-/// The file of a v1 control group that permits no realtime: a kernel with CONFIG_RT_GROUP_SCHED
-/// gives new groups none.
+/// A v1 group without realtime runtime, as new ones are with CONFIG_RT_GROUP_SCHED.
 fn group_without_realtime(root: &Root) -> Option<PathBuf> {
     let groups = root.read_optional(root.proc("self/cgroup"))?;
     let of_cpu = |line: &str| -> Option<String> {
@@ -129,7 +125,6 @@ fn group_without_realtime(root: &Root) -> Option<PathBuf> {
     (root.read_optional(&file)? == "0").then_some(file)
 }
 
-/// Why a deadline was not admitted.
 fn admission(root: &Root, runtime: u64, period: u64) -> String {
     let number = |name: &str| -> Option<f64> {
         root.read_optional(root.proc(format!("sys/kernel/{name}")))?
@@ -148,7 +143,6 @@ fn admission(root: &Root, runtime: u64, period: u64) -> String {
     )
 }
 
-/// Why the times of a deadline are refused.
 fn periods(root: &Root) -> String {
     let bound = |name: &str| root.read_optional(root.proc(format!("sys/kernel/{name}")));
     let bounds = bound("sched_deadline_period_min_us").zip(bound("sched_deadline_period_max_us"));

@@ -1,4 +1,4 @@
-//! Reading policies, and the messages when a placement is refused.
+//! Parsing policies, and messages for refused placements.
 
 use std::fs;
 

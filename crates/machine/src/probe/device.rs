@@ -1,47 +1,44 @@
-//! A block device's own counters: `stat` of its directory in /sys (Documentation/block/stat.rst),
-//! and the errors that a SCSI or ATA disk reports.
+//! A block device's counters: `stat` in sysfs (Documentation/block/stat.rst), and errors of SCSI or
+//! ATA disks.
 
 use std::path::Path;
 
 use super::{ProbeError, numbers, read};
 
-/// Sectors of `stat` are 512 bytes on every device.
+/// The unit of `stat` on every device.
 const SECTOR: u64 = 512;
 
-/// The counters at one moment, all since the device appeared except `in_flight`.
+/// Totals since the device appeared, except `in_flight`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeviceCounters {
-    /// Reads completed.
     pub reads: u64,
-    /// Reads that were merged into others before they were issued.
+    /// Reads merged before they were issued.
     pub read_merges: u64,
     pub read_bytes: u64,
-    /// Sum of the times that reads took, in milliseconds.
+    /// Total time of reads.
     pub read_ms: u64,
-    /// Writes completed.
     pub writes: u64,
-    /// Writes that were merged into others before they were issued.
+    /// Writes merged before they were issued.
     pub write_merges: u64,
     pub written_bytes: u64,
-    /// Sum of the times that writes took, in milliseconds.
+    /// Total time of writes.
     pub write_ms: u64,
-    /// Requests that are with the device now.
     pub in_flight: u64,
-    /// Time during which at least one request was with the device, in milliseconds.
+    /// Time with at least one request in flight.
     pub busy_ms: u64,
-    /// Sum over requests of their time in the queue and at the device, in milliseconds.
+    /// Total time of requests, queued and in flight.
     pub queue_ms: u64,
-    /// Flushes completed; 0 before Linux 5.5.
+    /// 0 before Linux 5.5.
     pub flushes: u64,
-    /// Errors that a SCSI or ATA disk reported; None for other devices.
+    /// `None` unless it is a SCSI or ATA disk.
     pub device_errors: Option<u64>,
 }
 
 impl DeviceCounters {
-    /// Reads the counters of the device with this directory, e.g. `/sys/block/loop0`.
+    /// Reads a device's directory, e.g. `/sys/block/loop0`.
     ///
     /// # Errors
-    /// [`ProbeError::Gone`] if the device went away; otherwise what could not be read.
+    /// [`ProbeError::Gone`] if the device was removed.
     pub fn read(device: &Path) -> Result<DeviceCounters, ProbeError> {
         let path = device.join("stat");
         let text = read(&path)?;
@@ -66,8 +63,8 @@ impl DeviceCounters {
         })
     }
 
-    /// What was counted since `earlier`. A counter that ran backwards (the device was replaced, or
-    /// a 32-bit kernel's wrapped) gives 0, which shows as I/O that never reached the device.
+    /// A counter that ran backwards (the device was replaced, or a 32-bit counter wrapped) gives 0,
+    /// which shows as I/O that never reached the device.
     pub fn since(&self, earlier: &DeviceCounters) -> DeviceDelta {
         DeviceDelta {
             reads: self.reads.saturating_sub(earlier.reads),
@@ -87,29 +84,22 @@ impl DeviceCounters {
     }
 }
 
-/// What a device counted between two moments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeviceDelta {
-    /// Reads completed.
     pub reads: u64,
     pub read_bytes: u64,
-    /// Writes completed.
     pub writes: u64,
     pub written_bytes: u64,
-    /// Requests merged into others.
     pub merges: u64,
-    /// Flushes completed.
     pub flushes: u64,
-    /// Time with at least one request at the device, in milliseconds.
+    /// Time with at least one request in flight.
     pub busy_ms: u64,
-    /// Sum over requests of their time in the queue and at the device, in milliseconds; divided by
-    /// the elapsed time it is the mean number of requests in flight.
+    /// Divided by elapsed time, the mean number of requests, queued and in flight.
     pub queue_ms: u64,
-    /// Errors that a SCSI or ATA disk reported.
     pub device_errors: u64,
 }
 
-/// `ioerr_cnt` is hexadecimal with 0x in front.
+/// `ioerr_cnt` is hexadecimal with 0x.
 fn scsi_errors(device: &Path) -> Option<u64> {
     let text = std::fs::read_to_string(device.join("device/ioerr_cnt")).ok()?;
     u64::from_str_radix(text.trim().trim_start_matches("0x"), 16).ok()

@@ -1,14 +1,10 @@
-//! The CPUs' frequency: mean over all of them, at one moment.
+//! CPU frequency.
 
 use std::path::Path;
 
-/// The mean current frequency of the CPUs in MHz, from
-/// `devices/system/cpu/cpuN/cpufreq/scaling_cur_freq` below `sys` (usually /sys), else from the
-/// lines `cpu MHz` of `cpuinfo` below `proc` (usually /proc).
-///
-/// None where the machine does not tell: without cpufreq and without the flag `aperfmperf` in
-/// `cpuinfo`, as in most virtual machines, `cpu MHz` is a constant from the time of boot, which
-/// says nothing about the present.
+/// Mean current frequency in MHz, from `devices/system/cpu/cpuN/cpufreq/scaling_cur_freq` below
+/// `sys`, else from `cpu MHz` in `cpuinfo` below `proc`. `None` if unknown: without the flag
+/// `aperfmperf`, as in most virtual machines, `cpu MHz` is a constant from boot time.
 pub fn frequency_mhz(proc: &Path, sys: &Path) -> Option<f64> {
     of_cpufreq(&sys.join("devices/system/cpu")).or_else(|| {
         let text = std::fs::read_to_string(proc.join("cpuinfo")).ok()?;
@@ -21,7 +17,7 @@ fn of_cpufreq(cpus: &Path) -> Option<f64> {
         let name = entry.file_name();
         let number = name.to_str()?.strip_prefix("cpu")?;
         number.parse::<u32>().ok()?;
-        // A CPU that is offline keeps its directory, and its file cannot be read.
+        // An offline CPU's file cannot be read.
         std::fs::read_to_string(entry.path().join("cpufreq/scaling_cur_freq"))
             .ok()?
             .trim()
@@ -31,7 +27,7 @@ fn of_cpufreq(cpus: &Path) -> Option<f64> {
     mean(std::fs::read_dir(cpus).ok()?.flatten().filter_map(khz)).map(|khz| khz / 1000.0)
 }
 
-/// Whether the CPU counts its own cycles, so that `cpu MHz` is a measurement.
+/// Whether the CPU counts its cycles, so that `cpu MHz` is a measurement.
 fn is_counted(cpuinfo: &str) -> bool {
     let flags = cpuinfo.lines().find_map(|line| line.strip_prefix("flags")).unwrap_or_default();
     flags.split_whitespace().any(|flag| flag == "aperfmperf")
@@ -79,7 +75,7 @@ mod tests {
             Some(3000.0)
         );
         let dir = machine(&[Some(2_400_000)], COUNTED);
-        // A directory that is no CPU: cpufreq's own.
+        // cpufreq's own directory is not a CPU.
         let other = dir.path().join("devices/system/cpu/cpufreq/cpufreq");
         std::fs::create_dir_all(&other).unwrap();
         std::fs::write(other.join("scaling_cur_freq"), "1\n").unwrap();

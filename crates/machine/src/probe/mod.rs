@@ -1,13 +1,9 @@
-//! Probes: what the device and the system counted while a workload ran.
+//! Counters of device and system while a workload ran.
 //!
-//! A load engine knows what it asked for; only the kernel's counters know what happened. They tell
-//! whether the requests reached the device at all, whether somebody else used it, whether the
-//! hypervisor or the heat took the CPU away. Everything here is plain data, taken before and after
-//! a *whole* drive (warm-up included, since the device counts that too) and subtracted. What
-//! follows from a difference is the arena's matter.
-//!
-//! Paths are parameters (the device's directory such as `/sys/block/loop0`, and the roots of /proc
-//! and /sys), so that every reading can be tested on files.
+//! They show whether requests reached the device, whether other programs used it, and whether
+//! hypervisor or throttling reduced CPU time. They are taken before and after a *whole* drive,
+//! including warm-up, and subtracted; the arena interprets the difference. Paths are parameters,
+//! for testing.
 
 mod device;
 mod frequency;
@@ -21,21 +17,21 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
-    /// The device's directory is not there any more: the device went away.
+    /// The directory no longer exists.
     #[error("{} is gone: the device was removed; see dmesg", .path.display())]
     Gone { path: PathBuf },
     #[error("{}: cannot read: {cause}", .path.display())]
     Unreadable {
         path: PathBuf,
-        /// The kernel's answer; part of the message, hence no `source`.
+        /// Part of the message, hence no `source`.
         cause: std::io::Error,
     },
-    /// The file does not look as the kernel writes it.
+    /// The file is not in the kernel's format.
     #[error("{} holds {text:?} where {expected} belongs: is this kernel older than 2.6.39?", .path.display())]
     Malformed { path: PathBuf, text: String, expected: &'static str },
 }
 
-/// A file's text; a missing one means that the device has gone.
+/// Missing if the device was removed.
 fn read(path: &Path) -> Result<String, ProbeError> {
     std::fs::read_to_string(path).map_err(|cause| match (cause.kind(), cause.raw_os_error()) {
         (std::io::ErrorKind::NotFound, _) | (_, Some(libc::ENODEV)) => {
@@ -45,7 +41,7 @@ fn read(path: &Path) -> Result<String, ProbeError> {
     })
 }
 
-/// The whole numbers of a line, other words left out.
+/// Other words are skipped.
 fn numbers(line: &str) -> Vec<u64> {
     line.split_ascii_whitespace().filter_map(|word| word.parse().ok()).collect()
 }

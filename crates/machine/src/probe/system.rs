@@ -1,4 +1,4 @@
-//! The system's own counters: CPU time, stolen time, throttling.
+//! System counters: CPU time, stolen time, throttling.
 
 use std::path::Path;
 
@@ -6,28 +6,24 @@ use super::{ProbeError, numbers, read};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SystemCounters {
-    /// CPU time of all kinds, idle included, in clock ticks of all CPUs together.
+    /// CPU time of all CPUs, including idle time.
     pub total_ticks: u64,
-    /// Of that: idle or waiting for I/O.
+    /// Idle or waiting for I/O.
     pub idle_ticks: u64,
-    /// Of that: taken away by the hypervisor.
+    /// Taken by the hypervisor.
     pub steal_ticks: u64,
-    /// Times that a CPU was throttled by heat or power; None where the machine does not count it.
+    /// Because of heat or power; `None` if not counted.
     pub throttle_events: Option<u64>,
 }
 
 impl SystemCounters {
-    /// Reads `stat` below `proc` (usually /proc) and the CPUs' throttle counters below `sys`
-    /// (usually /sys).
-    ///
-    /// # Errors
-    /// `stat` cannot be read or understood.
+    /// `proc` is usually /proc, `sys` /sys.
     pub fn read(proc: &Path, sys: &Path) -> Result<SystemCounters, ProbeError> {
         let path = proc.join("stat");
         let text = read(&path)?;
         let first = text.lines().next().unwrap_or_default();
-        // user nice system idle iowait irq softirq steal; guest time behind them is counted in user
-        // already.
+        // user nice system idle iowait irq softirq steal; user includes the guest time that
+        // follows.
         let n = numbers(first);
         if !first.starts_with("cpu ") || n.len() < 8 {
             return Err(ProbeError::Malformed {
@@ -68,17 +64,16 @@ impl SystemCounters {
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct SystemDelta {
-    /// CPU time of all CPUs together, in ticks (usually 10 ms each): what the shares rest on.
+    /// Of all CPUs (usually 10 ms each): the base of the shares.
     pub ticks: u64,
-    /// CPU time that the hypervisor took away, as a share of all; 0 to 1.
+    /// Taken by the hypervisor, from 0 to 1.
     pub steal_share: f64,
-    /// CPU time that was neither idle nor waiting for I/O, as a share of all; 0 to 1.
+    /// Neither idle nor waiting for I/O, from 0 to 1.
     pub busy_share: f64,
-    /// Times that a CPU was throttled.
     pub throttle_events: u64,
 }
 
-/// The sum over all CPUs of their own and their packages' throttling.
+/// Core and package throttling of all CPUs.
 fn throttle_events(cpus: &Path) -> Option<u64> {
     let mut sum = None;
     for cpu in std::fs::read_dir(cpus).ok()?.flatten() {

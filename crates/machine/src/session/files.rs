@@ -1,11 +1,9 @@
-//! A file system on the device under test, for the time of an experiment.
+//! An experiment's file system on the device under test.
 //!
-//! It gets a random UUID of ours, by which it is known again after a crash: only a file system that
-//! has this UUID is ever taken off a device. mkfs works in full (ext4 without lazy initialisation,
-//! which would go on during trials), and gives a real device's blocks back to it (discard) as each
-//! mkfs does by default. A loop device's blocks are kept: giving them back would make holes in its
-//! file, whose reads then need no disk, and whose first writes need more than a write. `-E discard`
-//! in the options of mkfs.ext4 asks for it all the same.
+//! Only a file system with its random UUID is ever wiped after a crash. ext4 has no lazy
+//! initialisation, which would continue during trials. mkfs discards blocks only on real devices:
+//! in a loop device's file it would make holes, which are read without disk access and allocated by
+//! the first write. `-E discard` in the options of mkfs.ext4 overrides this.
 
 use std::fs;
 use std::io;
@@ -26,30 +24,27 @@ use crate::error::Error;
 use crate::journal::payload::{expect, is_name, name_in};
 use crate::root::Root;
 
-/// How long somebody who looks at the mount (a virus scanner, an indexer, a dying process) is
-/// waited for.
+/// For programs that use the mount (virus scanner, indexer, exiting process).
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long somebody may have the device who only asks whether it is free.
+/// For programs that only check whether the device is free.
 const MOMENT: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSystem {
     /// `ext4`, `xfs` or `btrfs`.
     pub kind: String,
-    /// Further options of mkfs, separated by white space; no files or devices.
+    /// Separated by white space; no files or devices.
     pub mkfs: String,
-    /// Options of mount, separated by commas.
+    /// Separated by commas.
     pub mount: String,
 }
 
-/// What the journal has to know of a file system.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MadeFiles {
     identity: String,
-    /// Its kernel name when the entry was written.
+    /// The name when the entry was written.
     device: String,
-    /// What tells our file system from every other.
     uuid: String,
     at: PathBuf,
 }
@@ -58,14 +53,12 @@ struct Maker {
     kind: &'static str,
     tool: &'static str,
     package: &'static str,
-    /// What the smallest device has, in bytes.
     needs_bytes: u64,
-    /// Quiet, and not refusing a device that somebody consented to overwrite; a mounted one is
-    /// refused all the same.
+    /// Quiet and forced, with the user's consent; a mounted device is still refused.
     always: &'static [&'static str],
-    /// Leaves the blocks of the device where they are.
+    /// Disables discarding.
     keep_blocks: &'static [&'static str],
-    /// What a UUID follows.
+    /// The options before a UUID.
     uuid: (&'static str, &'static str),
 }
 
@@ -100,7 +93,7 @@ const MAKERS: [Maker; 3] = [
 ];
 
 impl MadeFiles {
-    /// Whether its mount point has the session's key, and its device a name.
+    /// The mount point has the session's key, and the device a name.
     pub(super) fn check(&self, root: &Root, key: &str) -> Result<(), String> {
         let is_uuid = self.uuid.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
         expect(
@@ -126,7 +119,7 @@ impl MadeFiles {
         node_path(&self.device).display().to_string()
     }
 
-    /// Unmounts it wherever it was mounted for the session, and removes the directory.
+    /// Unmounts it and removes the directory.
     pub(super) fn unmount(&self, root: &Root) -> Result<(), Error> {
         unmount(root, &self.at)?;
         match fs::remove_dir(&self.at) {
@@ -137,14 +130,13 @@ impl MadeFiles {
         }
     }
 
-    /// Takes it off the device, if it is on it: the name of the device then. A device that has
-    /// something else, or is gone, is left alone.
+    /// Returns the device's current name. Other contents are left alone.
     pub(super) fn wipe(&self, root: &Root) -> Result<Option<String>, Error> {
         let Some(name) = device::name_by_identity(root, &self.identity, &self.device)? else {
             return Ok(None);
         };
         let node = node_path(&name).display().to_string();
-        // Held until it is wiped, so that no other device can get its name in between.
+        // Held, so that no other device can get its name.
         let path = root.path(node_path(&name));
         let _held = fs::File::open(&path).map_err(Error::io("open", &path))?;
         if uuid_of(root, &node)?.is_none_or(|found| !found.eq_ignore_ascii_case(&self.uuid)) {
@@ -170,7 +162,6 @@ impl MadeFiles {
     }
 }
 
-/// The UUID of the file system on a device, if there is one.
 fn uuid_of(root: &Root, node: &str) -> Result<Option<String>, Error> {
     let args = ["-p", "-s", "UUID", "-o", "value", node];
     let output = root.run("blkid", &args, "util-linux", "to see whether a file system is ours")?;
@@ -196,7 +187,7 @@ impl Mounted {
     }
 }
 
-/// Whether an option of mount names another device, a file or a program, or another kind of mount.
+/// Another device, a file or program, or another kind of mount.
 fn mounts_elsewhere(option: &str) -> bool {
     let (name, value) = option.split_once('=').unwrap_or((option, ""));
     let name = name.trim().to_ascii_lowercase();
@@ -217,12 +208,12 @@ fn mounts_elsewhere(option: &str) -> bool {
     others.contains(&name.as_str()) || name.starts_with("x-") || value.contains('/')
 }
 
-/// Whether it can be made at all; nothing is written.
+/// Writes nothing.
 pub(super) fn check(root: &Root, device: &Device, wanted: &FileSystem) -> Result<(), Error> {
     let maker = maker(wanted)?;
     for word in wanted.mkfs.split_whitespace() {
-        // One more word is one more device to some, and a journal on another device, a prototype or
-        // a directory to others.
+        // For some mkfs, an additional word is another device; for others, a journal device, a
+        // prototype or a directory.
         let leads_away = word.contains('/')
             || ["device=", "dev=", "UUID=", "LABEL="].iter().any(|name| word.contains(name));
         if leads_away {
@@ -268,8 +259,7 @@ pub(super) fn check(root: &Root, device: &Device, wanted: &FileSystem) -> Result
     Ok(())
 }
 
-/// Makes the file system and mounts it; the journal has it already. Nothing is done between the
-/// release of the device and mkfs, which opens it exclusively again.
+/// Called after journaling. mkfs opens the device exclusively directly after its release.
 pub(super) fn make(
     root: &Root,
     key: &str,
@@ -283,10 +273,10 @@ pub(super) fn make(
     let path = device.path.display().to_string();
     let options = options_of_mkfs(maker, wanted, device.kind == Kind::Loop, &files.uuid);
     let args: Vec<&str> = options.iter().map(String::as_str).chain([path.as_str()]).collect();
-    // Held until it is mounted, so that no other device can get its name.
+    // Held, so that no other device can get its name.
     let held = device.hold(root)?;
     claim.release_device();
-    // In an empty directory no word can be the name of a file.
+    // In an empty directory, no word can be a file.
     run(root, key, &files.at, maker.tool, &args)?;
     device.check_is(root, &held)?;
     let mounted = Mounted { at: files.at.clone(), device: device.clone(), wanted: wanted.clone() };
@@ -302,8 +292,7 @@ fn maker(wanted: &FileSystem) -> Result<&'static Maker, Error> {
     Ok(MAKERS.iter().find(|maker| maker.kind == wanted.kind).ok_or_else(unknown)?)
 }
 
-/// The extended options of mke2fs are one list, of which only the last counts, so ours and the
-/// user's are joined.
+/// mke2fs uses only its last list of extended options.
 fn options_of_mkfs(
     maker: &Maker,
     wanted: &FileSystem,
@@ -361,7 +350,7 @@ fn mount(root: &Root, key: &str, files: &Mounted) -> Result<(), Error> {
         .into())
 }
 
-/// Unmounts whatever is mounted at a directory or below it, the innermost first.
+/// Unmounts everything at or below a directory, innermost first.
 fn unmount(root: &Root, at: &Path) -> Result<(), Error> {
     let since = Instant::now();
     while let Some(innermost) = mounted_at(root, at).pop() {
@@ -383,15 +372,14 @@ fn unmount(root: &Root, at: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// The mounts at a directory and below it, in the order in which they were made.
+/// Mounts at and below a directory, in the order of mounting.
 fn mounted_at(root: &Root, at: &Path) -> Vec<PathBuf> {
     let table = root.read_optional(root.proc("self/mountinfo")).unwrap_or_default();
     let points = table.lines().filter_map(|line| line.split(' ').nth(4)).map(device::unescape);
     points.map(PathBuf::from).filter(|point| point.starts_with(at)).collect()
 }
 
-/// Runs a program that has to succeed. The moment for which losetup claims a device while it looks
-/// for a free one can fall here, too.
+/// Retries while losetup briefly claims the device.
 fn run(root: &Root, key: &str, dir: &Path, tool: &str, args: &[&str]) -> Result<Output, Error> {
     let since = Instant::now();
     loop {
@@ -406,13 +394,12 @@ fn run(root: &Root, key: &str, dir: &Path, tool: &str, args: &[&str]) -> Result<
     }
 }
 
-/// Whether a program complains that somebody else has the device.
 fn is_in_use(stderr: &str) -> bool {
     let lower = stderr.to_lowercase();
     ["busy", "in use"].iter().any(|words| lower.contains(words))
 }
 
-/// Marked as the session's, so that it is found and ended if we are killed.
+/// Marked, to be found and ended if we are killed.
 fn run_once(
     root: &Root,
     key: &str,

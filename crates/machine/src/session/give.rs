@@ -1,4 +1,4 @@
-//! Giving a control group what a program is to get: one write for each, read back.
+//! Writes a program's share to its control group, and reads it back.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::share::{BFQ_WEIGHT, Limits};
 
-/// The file or the share that was refused, and why.
+/// The file or share, and why.
 pub(super) type Refused = (String, String);
 
 pub(super) fn give_v2(dir: &Path, limits: &Limits, device: &str) -> Result<(), Refused> {
@@ -39,8 +39,7 @@ pub(super) fn give_v2(dir: &Path, limits: &Limits, device: &str) -> Result<(), R
         give_bfq(dir, "io.bfq.weight", weight)?;
     }
     let Some(weight) = limits.weight else { return Ok(()) };
-    // The cost model and bfq each have a weight of their own; which of them works is the device's
-    // matter.
+    // The device decides whether the cost model's or bfq's weight takes effect.
     let has = |name: &str| dir.join(name).exists();
     if !has("io.weight") && !has("io.bfq.weight") {
         return give(
@@ -120,8 +119,7 @@ fn give(dir: &Path, file: &str, value: &str, advice: &str) -> Result<(), Refused
     Err((file.to_string(), why))
 }
 
-/// Whether a file of a control group shows what was written to it: on one of its lines all words,
-/// which it may show among others, and without `default`.
+/// A line contains all words, `default` aside.
 fn is_shown(value: &str, found: &str) -> bool {
     let shows = |line: &str| {
         let has =
@@ -131,8 +129,7 @@ fn is_shown(value: &str, found: &str) -> bool {
     found.lines().any(shows)
 }
 
-/// Writes to a file of the kernel, which must be there: a new one would be a plain file of ours on
-/// a fake machine.
+/// Requires an existing file: on a fake machine, a missing one would be created.
 pub(super) fn write(path: &Path, value: &str) -> io::Result<()> {
     io::Write::write_all(&mut OpenOptions::new().write(true).open(path)?, value.as_bytes())
 }

@@ -1,13 +1,9 @@
-//! Control groups of a session: what holds its programs together, and what gives them their share
-//! of the device.
+//! A session's control groups: they contain its programs, and give them their share of the device.
 //!
-//! A program is always in a group of its own in hierarchy v2, where there is one that can be
-//! written: no process leaves it by forking, and the kernel kills all of it at once. No controller
-//! is switched on for that, so nothing is scheduled otherwise. Only a program with a share gets
-//! controllers: `io` (and `memory`, without which the kernel does not know whose written pages it
-//! writes back) in v2, or a group of v1's `blkio`. All groups of a session lie in one directory
-//! that has the session's key for a name, at the root of the hierarchy: beside this process's own
-//! group the kernel would not allow controllers.
+//! Every program gets a v2 group if possible: no process leaves it by forking, and the kernel can
+//! kill it at once. Only a program with a share gets controllers: `io` in v2, with `memory` to
+//! attribute write-back, or a group of v1's `blkio`. The groups are in a directory at the root of
+//! the hierarchy, because the kernel allows no controllers next to this process's group.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -25,10 +21,10 @@ use crate::hierarchies::{Hierarchies, has_word};
 use crate::journal::payload::{expect, is_name, name_in};
 use crate::root::Root;
 
-/// How long a group whose processes are dead may take to be empty.
+/// For a group of killed processes to become empty.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A controller that was switched on for a session, at the root of the hierarchy.
+/// A controller enabled for a session at the root.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Enabled {
     file: PathBuf,
@@ -36,7 +32,7 @@ pub(crate) struct Enabled {
 }
 
 impl Enabled {
-    /// Whether it is the file of a hierarchy's root, and a controller.
+    /// A hierarchy's root file and a controller.
     pub(super) fn check(&self, root: &Root) -> Result<(), String> {
         let Enabled { file, controller } = self;
         let v2 = Hierarchies::of(root).v2;
@@ -45,8 +41,7 @@ impl Enabled {
         expect(is_name(controller), "controller", controller, "a name")
     }
 
-    /// Switches it off again. Where somebody else has begun to use it, the kernel refuses, and it
-    /// stays.
+    /// If others use it by now, the kernel refuses.
     pub(super) fn put_back(&self) {
         let _ = fs::write(&self.file, format!("-{}", self.controller));
     }
@@ -55,27 +50,25 @@ impl Enabled {
 #[derive(Debug, Default)]
 pub(super) struct Group {
     pub(super) dirs: Vec<PathBuf>,
-    /// The files into which a process writes itself to become a member.
+    /// The files to which a joining process writes its id.
     pub(super) doors: Vec<File>,
-    /// Where the kernel counts its I/O on the device, with the device's number.
+    /// The file with its I/O, and the device's number.
     account: Option<(PathBuf, String)>,
 }
 
-/// Bytes that a program's group has moved to and from the device, as the kernel's control groups
-/// count it.
+/// In bytes, counted by the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Io {
     pub read_bytes: u64,
     pub written_bytes: u64,
 }
 
-/// Whether the controller of I/O is one of v2, which knows whose pages the kernel writes back.
+/// v2 attributes write-back.
 pub(super) fn is_io_in_v2(root: &Root) -> bool {
     Hierarchies::of(root).io().is_some()
 }
 
-/// Makes the groups of a program; `enable` is called before a controller is switched on at the
-/// root.
+/// `enable` is called before a controller is enabled at the root.
 pub(super) fn make(
     root: &Root,
     key: &str,
@@ -105,8 +98,7 @@ fn fill(
     enable: &mut dyn FnMut(Enabled) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let refuse = |why: String| Error::from(Fault::Share { what: limits.text(), why });
-    // Without permission, or in a container, there is none: what is started is found by its mark
-    // then.
+    // Without permission, or in a container, processes are found by their mark.
     let v2 = found.v2.as_ref().and_then(|v2| Some((v2, group.enter(v2.join(name)).ok()?)));
     if !limits.needs_group()
         && !(limits.own_group && (found.io().is_some() || found.blkio.is_some()))
@@ -140,7 +132,7 @@ fn fill(
     Ok(())
 }
 
-/// Switches `io` on down to the group, and `memory` where it is to be had.
+/// Enables `io`, and `memory` if available.
 fn switch_on(
     v2: &Path,
     name: &str,
@@ -171,7 +163,7 @@ fn switch_on(
 }
 
 impl Group {
-    /// Makes a group and opens its door.
+    /// Creates a group and opens its membership file.
     fn enter(&mut self, dir: PathBuf) -> io::Result<PathBuf> {
         fs::create_dir_all(&dir)?;
         self.dirs.push(dir.clone());
@@ -184,21 +176,20 @@ impl Group {
         Ok(dir)
     }
 
-    /// What it has moved so far, where the kernel counts it.
+    /// If the kernel counts it.
     pub(super) fn io(&self) -> Option<Io> {
         let (path, device) = self.account.as_ref()?;
         Some(read_io(&fs::read_to_string(path).ok()?, device))
     }
 
-    /// Removes it; its processes are dead.
+    /// Its processes must be dead.
     pub(super) fn remove(&mut self) -> Result<(), Error> {
         self.doors.clear();
         self.dirs.drain(..).try_for_each(|dir| remove_tree(&dir))
     }
 }
 
-/// What the kernel counted on a device: `7:0 rbytes=1 wbytes=2 …` (v2), or `7:0 Read 1` and
-/// `7:0 Write 2` (v1). No line: nothing was moved.
+/// `7:0 rbytes=1 wbytes=2 …` (v2), or `7:0 Read 1` and `7:0 Write 2` (v1). No line means no I/O.
 fn read_io(text: &str, device: &str) -> Io {
     let mut io = Io::default();
     for line in text.lines() {
@@ -225,14 +216,14 @@ fn read_io(text: &str, device: &str) -> Io {
     io
 }
 
-/// The directories of a session's groups, as far as there are any.
+/// Returns existing directories only.
 pub(super) fn of_session(root: &Root, key: &str) -> Vec<PathBuf> {
     let found = Hierarchies::of(root);
     let dirs = [found.v2, found.blkio].into_iter().flatten().map(|hierarchy| hierarchy.join(key));
     dirs.filter(|dir| dir.exists()).collect()
 }
 
-/// The processes in a group and the groups below it.
+/// Processes in a group and the groups below.
 pub(super) fn members(root: &Root, dir: &Path) -> Vec<i32> {
     let own = root.read_optional(dir.join("cgroup.procs")).unwrap_or_default();
     let mut all: Vec<i32> = own.lines().filter_map(|line| line.parse().ok()).collect();
@@ -240,12 +231,12 @@ pub(super) fn members(root: &Root, dir: &Path) -> Vec<i32> {
     all
 }
 
-/// Kills all of a group at once, where the kernel can (since 5.14).
+/// Kills all processes at once; does nothing before Linux 5.14.
 pub(super) fn kill(dir: &Path) {
     let _ = write(&dir.join("cgroup.kill"), "1");
 }
 
-/// Removes a group with those below it; its processes are dead, and may take a moment to be gone.
+/// Removes a group and the groups below. Killed processes may take a moment to disappear.
 pub(super) fn remove_tree(dir: &Path) -> Result<(), Error> {
     let since = Instant::now();
     loop {

@@ -1,10 +1,8 @@
-//! What an experiment with real programs makes on a machine beside settings: processes, and a file
-//! system with its mount.
+//! An experiment's processes and file system.
 //!
-//! Everything is made through a [`Session`], which knows how to end it: programs with all that they
-//! have started, then the mount, then the directory, then the file system itself. The same after a
-//! crash, from the journal: an entry is there before anything else is, and names mount point,
-//! device and UUID before the file system is made.
+//! A [`Session`] ends what it creates in order: programs with descendants, mount, directory, file
+//! system. After a crash, the journal entry allows the same: it exists first, and names mount
+//! point, device and UUID before the file system is created.
 
 mod files;
 mod give;
@@ -41,13 +39,12 @@ use group::Enabled;
 use scan::Whose;
 use share::Limits;
 
-/// What a session has made, as its journal entry has it. Programs and control groups are found by
-/// the session's key.
+/// As journaled. Programs and groups are found by the session's key.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 struct Made {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     controllers: Vec<Enabled>,
-    /// The users that its programs run as, beside the one who began it.
+    /// In addition to the one who started the session.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     users: Vec<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,7 +56,6 @@ impl Made {
         self.files.as_ref().map(|files| files.at().to_path_buf())
     }
 
-    /// The device that its file system is on.
     fn device(&self) -> Option<String> {
         self.files.as_ref().map(files::MadeFiles::device)
     }
@@ -73,10 +69,9 @@ impl Payload for Made {
     }
 }
 
-/// What keys begin with; each is made by one process and used once.
+/// Each is used once, by one process.
 const KEYS: &str = "schedlab-session-";
 
-/// How entries of sessions are undone.
 pub const KIND: Kind = Kind {
     name: "session",
     stage: Stage::Programs,
@@ -91,14 +86,13 @@ pub const KIND: Kind = Kind {
     },
 };
 
-/// What there was to clean up.
 #[derive(Debug, Default)]
 pub struct Cleanup {
-    /// The programs that were ended, by name.
+    /// Names of the programs that were ended.
     pub programs: Vec<String>,
-    /// Where the session's file system was to be mounted, if it had one.
+    /// The mount point of its file system.
     pub at: Option<PathBuf>,
-    /// The device from which that file system was taken, if there was one on it.
+    /// The device, if the file system was still there.
     pub wiped: Option<String>,
 }
 
@@ -121,7 +115,7 @@ impl fmt::Display for Cleanup {
     }
 }
 
-/// The processes and the file system of one experiment; dropping it ends them.
+/// Everything is ended on drop.
 #[derive(Debug)]
 pub struct Session {
     root: Root,
@@ -136,18 +130,15 @@ pub struct Session {
 struct State {
     made: Made,
     programs: u32,
-    /// The number of the device that shares are of.
+    /// The device whose shares are given.
     device: Option<String>,
     users: BTreeMap<String, user::User>,
-    /// The user of `--as`.
+    /// From `--as`.
     user: Option<String>,
 }
 
 impl Session {
-    /// Begins; nothing but an entry in the journal is on the machine yet.
-    ///
-    /// # Errors
-    /// [`Error::Io`] when the journal cannot be written.
+    /// Creates only a journal entry.
     pub fn begin(root: &Root) -> Result<Session, Error> {
         let ns = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
         let key = format!("{KEYS}{}-{ns:x}", std::process::id());
@@ -163,14 +154,13 @@ impl Session {
         })
     }
 
-    /// Makes a file system on a claimed device and mounts it. The claim ends its exclusive use of
-    /// the device for that.
+    /// Ends the claim's exclusive use of the device.
     ///
     /// # Errors
-    /// Before anything is written: [`Error::ToolMissing`] with the package, [`Error::InUse`], and
-    /// [`Error::Session`] for a file system that the kernel does not have, a device that is too
-    /// small, options that lead elsewhere. [`Error::ToolFailed`] with what mkfs or mount said; the
-    /// end of the session takes away what was made by then.
+    /// Before anything is written: [`Error::ToolMissing`], [`Error::InUse`], and [`Error::Session`]
+    /// for an unsupported file system, a small device, or options that name other files.
+    /// [`Error::ToolFailed`] from mkfs or mount; the end of the session then removes a partial
+    /// result.
     pub fn make_files(
         &mut self,
         device: &Device,
@@ -202,10 +192,10 @@ impl Session {
         Ok(())
     }
 
-    /// Names the user that programs of a plan run as; the root of the file system becomes theirs.
+    /// Sets the user of programs, who also becomes the owner of the file system's root.
     ///
     /// # Errors
-    /// [`Error::Session`] when there is no such user, or it is root.
+    /// [`Error::Session`] if the user does not exist or is root.
     pub fn run_as(&mut self, name: &str) -> Result<(), Error> {
         let needed = [capability::SETUID, capability::SETGID, capability::KILL];
         self.require(&format!("running programs as {name}"), &needed)?;
@@ -217,23 +207,17 @@ impl Session {
         Ok(())
     }
 
-    /// Refuses `what` where this process lacks one of these capabilities.
-    ///
-    /// # Errors
-    /// [`Error::Session`] naming what is missing.
+    /// [`Error::Session`] names `what` and the missing capabilities.
     pub fn require(&self, what: &str, needed: &[Capability]) -> Result<(), Error> {
         capability::require(&self.root, what, needed)
     }
 
-    /// The user that programs of a plan run as; none if they run as schedlab does.
+    /// `None` if programs run as schedlab does.
     pub fn user(&self) -> Option<String> {
         self.state().user.clone()
     }
 
-    /// The options by which chroot makes itself that user.
-    ///
-    /// # Errors
-    /// [`Error::Session`] when the user is not there any more.
+    /// chroot's options for that user; [`Error::Session`] if it no longer exists.
     pub fn chroot_options(&self) -> Result<Vec<String>, Error> {
         let mut state = self.state();
         let Some(name) = state.user.clone() else { return Ok(Vec::new()) };
@@ -247,11 +231,11 @@ impl Session {
         self.files.as_ref().map(files::Mounted::at)
     }
 
-    /// Unmounts and mounts again: everything is on the device, and nothing of it in memory. Nothing
-    /// else of the machine's caches is touched.
+    /// Remounts, so that everything is on the device and nothing cached, without affecting other
+    /// caches.
     ///
     /// # Errors
-    /// [`Error::Session`] naming who still works in it after 5 s; [`Error::ToolFailed`] when mount
+    /// [`Error::Session`] naming who still uses the mount after 5 s; [`Error::ToolFailed`] if mount
     /// fails.
     pub fn cool(&mut self) -> Result<(), Error> {
         match &self.files {
@@ -260,14 +244,12 @@ impl Session {
         }
     }
 
-    /// Whether a program can be given this share of the device here: a program that does nothing is
-    /// given it. Later programs of the session get their shares of this device. A weight counts
-    /// only where the device's scheduler is bfq, or where a cost model is at work (`io.cost.qos`);
-    /// bounds hold with every scheduler, but under control groups v1 not for what is written
-    /// through the page cache.
+    /// Checks a share with a dummy program. Later shares refer to this device. A weight needs bfq
+    /// or an active cost model (`io.cost.qos`); limits work with every scheduler, but in v1 not for
+    /// writes through the page cache.
     ///
     /// # Errors
-    /// [`Error::Session`] naming the part of the share, the controller and the reason.
+    /// [`Error::Session`] naming setting, controller and reason.
     pub fn check_share(&self, device: &Device, share: &Share) -> Result<(), Error> {
         self.state().device = Some(device.number.clone());
         let program = self.program("true", "coreutils", "to try a share of the device")?;
@@ -275,17 +257,12 @@ impl Session {
         ended.wait(Duration::from_secs(30), &AtomicBool::new(false)).map(drop)
     }
 
-    /// Whether `io_max` bounds what a program writes through the page cache: v1 counts that as the
-    /// kernel's own.
+    /// v1 attributes these writes to the kernel.
     pub fn bounds_hold_for_the_page_cache(&self) -> bool {
         group::is_io_in_v2(&self.root)
     }
 
-    /// Starts a program of this session.
-    ///
-    /// # Errors
-    /// [`Error::Session`] naming the program that cannot be started, its user or its share;
-    /// [`Error::Io`].
+    /// [`Error::Session`] names the program that cannot be started, its user or its share.
     pub fn start(&self, launch: &Launch) -> Result<Running, Error> {
         let limits = Limits::read(&launch.share)?;
         let mut state = self.state();
@@ -313,11 +290,8 @@ impl Session {
         start::start(launch, place)
     }
 
-    /// Journals that a program will become this user by itself (`setpriv`): what it starts is found
-    /// again by its mark only then.
-    ///
-    /// # Errors
-    /// [`Error::Io`] when the journal cannot be written.
+    /// Announces a program that switches users itself (`setpriv`), so that its children are found
+    /// by their mark.
     pub fn expect_user(&self, uid: u32) -> Result<(), Error> {
         self.journal_user(&mut self.state(), uid)
     }
@@ -330,10 +304,7 @@ impl Session {
         write(&self.root, &self.key, &state.made)
     }
 
-    /// Where a program is: in PATH, or in one of the directories of system programs.
-    ///
-    /// # Errors
-    /// [`Error::ToolMissing`] with its package.
+    /// Searches PATH and the system directories; [`Error::ToolMissing`] names the package.
     pub fn program(&self, name: &str, package: &str, purpose: &str) -> Result<PathBuf, Error> {
         self.root.tool(name).ok_or_else(|| Error::ToolMissing {
             tool: name.to_string(),
@@ -342,11 +313,10 @@ impl Session {
         })
     }
 
-    /// Ends all programs of the session, unmounts, and leaves the device without the file system
-    /// that it got. Gives the names of programs that were still there.
+    /// Returns the names of programs that were still running.
     ///
     /// # Errors
-    /// [`Error::Session`] when a program or the mount stays; the journal keeps it then, for
+    /// [`Error::Session`] if a program or the mount remains; the journal entry then stays for
     /// `schedlab restore`.
     pub fn end(mut self) -> Result<Vec<String>, Error> {
         self.ended = true;
@@ -360,7 +330,7 @@ impl Session {
             .map(|left| left.programs)
     }
 
-    /// The numbers of a user; none if this process is that user already.
+    /// `None` if this process already runs as that user.
     fn other_user(&self, state: &mut State, name: &str) -> Result<Option<user::User>, Error> {
         let user = self.look_up(state, name)?;
         Ok(Some(user).filter(|user| user.uid != rustix::process::geteuid()))
@@ -381,7 +351,7 @@ impl Session {
 }
 
 impl Drop for Session {
-    /// Cleans up as far as possible; what fails stays in the journal.
+    /// Failures stay in the journal.
     fn drop(&mut self) {
         if !self.ended {
             let _ = self.finish();
@@ -389,9 +359,8 @@ impl Drop for Session {
     }
 }
 
-/// Ends a session: programs, control groups, mount, directory, file system, journal entry and its
-/// `lock`. Every step may already have been done: a crash can come between any two. Of an earlier
-/// boot only the file system can be there.
+/// Ends everything, and removes entry and `lock`. A crash can come between any two steps, so each
+/// may already have been done. After a reboot, only the file system can remain.
 fn undo(root: &Root, key: &str, made: &Made, boot_id: &str, lock: &Lock) -> Result<Cleanup, Error> {
     let mut left = Cleanup { at: made.mount_point(), ..Cleanup::default() };
     if boot_id == root.boot_id()? {

@@ -1,5 +1,4 @@
-//! Programs that belong to an experiment: started apart, fed, waited for within a deadline, and
-//! ended with all that they have started.
+//! An experiment's programs, ended at their deadline with all their descendants.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -26,53 +25,48 @@ use crate::error::Error;
 use crate::placement::{Overseer, Placement, TaskCounters};
 use crate::root::Root;
 
-/// How long a program may take to end after SIGTERM before it is killed.
+/// Time from SIGTERM to SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How long what a program has started may outlive it before it counts as left behind.
+/// Descendants that live longer count as left behind.
 const FAREWELL: Duration = Duration::from_millis(100);
 
-/// How often a running program is looked after: whether its deadline is over, and how much it has
-/// printed.
+/// Interval of checks of deadline and output size.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How much of what a program prints is kept, in bytes; of more, the end.
+/// Bytes of output; older output is dropped.
 const KEPT: u64 = 64 << 20;
 
 #[derive(Debug, Clone, Default)]
 pub struct Launch {
     pub program: PathBuf,
     pub args: Vec<OsString>,
-    /// Variables beside those that every program gets (PATH, HOME, LC_ALL=C).
+    /// In addition to PATH, HOME and LC_ALL=C.
     pub env: Vec<(String, OsString)>,
-    /// Its working directory; `/` if none is named.
+    /// Default: `/`.
     pub dir: PathBuf,
-    /// The user that it runs as, by name, with that user's groups; this process's own if none is
-    /// named. Such a program is also `apart`.
+    /// A user's name, with that user's groups; default: this process's user. Implies `apart`.
     pub user: Option<String>,
-    /// It has a session of its own without a terminal, only the standard descriptors, and cannot
-    /// gain rights by executing a file.
+    /// A session without a terminal, only standard descriptors, and no_new_privs.
     pub apart: bool,
     pub share: Share,
     pub placement: Placement,
-    /// What it reads on standard input.
     pub input: Vec<u8>,
-    /// Where it prints to instead of memory, for a reader that needs it at once; [`Ended::stdout`]
-    /// is empty then.
+    /// Receives the output instead of memory; [`Ended::stdout`] is empty then.
     pub stdout: Option<Arc<OwnedFd>>,
 }
 
-/// A program on its way; dropped, it is ended with all that it has started.
+/// Ended with all descendants on drop.
 ///
-/// What it prints is kept in memory, the last 64 MiB of it while it is waited for or looked at:
-/// nothing is written to any file system.
+/// Output is kept in memory, the last 64 MiB while it is awaited or examined, and never written to
+/// a file system.
 #[derive(Debug)]
 pub struct Running {
     pub(super) root: Root,
     pub(super) child: Child,
     pub(super) handle: Option<OwnedFd>,
     pub(super) began: Instant,
-    /// CPU time of this process when it began.
+    /// CPU time of this process at the start.
     pub(super) cpu_before: Duration,
     pub(super) stdout: File,
     pub(super) stderr: File,
@@ -85,32 +79,29 @@ pub struct Running {
 #[derive(Debug, Default)]
 pub struct Ended {
     pub status: ExitStatus,
-    /// What it printed, the last 64 MiB.
+    /// The last 64 MiB.
     pub stdout: String,
-    /// What it complained, the last 64 MiB.
+    /// The last 64 MiB.
     pub stderr: String,
-    /// From its start to its end; being started (a few tenths of a millisecond) is in it.
+    /// Including its start (a few tenths of a millisecond).
     pub wall: Duration,
-    /// It was ended by us: its deadline was over.
+    /// Ended at the deadline.
     pub too_long: bool,
-    /// It was ended by us: the experiment was interrupted.
+    /// Ended by an interrupt.
     pub stopped: bool,
-    /// Names of processes that it had started and that were still there 100 ms after its end; they
-    /// were killed.
+    /// Descendants alive 100 ms after its exit; they were killed.
     pub left: Vec<String>,
-    /// CPU time that this process itself has used from the program's start to its end.
+    /// CPU time of this process while the program ran.
     pub own_cpu: Duration,
-    /// What the kernel counted for its first thread.
+    /// Counters of its first thread.
     pub task: TaskCounters,
-    /// What of its placement it did not have at its end: what, wanted, found.
+    /// Parts of its placement not in effect at its end: setting, expected and found value.
     pub displaced: Vec<(&'static str, String, String)>,
-    /// What its control group moved to and from the device; known only of a program with a weight
-    /// or bounds, since only such a one is in a group that the kernel counts for. What it wrote
-    /// through the page cache may be missing: v1 does not know whose pages it writes back.
+    /// Only with a weight or limits, which need a group that the kernel counts for. v1 does not
+    /// attribute write-back.
     pub io: Option<Io>,
 }
 
-/// CPU time that this process has used so far.
 pub(super) fn cpu_of_our_own() -> Duration {
     let now = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
@@ -125,7 +116,6 @@ impl Running {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// What of its placement it does not have.
     pub fn displaced(&self) -> Vec<(&'static str, String, String)> {
         self.id()
             .filter(|_| !self.placement.is_plain())
@@ -133,13 +123,13 @@ impl Running {
             .unwrap_or_default()
     }
 
-    /// Whether it has ended and waits to be reaped: what the kernel counted for it is still there.
+    /// Whether it has exited without being reaped: the kernel's counters are still available.
     fn has_ended(&self) -> bool {
         let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         self.id().is_some_and(|pid| matches!(waitid(WaitId::Pid(pid), how), Ok(Some(_))))
     }
 
-    /// Sends a signal to it alone; nothing happens if it has ended.
+    /// Sends a signal to it alone, unless it has exited.
     pub fn signal(&self, signal: Signal) {
         let _ = match (&self.handle, self.id()) {
             (Some(handle), _) => pidfd_send_signal(handle, signal),
@@ -148,12 +138,11 @@ impl Running {
         };
     }
 
-    /// Waits for its end; when the deadline is over or `stop` is set, it gets SIGTERM, and SIGKILL
-    /// after 5 s. Then everything that it has left behind is killed.
+    /// Waits for it to exit. At the deadline, or if `stop` is set, it gets SIGTERM, and SIGKILL
+    /// after 5 s. Remaining descendants are then killed.
     ///
     /// # Errors
-    /// [`Error::Io`] when it cannot be waited for, [`Error::Session`] when what it has left behind
-    /// does not die.
+    /// [`Error::Io`] if it cannot be waited for, [`Error::Session`] if a descendant does not die.
     pub fn wait(mut self, deadline: Duration, stop: &AtomicBool) -> Result<Ended, Error> {
         let _overseer = Overseer::of(&self.placement, self.id(), deadline);
         let (mut too_long, mut stopped) = (false, false);
@@ -205,24 +194,22 @@ impl Running {
         })
     }
 
-    /// What it has printed so far.
     pub fn printed(&mut self) -> String {
         self.bound();
         text_of(&self.stdout)
     }
 
-    /// What it has complained so far.
     pub fn complained(&mut self) -> String {
         self.bound();
         text_of(&self.stderr)
     }
 
-    /// What its control group has moved so far to and from the device; see [`Ended::io`].
+    /// So far; see [`Ended::io`].
     pub fn io(&self) -> Option<Io> {
         self.group.io()
     }
 
-    /// Kills what the program has left behind, and gives the names.
+    /// Kills remaining descendants; returns their names.
     fn end(&mut self) -> Result<Vec<String>, Error> {
         let left = self.whose.end(&self.root, FAREWELL)?;
         self.ended = true;
@@ -240,7 +227,7 @@ impl Running {
         Pid::from_raw(i32::try_from(self.child.id()).ok()?)
     }
 
-    /// Until it ends, but not for long.
+    /// Waits briefly, or until it exits.
     fn sleep(&self) {
         let Some(handle) = &self.handle else { return thread::sleep(Duration::from_millis(1)) };
         let wait = Timespec { tv_sec: 0, tv_nsec: i64::from(LOOK.subsec_nanos()) };
@@ -249,7 +236,6 @@ impl Running {
         }
     }
 
-    /// Gives back the memory of what was printed first, where it is too much.
     fn bound(&self) {
         for file in [&self.stdout, &self.stderr] {
             let printed = file.metadata().map_or(0, |meta| meta.len());
@@ -272,7 +258,7 @@ impl Drop for Running {
         }
         let _ = self.child.kill();
         let _ = self.whose.end(&self.root, Duration::ZERO);
-        // It is reaped unless it hangs in the kernel.
+        // Reaped unless it hangs in the kernel.
         let since = Instant::now();
         while self.is_alive() && since.elapsed() < GRACE {
             self.sleep();
@@ -281,7 +267,7 @@ impl Drop for Running {
     }
 }
 
-/// The end of what was printed, read without moving the place at which the program writes on.
+/// Reads the end of the output without moving the program's write position.
 fn text_of(file: &File) -> String {
     let printed = file.metadata().map_or(0, |meta| meta.len());
     let start = printed.saturating_sub(KEPT);

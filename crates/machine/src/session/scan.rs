@@ -1,19 +1,13 @@
-//! Finding and ending what a session has started, in /proc: by the mark in the environment, by
-//! control group, and by descent.
+//! Finds and ends a session's processes: by a mark in the environment, control group, and descent.
 //!
-//! The three complete each other. A control group holds whatever is started in it, but there is
-//! none in many containers, and a program can leave it. The mark is inherited by everything, but a
-//! program may overwrite its environment (PostgreSQL's processes do, for their titles), and then it
-//! is found as the child of one that has not. Whatever a signal is sent to is held by a pidfd and
-//! looked at again first, since numbers of processes are used again.
+//! Many containers have no control groups, and a program can leave its group. Descendants inherit
+//! the mark, unless they overwrite their environment (PostgreSQL does), and are then found as
+//! children. Ids are reused, so a pidfd is opened and the process checked again before a signal.
 //!
-//! Every user can put any mark into the environment of a process. So a mark counts only where the
-//! process's *real* user is one whose programs the session has started: this process's own user,
-//! and those that were journaled before a program ran as them. Not the effective user and not the
-//! owner of /proc/PID: a setuid program and one that cannot be dumped belong to root there, with
-//! the environment of the user who started them. What another user has marked is neither killed nor
-//! waited for. A program that becomes a further user by itself (sudo, su) belongs to the session by
-//! its control group and by descent.
+//! Any user can set any mark. It counts only if the *real* user is this process's own, or was
+//! journaled before a program ran as that user: a setuid or undumpable program belongs to root in
+//! /proc, but has its caller's environment. Programs that switch users (sudo, su) are found by
+//! group and descent.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -28,31 +22,29 @@ use crate::error::Error;
 use crate::processes;
 use crate::root::Root;
 
-/// By this variable of the environment everything that a session has started is found again; its
-/// value is the session's key, a slash, and the program's number.
+/// The session's key, a slash, and the program's number.
 pub(super) const MARK: &str = "SCHEDLAB_SESSION";
 
-/// How long a killed process may take to be gone: it can be waiting for a device.
+/// A killed process can be waiting for a device.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A process that belongs to a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Process {
     pid: i32,
-    /// Its name as the kernel has it, at most 15 bytes.
+    /// At most 15 bytes.
     pub(super) name: String,
-    /// When it began, in the kernel's ticks: with the number, this tells it from every other.
+    /// In clock ticks; unique together with the id.
     born: u64,
 }
 
-/// What belongs to a session, or to one of its programs.
+/// The processes of a session, or of one of its programs.
 #[derive(Debug, Clone)]
 pub(super) struct Whose {
-    /// The mark, up to the program's number if only one program is meant.
+    /// Up to the program's number for one program.
     mark: Vec<u8>,
     is_program: bool,
     groups: Vec<PathBuf>,
-    /// Whose marks count.
+    /// The users whose marks count.
     users: Vec<u32>,
 }
 
@@ -67,7 +59,7 @@ impl Whose {
         }
     }
 
-    /// Everything that one program has started, itself included.
+    /// One program with all its descendants.
     pub(super) fn program(key: &str, number: u32, groups: Vec<PathBuf>, users: &[u32]) -> Whose {
         Whose {
             mark: mark(key, number).into_bytes(),
@@ -89,7 +81,7 @@ impl Whose {
         let in_groups: BTreeSet<i32> =
             self.groups.iter().flat_map(|dir| group::members(root, dir)).collect();
         let is_ours = |pid: &i32| {
-            // Half of all processes.
+            // About half of all processes.
             if all.get(pid).is_some_and(processes::Stat::is_kernel_thread) {
                 return false;
             }
@@ -99,7 +91,7 @@ impl Whose {
         };
         let mut ours: BTreeSet<i32> = all.keys().copied().filter(is_ours).collect();
         processes::add_descendants(&all, &mut ours);
-        // The cleaning process may have been started by what it cleans up.
+        // This process may be a descendant of a program that it ends.
         let mut own = i32::try_from(std::process::id()).unwrap_or_default();
         while let Some(stat) = all.get(&own) {
             ours.remove(&own);
@@ -112,18 +104,17 @@ impl Whose {
         ours.into_iter().filter_map(of).collect()
     }
 
-    /// Waits until nothing of it is left, kills what is still there after `patience`, again and
-    /// again, and gives the names of what it killed, each once.
+    /// Kills those still alive after `patience`, repeatedly; returns their names, each once.
     pub(super) fn end(&self, root: &Root, patience: Duration) -> Result<Vec<String>, Error> {
         let since = Instant::now();
         let mut names = BTreeSet::new();
-        // No process leaves a control group by forking. Without one, a process that forks while the
-        // list is read may be missed once.
+        // No process leaves a control group by forking; without one, a forking process may be
+        // missed once.
         let mut looks = if self.groups.is_empty() { 2 } else { 1 };
         let mut killed = false;
         while looks > 0 {
             let alive = self.alive(root);
-            // Whatever was seen: a process that was forked while the list was read is in none.
+            // Regardless of the list, which does not contain newly forked processes.
             if since.elapsed() >= patience && !killed {
                 self.groups.iter().for_each(|dir| group::kill(dir));
                 killed = true;
@@ -151,7 +142,7 @@ impl Whose {
 }
 
 impl Process {
-    /// Sends a signal to it, and to no other that has got its number.
+    /// Sends a signal, unless another process has got its id.
     pub(super) fn signal(&self, root: &Root, signal: Signal) {
         let Some(pid) = Pid::from_raw(self.pid) else { return };
         let held = pidfd_open(pid, PidfdFlags::empty());
@@ -160,14 +151,14 @@ impl Process {
         }
         let _ = match held {
             Ok(held) => pidfd_send_signal(held, signal),
-            // Linux before 5.3 has none: then it is the one that began at that time, a moment ago.
+            // No pidfd before Linux 5.3; the start time was checked just before.
             Err(rustix::io::Errno::NOSYS) => kill_process(pid, signal),
             Err(_) => Ok(()),
         };
     }
 }
 
-/// The value that marks a program and all that it starts, as an entry of the environment.
+/// An entry of the environment.
 pub(super) fn mark(key: &str, number: u32) -> String {
     format!("{MARK}={key}/{number}")
 }
@@ -176,7 +167,7 @@ fn with_our_own(users: &[u32]) -> Vec<u32> {
     users.iter().copied().chain([rustix::process::geteuid().as_raw()]).collect()
 }
 
-/// The user who started a process, whatever rights it has got since.
+/// The user who started it, regardless of rights gained since.
 fn real_user(root: &Root, pid: i32) -> Option<u32> {
     let status = fs::read_to_string(root.proc(format!("{pid}/status"))).ok()?;
     status
@@ -188,7 +179,7 @@ fn real_user(root: &Root, pid: i32) -> Option<u32> {
         .ok()
 }
 
-/// Who works in a directory or below it, for the user: names and process ids.
+/// Names and process ids, for messages.
 pub(super) fn users(root: &Root, at: &Path) -> Vec<String> {
     let uses = |pid: &i32| {
         let dir = root.proc(pid.to_string());
@@ -216,7 +207,7 @@ mod tests {
 
     const LINE: &str = "812 (a (b) c) S 1 812 812 0 -1 4194560 1 0 0 0 7 3 0 0 20 0 1 0 4711 1 1 1";
 
-    /// A machine with these processes: number, parent, environment.
+    /// Creates processes from id, parent and environment.
     fn machine(processes: &[(i32, i32, &str)]) -> (tempfile::TempDir, Root) {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let root = Root::at(dir.path());
@@ -232,7 +223,6 @@ mod tests {
         (dir, root)
     }
 
-    /// Real, effective, saved and file system user of a process.
     fn give(root: &Root, pid: i32, [real, effective, saved, files]: [u32; 4]) {
         let status =
             format!("Name:\tp\nUid:\t{real}\t{effective}\t{saved}\t{files}\nGid:\t0\t0\t0\t0\n");
@@ -245,10 +235,10 @@ mod tests {
         let (_dir, root) =
             machine(&[(10, 1, mark), (11, 10, ""), (12, 1, mark), (13, 1, mark), (14, 10, "")]);
         let own = rustix::process::geteuid().as_raw();
-        // Of a setuid program the effective user is root, and the real one is who started it.
+        // A setuid program's real user is the one who started it.
         give(&root, 12, [64_321, own, own, own]);
         give(&root, 13, [64_322; 4]);
-        // By descent whatever its user.
+        // By descent, regardless of its user.
         give(&root, 14, [64_323; 4]);
         assert_eq!(names(&Whose::session(&root, "k", &[]), &root), ["p10", "p11", "p14"]);
         assert_eq!(

@@ -1,44 +1,39 @@
-//! What share of the device a program gets, read from text and checked.
+//! A program's share of the device, parsed and checked.
 
 use elevator::Priority;
 use text::{Field, Form, field};
 
 use super::Fault;
 
-/// The highest weight that bfq takes.
+/// The highest weight that bfq accepts.
 pub(super) const BFQ_WEIGHT: u32 = 1000;
 
-/// Weights as control groups know them.
+/// Range of control group weights.
 const WEIGHTS: std::ops::RangeInclusive<u32> = 1..=10_000;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Share {
-    /// Weight of its control group for I/O, 1 to 10000, where 100 is what everybody has. bfq takes
-    /// up to 1000.
+    /// 1 to 10000, default 100; bfq accepts up to 1000.
     pub io_weight: Option<u32>,
-    /// Bounds of its control group: `rbps`, `wbps` (bytes a second), `riops`, `wiops` (requests a
-    /// second), e.g. `wbps=10M wiops=100`.
+    /// `rbps`, `wbps` (bytes per second), `riops`, `wiops` (requests per second), e.g. `wbps=10M
+    /// wiops=100`.
     pub io_max: Option<String>,
-    /// `idle`, `best-effort:0…7` or `realtime:0…7`, 0 being the highest.
+    /// `idle`, `best-effort:0…7` or `realtime:0…7`; 0 is the highest.
     pub ioprio: Option<String>,
-    /// Weight of its control group for the cost model alone, 1 to 10000.
+    /// For the cost model only, 1 to 10000.
     pub cost_weight: Option<u32>,
-    /// The same for bfq alone, 1 to 1000.
+    /// For bfq only, 1 to 1000.
     pub bfq_weight: Option<u32>,
-    /// The latency in microseconds that its siblings are throttled for.
+    /// Latency target, for which siblings are throttled.
     pub latency_us: Option<u64>,
-    /// The class that all of its requests get: `no-change`, `none-to-rt`, `promote-to-rt`,
-    /// `restrict-to-be` or `idle`.
+    /// `no-change`, `none-to-rt`, `promote-to-rt`, `restrict-to-be` or `idle`.
     pub prio_class: Option<String>,
-    /// Whether it has a control group of its own even where nothing is asked of that, so that it
-    /// competes as the others do.
+    /// A control group even without other settings, to compete like the others.
     pub own_group: bool,
 }
 
-/// The classes that a control group can give.
 const CLASSES: [&str; 5] = ["no-change", "none-to-rt", "promote-to-rt", "restrict-to-be", "idle"];
 
-/// The bounds of io.max.
 pub static BOUNDS: [Field; 4] = [
     field("rbps", "", Form::Size(1, u64::MAX), "bytes read in a second"),
     field("wbps", "", Form::Size(1, u64::MAX), "bytes written in a second"),
@@ -49,9 +44,9 @@ pub static BOUNDS: [Field; 4] = [
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Limits {
     pub(super) weight: Option<u32>,
-    /// Bounds by their names, in bytes or requests a second.
+    /// In bytes or requests per second.
     pub(super) max: Vec<(&'static str, u64)>,
-    /// As the kernel takes it: class and level.
+    /// In the kernel's encoding.
     pub(super) ioprio: Option<u16>,
     pub(super) cost_weight: Option<u32>,
     pub(super) bfq_weight: Option<u32>,
@@ -97,7 +92,7 @@ impl Limits {
         })
     }
 
-    /// Whether something is asked for that only a control group with a controller gives.
+    /// Whether it needs a control group with a controller.
     pub(super) fn needs_group(&self) -> bool {
         let Limits {
             weight,
@@ -115,7 +110,6 @@ impl Limits {
             || prio_class.is_some()
     }
 
-    /// For messages.
     pub(super) fn text(&self) -> String {
         let weight = self.weight.map(|weight| format!("io_weight {weight}"));
         let max: Vec<String> =
@@ -162,7 +156,6 @@ fn bounds(text: &str) -> Result<Vec<(&'static str, u64)>, Fault> {
     Ok(all)
 }
 
-/// The kernel's number of a priority.
 fn priority(text: &str) -> Result<u16, Fault> {
     let expected = "it is idle, best-effort:0 to best-effort:7, or realtime:0 to realtime:7";
     let read = Priority::parse(text).ok_or_else(|| refused(&format!("ioprio {text}"), expected))?;

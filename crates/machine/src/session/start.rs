@@ -1,9 +1,8 @@
-//! Starting a program: what it finds around itself, and what is done between fork and exec.
+//! Starts a program: its environment, and the work between fork and exec.
 //!
-//! A program joins its control groups and gets its priority and its user before it executes its
-//! first instruction, so no child of it can escape. This is done in the forked process itself
-//! rather than by a chain of wrapper programs (sh, ionice, setpriv), each of which would cost an
-//! exec inside the measured time, and could be missing.
+//! The forked process joins control groups and sets priority and user itself, so no child can
+//! escape. Wrappers (sh, ionice, setpriv) would add their exec to the measured time, and could be
+//! missing.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -33,7 +32,7 @@ pub(super) struct LaunchContext<'a> {
     pub(super) number: u32,
     pub(super) group: Group,
     pub(super) user: Option<User>,
-    /// Whose marks belong to the session.
+    /// The users whose marks belong to the session.
     pub(super) users: Vec<u32>,
     pub(super) ioprio: Option<u16>,
 }
@@ -69,8 +68,7 @@ pub(super) fn start(launch: &Launch, mut place: LaunchContext<'_>) -> Result<Run
     })
 }
 
-/// Files without a name or a place: standard output, standard error, standard input with its
-/// content.
+/// Anonymous: standard output, standard error, and standard input with its contents.
 fn memory_files(input: &[u8]) -> Result<[File; 3], Error> {
     let new = |name: &str| -> Result<File, Error> {
         let made = memfd_create(name, MemfdFlags::CLOEXEC);
@@ -122,7 +120,6 @@ fn spawn(launch: &Launch, place: &LaunchContext<'_>, files: &[File; 3]) -> Resul
     })
 }
 
-/// What the forked process does to itself before it becomes the program.
 fn arrange(
     command: &mut Command,
     place: &LaunchContext<'_>,
@@ -137,7 +134,7 @@ fn arrange(
     Ok(())
 }
 
-/// Of another user's environment what programs rely on; PATH without root's directories.
+/// Variables for another user; PATH has no sbin directories.
 fn own_variables(user: &User) -> [(&'static str, String); 4] {
     let path = "/usr/local/bin:/usr/bin:/bin".to_string();
     [
@@ -176,7 +173,6 @@ fn why_not(root: &Root, launch: &Launch, said: &str, cause: &io::Error) -> Strin
     }
 }
 
-/// The file that a program's name leads to.
 fn on_path(program: &Path) -> Option<PathBuf> {
     if program.components().count() > 1 {
         return program.exists().then(|| program.to_path_buf());

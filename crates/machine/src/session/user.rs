@@ -1,7 +1,6 @@
-//! The user that a program runs as: the numbers of a name, and the home directory.
+//! Looks up a program's user: ids, groups and home directory.
 //!
-//! `id` and `getent` are asked, since they know users of directory services as well, which
-//! /etc/passwd does not.
+//! `id` and `getent` also find users of directory services.
 
 use rustix::process::{Gid, Uid};
 
@@ -15,13 +14,12 @@ pub(super) struct User {
     pub(super) home: String,
     pub(super) uid: Uid,
     pub(super) gid: Gid,
-    /// All groups, as the kernel wants them at once.
     pub(super) groups: Vec<Gid>,
 }
 
 pub(super) fn find(root: &Root, name: &str) -> Result<User, Error> {
     let no_user = || Fault::NoUser { user: name.to_string() };
-    // A name that begins with a dash would be an option.
+    // A name with a leading dash would be an option.
     if name.is_empty() || name.starts_with('-') {
         return Err(no_user().into());
     }

@@ -1,8 +1,8 @@
-//! What was in effect when a trial began.
+//! The applied state.
 
 use super::Snapshot;
 
-/// The state that a trial must find at its end.
+/// When a trial began, and expected at its end.
 #[derive(Debug, Clone)]
 pub(super) struct Applied {
     pub(super) snapshot: Snapshot,

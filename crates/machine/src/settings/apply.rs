@@ -18,9 +18,9 @@ pub(super) struct Write {
     pub(super) value: String,
 }
 
-/// Puts writes into the order that the kernel needs: the device's attributes first (switching a
-/// cost model on moves write-back throttling), the queue's before the scheduler's tunables
-/// (`nr_requests` resets mq-deadline's `async_depth`), and `read_ahead_kb` last of the queue's.
+/// Device attributes first (enabling a cost model changes write-back throttling), queue attributes
+/// before tunables (`nr_requests` resets mq-deadline's `async_depth`), and `read_ahead_kb` last of
+/// the queue's.
 pub(super) fn in_order(writes: impl Iterator<Item = Write>) -> impl Iterator<Item = Write> {
     let mut all: Vec<Write> = writes.collect();
     all.sort_by(|a, b| rank(a).cmp(&rank(b)));
@@ -35,7 +35,7 @@ fn rank(write: &Write) -> (u8, (u8, &str)) {
     }
 }
 
-/// Writes one value. Whether it took effect is a separate question: [`verify`].
+/// Does not check the effect: see [`verify`].
 pub(super) fn write(root: &Root, device: &str, write: &Write) -> Result<(), Problem> {
     let written = write.place.write(root, device, &write.name, &write.value);
     written.map_err(|error| Problem::WriteFailed {
@@ -45,7 +45,6 @@ pub(super) fn write(root: &Root, device: &str, write: &Write) -> Result<(), Prob
     })
 }
 
-/// Reads one value back and compares it with what was written.
 pub(super) fn verify(root: &Root, device: &str, write: &Write) -> Option<Problem> {
     let found = write.place.read(root, device, &write.name).unwrap_or_default();
     (!same_as_kernel_keeps(&write.name, &write.value, &found)).then(|| Problem::NotInEffect {
@@ -55,8 +54,7 @@ pub(super) fn verify(root: &Root, device: &str, write: &Write) -> Option<Problem
     })
 }
 
-/// Makes `scheduler` the scheduler of the device, loading its module if the kernel does not offer
-/// it yet.
+/// Loads its module if necessary.
 pub(super) fn switch(root: &Root, device: &str, scheduler: &str) -> Result<(), Problem> {
     let wanted = scheduler.to_string();
     let attribute = "scheduler".to_string();
@@ -78,9 +76,8 @@ pub(super) fn switch(root: &Root, device: &str, scheduler: &str) -> Result<(), P
     }
 }
 
-/// A mark of this activation of the scheduler: the kernel makes the directory of tunables anew at
-/// each switch, so a switch there and back shows in its inode number. None for `none`, which has no
-/// tunables.
+/// Identifies this activation: the kernel recreates the directory of tunables at each switch, with
+/// a new inode number. `None` without tunables.
 pub(super) fn activation(root: &Root, device: &str) -> Option<u64> {
     fs::metadata(queue_dir(root, device).join("iosched")).ok().map(|meta| meta.ino())
 }

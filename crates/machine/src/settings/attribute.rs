@@ -1,5 +1,4 @@
-//! Attributes of a queue, its scheduler and its device: where they are, how their texts compare,
-//! and which belong to the scheduler.
+//! Attributes of a queue, its scheduler and its device: location, order and comparison.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,18 +7,16 @@ use super::device_attributes::{self, Row};
 use crate::device::queue_dir;
 use crate::root::Root;
 
-/// Queue attributes that the kernel sets anew when the scheduler changes: the size of the
-/// scheduler's window, its share for asynchronous requests, and write-back throttling, which bfq
-/// switches off.
+/// Reset by the kernel when the scheduler changes. bfq disables write-back throttling.
 const SCHEDULERS_OWN: [&str; 3] = ["async_depth", "nr_requests", "wbt_lat_usec"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Directory {
-    /// `queue/iosched`: tunables of the scheduler.
+    /// In `queue/iosched`.
     Scheduler,
-    /// `queue`: attributes of the queue.
+    /// In `queue`.
     Queue,
-    /// Neither: see [`device_attributes`].
+    /// See [`device_attributes`].
     Device,
 }
 
@@ -33,7 +30,7 @@ impl Directory {
         }
     }
 
-    /// The text of an attribute; none if it is absent, unreadable or empty.
+    /// `None` if absent, unreadable or empty.
     pub(crate) fn read(self, root: &Root, device: &str, name: &str) -> Option<String> {
         match self {
             Directory::Device => row(name).read(root, device),
@@ -54,7 +51,6 @@ impl Directory {
         }
     }
 
-    /// Whether what was found is what was wanted.
     pub(crate) fn same(self, name: &str, wanted: &str, found: &str) -> bool {
         match self {
             Directory::Device => row(name).same(wanted, found),
@@ -67,13 +63,12 @@ fn row(name: &str) -> &'static Row {
     device_attributes::row(name).expect("a name has this directory only if it has a row")
 }
 
-/// Whether a queue attribute belongs to the scheduler, i.e. a change of scheduler sets it anew.
+/// Whether a change of scheduler resets it.
 pub(crate) fn is_schedulers_own(name: &str) -> bool {
     SCHEDULERS_OWN.contains(&name)
 }
 
-/// Attributes that the kernel keeps apart from the limits of the queue: writing them moves no
-/// read-ahead.
+/// Not queue limits, so writing them keeps read-ahead.
 const NO_LIMITS: [&str; 8] = [
     "async_depth",
     "io_poll",
@@ -85,15 +80,15 @@ const NO_LIMITS: [&str; 8] = [
     "wbt_lat_usec",
 ];
 
-/// Whether the kernel computes read-ahead anew when this attribute of the queue is written.
+/// The kernel recomputes read-ahead when this attribute is written.
 pub(crate) fn is_limit(name: &str) -> bool {
     name != "read_ahead_kb" && !NO_LIMITS.contains(&name)
 }
 
-/// The order in which attributes are written: `read_ahead_kb` last, because the kernel computes it
-/// anew when a limit of the queue (`max_sectors_kb`, `rotational`) is written, whatever it was
-/// before; `async_depth`, which from Linux 7.0 on is beside `nr_requests`, after that, which resets
-/// it; bfq's `strict_guarantees` before `slice_idle`, which it may raise.
+/// `read_ahead_kb` is last, because the kernel recomputes it when a queue limit (`max_sectors_kb`,
+/// `rotational`) is written; `async_depth`, a queue attribute since Linux 7.0, follows
+/// `nr_requests`, which resets it; bfq's `strict_guarantees` precedes `slice_idle`, which it may
+/// raise.
 pub(crate) fn order(name: &str) -> (u8, &str) {
     let rank = match name {
         "strict_guarantees" => 0,
@@ -104,16 +99,15 @@ pub(crate) fn order(name: &str) -> (u8, &str) {
     (rank, name)
 }
 
-/// Whether what was read back is what was written: the same text or the same number.
+/// The same text or number.
 pub fn same(wanted: &str, found: &str) -> bool {
     wanted.trim() == found.trim()
         || number(wanted).is_some_and(|value| number(found) == Some(value))
 }
 
-/// Whether what was read back is what was written as nearly as the kernel can keep it: times are
-/// kept in ticks of up to 10 ms (`read_expire` 501 reads 504 at 250 Hz), read-ahead in pages. A
-/// clamped value (`nr_requests` 1 reads 4) is not: the user asked for something else than what is
-/// measured.
+/// Allows the kernel's rounding: of times to ticks of up to 10 ms (`read_expire` 501 reads 504 at
+/// 250 Hz), of read-ahead to pages. A clamped value (`nr_requests` 1 reads 4) is different, because
+/// the user did not request it.
 pub fn same_as_kernel_keeps(name: &str, wanted: &str, found: &str) -> bool {
     if let Some(row) = device_attributes::row(name) {
         return row.same(wanted, found);
@@ -124,7 +118,7 @@ pub fn same_as_kernel_keeps(name: &str, wanted: &str, found: &str) -> bool {
     let (Some(wanted), Some(found)) = (number(wanted), number(found)) else { return false };
     let off = (found - wanted).unsigned_abs();
     match name {
-        // Asked for was the kernel's own choice.
+        // The request was for the kernel's default.
         "wbt_lat_usec" if wanted == -1 => true,
         "read_ahead_kb" => {
             found <= wanted && off < rustix::param::page_size().div_ceil(1024) as u128
@@ -135,7 +129,7 @@ pub fn same_as_kernel_keeps(name: &str, wanted: &str, found: &str) -> bool {
     }
 }
 
-/// A whole number as the kernel reads it: decimal or 0x… hexadecimal.
+/// Decimal, or hexadecimal with 0x.
 fn number(text: &str) -> Option<i128> {
     let text = text.trim();
     match text.strip_prefix("0x") {

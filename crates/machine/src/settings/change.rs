@@ -1,18 +1,13 @@
-//! A change of a device's settings that stays: planned, carried out whole or not at all, and then
-//! let go of, or held for a while.
+//! A user's change of a device's settings, made completely or not at all, permanent or temporary.
 //!
-//! An experiment puts its variants into effect with a [`Guard`], which gives every variant the same
-//! start. A change is what a user asks for: only what is named is touched. If it names another
-//! scheduler than the present one, the kernel's fresh defaults hold for what is not named; if it
-//! names the present one, nothing else of it is touched. What the kernel ties to a named attribute
-//! moves along and is reported (`nr_requests` moves mq-deadline's `async_depth`), with one
-//! exception: read-ahead, which the kernel computes anew whenever a limit of the queue is written,
-//! is written back as it was, since a request for smaller requests does not ask for that.
+//! Unlike a [`Guard`], it touches only what it names, except that another scheduler starts with its
+//! defaults. Attributes that the kernel changes along are reported (`nr_requests` changes
+//! mq-deadline's `async_depth`). Read-ahead, which the kernel recomputes whenever a queue limit is
+//! written, is restored.
 //!
-//! # Guarantees
-//! Old values are durable before the first write, and their entry goes when everything named has
-//! been read back. So after a crash at any point between, restoring brings back exactly the state
-//! before. What fails, or has no effect, takes everything back.
+//! Old values are durable before the first write, and their entry is removed once everything has
+//! been read back, so a crash can be undone exactly. A failed or ineffective write reverts
+//! everything.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -32,51 +27,49 @@ use crate::root::Root;
 
 const READ_AHEAD: &str = "read_ahead_kb";
 
-/// A change that has been checked against the device. Nothing is written yet.
+/// A change checked against the device, but not written.
 #[derive(Debug)]
 pub struct Change {
     root: Root,
     device: Device,
     setting: Setting,
     switch_to: Option<String>,
-    /// In the order in which they are written.
+    /// In write order.
     writes: Vec<Write>,
     keeps_read_ahead: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PlannedWrite {
-    /// `scheduler`, a tunable or an attribute of the queue.
     pub attribute: String,
     pub path: PathBuf,
     pub value: String,
-    /// What it is now; none for a tunable that comes with the new scheduler.
+    /// `None` for a tunable of the new scheduler.
     pub now: Option<String>,
-    /// Whether it is asked for; else it is written so that it stays as it is.
+    /// Otherwise the write preserves its value.
     pub named: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Done {
     pub changed: Vec<Changed>,
-    /// What takes it back.
+    /// The setting that reverts the change.
     pub undo: Setting,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changed {
-    /// `scheduler`, a tunable or an attribute of the queue.
     pub attribute: String,
-    /// Its value before; none for a tunable that came with the new scheduler.
+    /// `None` for a tunable of the new scheduler.
     pub old: Option<String>,
-    /// Its value now, as the kernel keeps it.
+    /// As the kernel stores it.
     pub new: String,
-    /// Whether it was asked for; else the kernel moved it along.
+    /// Otherwise the kernel changed it along.
     pub named: bool,
 }
 
-/// A change that is in force for a while. It ends by [`Held::end`], by dropping it, or after a
-/// crash by [`restore_all`](super::restore_all); [`end`](super::end) ends that of another process.
+/// A temporary change, ended by [`Held::end`], on drop, or after a crash by
+/// [`restore_all`](super::restore_all); from another process by [`end`](super::end).
 #[derive(Debug)]
 pub struct Held {
     guard: Guard,
@@ -89,20 +82,18 @@ impl Held {
         &self.done
     }
 
-    /// For how long it is meant to hold; its owner has to wait and end it.
+    /// The owner must wait and end the change.
     pub fn lasting(&self) -> Lasting {
         self.lasting
     }
 
-    /// Takes the change back.
     pub fn end(self) -> Result<Restored, Error> {
         self.guard.restore()
     }
 }
 
 impl Change {
-    /// Checks what is asked for against the device and the tables, and puts the writes into the
-    /// order that the kernel needs. Reads only, and needs no privileges.
+    /// Reads only, and needs no privileges.
     ///
     /// # Errors
     /// [`Error::NoScheduler`], [`Error::UnknownScheduler`], [`Error::UnknownTunable`],
@@ -130,8 +121,7 @@ impl Change {
         Ok(Change { root, device, setting, switch_to, writes, keeps_read_ahead })
     }
 
-    /// What would be written, in this order. A value that is in effect already is not written
-    /// again.
+    /// The planned writes, in order, without values already in effect.
     pub fn writes(&self) -> Vec<PlannedWrite> {
         let queue = queue_dir(&self.root, &self.device.name);
         let now = Snapshot::take(&self.root, &self.device.name);
@@ -171,12 +161,11 @@ impl Change {
         all
     }
 
-    /// Carries the change out for good, i.e. until somebody changes it again or the machine is
-    /// restarted.
+    /// Permanent, i.e. until the next change or reboot.
     ///
     /// # Errors
-    /// [`Error::NotSet`] when a write fails or has no effect: everything is as before then.
-    /// [`Error::Busy`], [`Error::Held`], [`Error::Io`] when the journal cannot be written: nothing
+    /// [`Error::NotSet`] if a write fails or has no effect; everything is then as before.
+    /// [`Error::Busy`], [`Error::Held`], [`Error::Io`] if the journal cannot be written; nothing
     /// was written then.
     pub fn carry_out(self) -> Result<Done, Error> {
         let (guard, done) = self.begin(None)?;
@@ -184,8 +173,7 @@ impl Change {
         Ok(done)
     }
 
-    /// Carries the change out for a while: the journal goes on knowing the old values, with this
-    /// process as their owner.
+    /// The journal keeps the old values, with this process as their owner.
     pub fn hold(self, duration: Duration) -> Result<Held, Error> {
         let lasting = Lasting::of(duration);
         let (guard, done) = self.begin(Some(lasting))?;
@@ -194,8 +182,8 @@ impl Change {
 
     fn begin(self, lasting: Option<Lasting>) -> Result<(Guard, Done), Error> {
         let guard = Guard::begin_lasting(&self.root, &self.device, lasting)?;
-        // The guard may have undone what a dead owner left, and the name may have become another
-        // disk's since it was looked up.
+        // The guard may have undone a dead owner's changes, and the name may be another disk's by
+        // now.
         let is_same =
             device::name_by_identity(&self.root, &self.device.identity, &self.device.name)?;
         if is_same.as_ref() != Some(&self.device.name) {
@@ -215,7 +203,7 @@ impl Change {
         }
     }
 
-    /// Writes, and proves by reading back; stops at the first write that fails.
+    /// Stops at the first failure.
     fn put_into_effect(&self, guard: &Guard) -> Result<(), Vec<Problem>> {
         let (root, device) = (&self.root, self.device.name.as_str());
         if let Some(scheduler) = &self.switch_to {

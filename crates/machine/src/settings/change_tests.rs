@@ -1,5 +1,4 @@
-//! Properties of a change that stays, on the fake machine. The same on a real loop device:
-//! `tests/it/settings.rs`.
+//! Permanent changes on the fake machine; see `tests/it/settings.rs` for a real loop device.
 
 use std::fs;
 use std::sync::Arc;
@@ -22,13 +21,13 @@ pub(super) fn carried_out(machine: &Machine, setting: &Setting) -> Done {
     change.carry_out().expect("nothing goes wrong")
 }
 
-/// Attributes of the present scheduler, without naming it.
+/// Does not name the scheduler.
 fn of_present(pairs: &[(&str, &str)]) -> Setting {
     let named = pairs.iter().map(|(name, value)| (name.to_string(), value.to_string()));
     Setting { scheduler: None, tunables: named.collect() }
 }
 
-/// One that touches the scheduler, its tunables, and attributes that the kernel ties to others.
+/// Scheduler, tunables, and attributes that the kernel ties to others.
 pub(super) fn everything() -> Setting {
     Setting::of("bfq")
         .with("slice_idle", "0")

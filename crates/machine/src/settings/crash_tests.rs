@@ -1,5 +1,4 @@
-//! Experiments and changes that are killed, as rows of the matrix of crashes, and the next one
-//! after a crash.
+//! Killed experiments and changes, and the next one after a crash.
 
 use crate::crashpoints::{Case, Effects};
 
@@ -32,8 +31,7 @@ pub(crate) const CHANGE_FOR_A_WHILE: Case<Machine, Error> = Case {
     least_steps: 15,
 };
 
-/// A short experiment that touches everything: three schedulers, a tunable of each, and attributes
-/// of the queue that the kernel ties to others.
+/// Three schedulers, a tunable of each, and queue attributes that the kernel ties to others.
 fn experiment(machine: &Machine) -> Result<(), Error> {
     let mut guard = Guard::begin(&machine.root(), &machine.disk())?;
     let mut problems =

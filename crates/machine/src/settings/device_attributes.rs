@@ -1,19 +1,13 @@
-//! Attributes of a device that are not in its queue: the cost model of the io controller, and
-//! switches of a drive.
+//! Device attributes outside of the queue: the io controller's cost model, and switches of a drive.
 //!
-//! `io.cost.qos` and `io.cost.model` are files of the root of control groups v2 with one line for
-//! each device, which begins with the device's number. The number is never part of a value here: it
-//! is read when a line is read or written, so that neither a plan nor a forged journal can name
-//! another device. A device that has had no model has no line; the state that a line can be put
-//! back to is then `enable=0 ctrl=auto`, the kernel's own ([`Row::unset`]). With `ctrl=auto` the
-//! kernel chooses the numbers itself and may change them, and a number that is written ends
-//! `ctrl=auto`: so of such a line only `enable` and `ctrl` are kept.
-//!
-//! `cdl_enable` and `ncq_prio_enable` are files in `device/`, which libata and the SCSI disk driver
-//! make.
+//! `io.cost.qos` and `io.cost.model` are root files of control groups v2 with a line per device,
+//! which starts with its number. The number is never part of a value, so no plan or forged journal
+//! can name another device. A device without a line is restored to the default `enable=0 ctrl=auto`
+//! ([`Row::unset`]). With `ctrl=auto` the kernel chooses the other numbers, and writing one ends
+//! `ctrl=auto`, so only `enable` and `ctrl` are saved.
 //!
 //! Source: Documentation/admin-guide/cgroup-v2.rst and block/blk-iocost.c of Linux 6.1;
-//! Documentation/ABI/testing/sysfs-block-device.
+//! Documentation/ABI/testing/sysfs-block-device (`cdl_enable`, `ncq_prio_enable`).
 
 use std::io;
 use std::path::PathBuf;
@@ -23,24 +17,21 @@ use text::{Field, Form, hundredths};
 use crate::hierarchies::Hierarchies;
 use crate::root::Root;
 
-/// What the file is like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// A line of `key=value` for each device, in the root of v2.
+    /// A line of `key=value` per device, in the root of v2.
     Cost(&'static [Field]),
-    /// 0 or 1, in `device/`, with the file that says whether the drive can.
+    /// 0 or 1, in `device/`; `supported` shows whether the drive supports it.
     Switch { supported: &'static str },
 }
 
-/// An attribute of a device outside of its queue.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Row {
     pub name: &'static str,
     pub help: &'static str,
-    /// What values look like.
     pub example: &'static str,
     kind: Kind,
-    /// What there is before anybody has set it.
+    /// The value before anyone has set it.
     pub unset: &'static str,
 }
 
@@ -48,7 +39,7 @@ const CTRL: Field = key("ctrl", Form::Words(&["auto", "user"]));
 const PERCENTILE: Form = Form::Hundredths(0, 10_000);
 const SPEED: Form = Form::Hundredths(100, 1_000_000);
 const LATENCY_US: Form = Form::Whole(0, u32::MAX as u64);
-/// The kernel computes with 2^37 units a second.
+/// The kernel calculates with 2^37 units per second.
 const RATE: Form = Form::Whole(1, 1 << 50);
 
 const QOS: [Field; 8] = [
@@ -77,7 +68,6 @@ const fn key(name: &'static str, form: Form) -> Field {
     text::field(name, "", form, "")
 }
 
-/// All of them.
 pub static ROWS: [Row; 4] = [
     Row {
         name: "io.cost.model",
@@ -109,24 +99,23 @@ pub static ROWS: [Row; 4] = [
     },
 ];
 
-/// The row of an attribute; none for one of the queue or of a scheduler.
+/// `None` for an attribute of the queue or of a scheduler.
 pub fn row(name: &str) -> Option<&'static Row> {
     ROWS.iter().find(|row| row.name == name)
 }
 
-/// Whether a device of this machine can have a cost model.
 pub fn has_cost_model(root: &Root) -> bool {
     Hierarchies::of(root).io().is_some_and(|v2| v2.join("io.cost.qos").exists())
 }
 
-/// The order in which they are written: what is switched off first, since command duration limits
-/// and priorities exclude each other; and the model before what switches it on.
+/// Disabling values first, since command duration limits and priorities exclude each other; the
+/// model before its activation.
 pub(super) fn order<'a>(name: &'a str, value: &str) -> (u8, &'a str) {
     (u8::from(value != "0"), name)
 }
 
 impl Row {
-    /// The file, whether or not it is there.
+    /// The file, which may not exist.
     pub(super) fn path(&self, root: &Root, device: &str) -> PathBuf {
         match self.kind {
             Kind::Cost(_) => {
@@ -137,7 +126,7 @@ impl Row {
         }
     }
 
-    /// Why it cannot be set on this device here; none: it can.
+    /// `None` if it can be set.
     pub(super) fn missing(&self, root: &Root, device: &str) -> Option<String> {
         match self.kind {
             Kind::Cost(_) => {
@@ -167,7 +156,7 @@ impl Row {
         }
     }
 
-    /// What it is now, without the device's number; none where it cannot be set.
+    /// The value without the device's number; `None` if it cannot be set.
     pub(super) fn read(&self, root: &Root, device: &str) -> Option<String> {
         if self.missing(root, device).is_some() {
             return None;
@@ -196,13 +185,12 @@ impl Row {
         }
     }
 
-    /// The row of a key of its line.
     pub fn key(&self, name: &str) -> Option<&'static Field> {
         let Kind::Cost(keys) = self.kind else { return None };
         keys.iter().find(|key| key.name == name)
     }
 
-    /// Whether a value can be one of it; else what is expected.
+    /// The error describes the expected value.
     pub(super) fn check(&self, value: &str) -> Result<(), String> {
         let Kind::Cost(keys) = self.kind else {
             return if ["0", "1"].contains(&value) { Ok(()) } else { Err("0 or 1".to_string()) };
@@ -233,7 +221,7 @@ impl Row {
         }
     }
 
-    /// Whether what is there now is what was wanted: of a line, the keys that are wanted count.
+    /// Compares values; in a line, only wanted keys count.
     pub(super) fn same(&self, wanted: &str, found: &str) -> bool {
         let Kind::Cost(_) = self.kind else { return wanted.trim() == found.trim() };
         let mut pairs = wanted.split_whitespace().filter_map(|word| word.split_once('='));
@@ -246,7 +234,7 @@ impl Row {
     }
 }
 
-/// The number of a device, as `8:0`.
+/// E.g. `8:0`.
 fn number(root: &Root, device: &str) -> Option<String> {
     root.read_optional(root.sys("block").join(device).join("dev"))
 }

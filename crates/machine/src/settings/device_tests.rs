@@ -1,5 +1,4 @@
-//! What a variant sets of a device beside its queue, on the fake machine, which has control groups
-//! v2 with the io controller.
+//! Device attributes on the fake machine, which has the v2 io controller.
 
 use std::fs;
 
@@ -98,7 +97,7 @@ fn what_takes_a_change_back_names_the_former_line() {
     assert_eq!(machine.whole_queue(), before);
 }
 
-/// The error of a variant that names this, and of a change that does; they are the same.
+/// A variant and a change have the same error.
 fn refused(machine: &Machine, name: &str, value: &str) -> String {
     let setting = Setting::of("kyber").with(name, value);
     let before = machine.whole_queue();

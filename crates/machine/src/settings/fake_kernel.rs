@@ -1,11 +1,9 @@
-//! A machine for tests: a tree of files that answers writes as a kernel does, and that dies or
-//! loses power at a chosen step.
+//! A fake machine: files that respond to writes as a kernel does, until it dies or loses power at a
+//! chosen step.
 //!
-//! The behaviour is what Linux 6.18 showed on a loop device: a switch makes the scheduler's
-//! directory anew with defaults and chooses `nr_requests` and `wbt_lat_usec`; a limit of the queue
-//! moves read-ahead; `nr_requests` moves mq-deadline's `async_depth`; throttling written by hand is
-//! left alone by bfq. The tests on a real loop device hold the same properties against the real
-//! thing.
+//! It behaves like Linux 6.18 on a loop device: a switch recreates the scheduler's directory with
+//! defaults and sets `nr_requests` and `wbt_lat_usec`; a queue limit changes read-ahead;
+//! `nr_requests` changes mq-deadline's `async_depth`; bfq leaves manually set throttling alone.
 
 use std::fs;
 use std::io;
@@ -20,7 +18,7 @@ use crate::device::{self, Device};
 use crate::root::Root;
 use crate::{Outcome, restore_all};
 
-/// Tunables that the fake schedulers have, with their defaults.
+/// With defaults.
 const DEFAULTS: [(&str, &[(&str, &str)]); 4] = [
     ("adios", &[("depth", "1")]),
     ("mq-deadline", &[("async_depth", "128"), ("fifo_batch", "16"), ("read_expire", "500")]),
@@ -28,7 +26,7 @@ const DEFAULTS: [(&str, &[(&str, &str)]); 4] = [
     ("kyber", &[("read_lat_nsec", "2000000")]),
 ];
 
-/// A fake machine with one disk, `sda`, in a temporary tree.
+/// One disk, `sda`, in a temporary tree.
 pub(crate) struct Machine {
     dir: tempfile::TempDir,
     pub(crate) kernel: Arc<FakeKernel>,
@@ -36,7 +34,7 @@ pub(crate) struct Machine {
 
 impl Machine {
     pub(crate) fn booted() -> Machine {
-        // In memory where that is possible: some tests make hundreds of machines.
+        // In memory if possible: some tests create hundreds.
         let dir = tempfile::tempdir_in("/dev/shm")
             .or_else(|_| tempfile::tempdir())
             .expect("a temporary directory");
@@ -46,8 +44,7 @@ impl Machine {
         machine
     }
 
-    /// The same, with an administrator's tuning, so that the kernel's defaults are not what has to
-    /// be restored.
+    /// Differs from the kernel's defaults.
     pub(crate) fn tuned() -> Machine {
         let machine = Machine::booted();
         for (attribute, value) in [
@@ -70,10 +67,10 @@ impl Machine {
         machine
     }
 
-    /// Sets everything that does not survive a restart.
+    /// Resets everything that a reboot resets.
     pub(crate) fn boot(&self, boot_id: &str) {
         let root = self.root();
-        // This process, which owns what is locked here.
+        // This process, which owns the locks here.
         fs::create_dir_all(root.proc(std::process::id().to_string())).expect("fake directory");
         let _ = fs::remove_dir_all(root.sys(""));
         let _ = fs::remove_file(self.dir.path().join("throttling-by-hand"));
@@ -124,13 +121,11 @@ impl Machine {
         }
     }
 
-    /// A file of the root of control groups v2.
     pub(crate) fn control(&self, name: &str) -> PathBuf {
         self.dir.path().join("sys/fs/cgroup").join(name)
     }
 
-    /// What the device has beside its queue; a line of the cost model that is as the kernel makes
-    /// it is the same as none.
+    /// Omits a default line of the cost model.
     fn beside_the_queue(&self) -> Vec<(String, String)> {
         let mut all = Vec::new();
         for (name, unset) in
@@ -147,7 +142,6 @@ impl Machine {
         all
     }
 
-    /// The machine as the code under test sees it.
     pub(crate) fn root(&self) -> Root {
         Root::at(self.dir.path()).with_tool_dirs(vec![]).with_files(self.kernel.clone())
     }
@@ -164,7 +158,6 @@ impl Machine {
         fs::read_to_string(self.queue(attribute)).unwrap_or_default()
     }
 
-    /// Every file of the queue with its text.
     pub(crate) fn whole_queue(&self) -> Vec<(String, String)> {
         let mut all = Vec::new();
         for dir in ["", "iosched"] {
@@ -175,7 +168,6 @@ impl Machine {
         all
     }
 
-    /// Every file in the journal's directory.
     pub(crate) fn journal(&self) -> Vec<String> {
         self.root().names(self.root().state("journal"))
     }
@@ -205,7 +197,7 @@ impl crate::crashpoints::Machine for Machine {
     }
 }
 
-/// Undoes what dead owners left; whether some lock is still taken, or what failed.
+/// Returns whether a lock is still taken, or the failure.
 pub(crate) fn restore(root: &Root) -> Result<bool, String> {
     let outcomes = restore_all(root, &[]).map_err(|error| error.to_string())?;
     match outcomes.iter().find(|outcome| matches!(outcome, Outcome::Failed { .. })) {
@@ -214,7 +206,6 @@ pub(crate) fn restore(root: &Root) -> Result<bool, String> {
     }
 }
 
-/// Answers a write of an attribute as the kernel does.
 fn write_attribute(path: &Path, value: &str) -> io::Result<()> {
     let name =
         path.file_name().and_then(|name| name.to_str()).expect("attributes have plain names");
@@ -256,8 +247,8 @@ fn write_attribute(path: &Path, value: &str) -> io::Result<()> {
     RealFiles.write_attribute(path, value)
 }
 
-/// One line for the only disk; what is not written stays, and `ctrl=auto` gives the kernel's own
-/// numbers. A cost model at work switches throttling off, as from Linux 6.6 on.
+/// Writes the only disk's line. Unwritten keys stay, and `ctrl=auto` restores the kernel's numbers.
+/// An active cost model disables throttling, as since Linux 6.6.
 fn write_cost(path: &Path, name: &str, value: &str) -> io::Result<()> {
     let refused = || io::Error::from(rustix::io::Errno::INVAL);
     let presets: &[(&str, &str)] = match name {
@@ -345,18 +336,18 @@ fn make_tunables(queue: &Path, scheduler: &str) -> io::Result<()> {
     tunables.iter().try_for_each(|(name, value)| fs::write(dir.join(name), value))
 }
 
-/// A kernel that refuses a value of an attribute, or accepts it without effect.
+/// Refuses a value, or accepts it without effect.
 #[derive(Debug)]
 pub(crate) struct Stubborn {
     pub(crate) kernel: Arc<FakeKernel>,
     pub(crate) about: &'static str,
-    /// The value; none: every one.
+    /// `None`: every value.
     pub(crate) value: Option<&'static str>,
     pub(crate) refuses: bool,
 }
 
 impl Stubborn {
-    /// Every write of `attribute` succeeds and changes nothing.
+    /// Writes to `attribute` succeed.
     pub(crate) fn without_effect(machine: &Machine, attribute: &'static str) -> Stubborn {
         Stubborn { kernel: machine.kernel.clone(), about: attribute, value: None, refuses: false }
     }

@@ -1,29 +1,24 @@
 //! The guard of a device's settings: owns the device for an experiment, gives every variant the
-//! same start, puts everything back.
+//! same start, and restores everything.
 //!
-//! # What "the same start" means
-//! A variant must not inherit anything from the variant before it, or the order of variants would
-//! be part of the result. After [`Guard::apply`], whatever came before:
-//! - the scheduler's tunables have the kernel's defaults, as a fresh switch gives them, except
-//!   those that the variant names;
-//! - the queue attributes that belong to the scheduler (`nr_requests`, `async_depth`,
-//!   `wbt_lat_usec`: the kernel chooses them anew at a switch) have what the kernel chose for this
-//!   scheduler, except those that the variant names;
-//! - every other attribute of the queue and of the device has the value that it had before the
-//!   experiment, except those that the variant names; the device's are taken back before the
-//!   scheduler is switched, since a cost model at work switches throttling off.
+//! # The same start
+//! After [`Guard::apply`], values that the variant does not name are independent of previous
+//! variants:
+//! - tunables have the kernel's defaults, as after a switch;
+//! - the scheduler's queue attributes (`nr_requests`, `async_depth`, `wbt_lat_usec`) have the
+//!   kernel's choice for this scheduler;
+//! - other queue and device attributes have their values from before the experiment, restored
+//!   before the switch, because an active cost model disables throttling.
 //!
-//! A switch gives fresh defaults for free. When the device already runs the variant's scheduler,
-//! the defaults recorded at an earlier switch are written back; the first time there is no such
-//! results file, so the device is switched away and back (two switches, about twice 25 ms). A
-//! variant without a scheduler starts from the device as it was found, its tuning included.
+//! A device that already runs the variant's scheduler gets the defaults recorded at an earlier
+//! switch; without a record, it is switched away and back (about 25 ms each). A variant without a
+//! scheduler starts from the original state.
 //!
 //! # Limits
-//! A scheduler keeps what it learned about the device (bfq: the peak rate) when a variant with the
-//! same scheduler follows, because a switch costs a freeze of the queue each time; warm-up is there
-//! for that. And once `wbt_lat_usec` has been written by anyone, the kernel counts it as chosen by
-//! hand until the disk is gone: bfq then leaves throttling on. The guard writes it for every
-//! variant from then on, and restores its value; the hidden mark "by hand" has no way back.
+//! If the scheduler stays, it keeps its measurements of the device (bfq: the peak rate), because
+//! each switch freezes the queue; warm-up compensates. After any write to `wbt_lat_usec`, bfq
+//! leaves throttling enabled for the disk's lifetime. The guard then writes it for every variant,
+//! but cannot clear that hidden flag.
 
 use std::collections::BTreeMap;
 
@@ -41,12 +36,11 @@ use crate::journal::{self, Abandoned, Entry, Lasting, Lock};
 use crate::root::Root;
 use elevator::queue_attribute;
 
-/// The attribute that counts as chosen by hand once it is written.
+/// Counts as set manually once written.
 const THROTTLING: &str = "wbt_lat_usec";
 
-/// Ownership of a device's settings. While it lives, no other schedlab changes the device; when it
-/// goes, however it goes, the settings are put back: by [`Guard::restore`], by dropping it, or
-/// after a crash by [`restore_all`](crate::restore_all).
+/// Excludes other schedlabs. The settings are restored by [`Guard::restore`], on drop, or after a
+/// crash by [`restore_all`](crate::restore_all).
 #[derive(Debug)]
 pub struct Guard {
     root: Root,
@@ -54,10 +48,10 @@ pub struct Guard {
     identity: String,
     key: String,
     original: Snapshot,
-    /// What the kernel gives each scheduler at a switch.
+    /// The kernel's defaults after a switch to each scheduler.
     fresh: BTreeMap<String, Snapshot>,
     throttling_written: bool,
-    /// Everything as it was right after the last `apply`.
+    /// Right after `apply`.
     applied: Option<Applied>,
     finished: bool,
     _lock: Lock,
@@ -66,24 +60,22 @@ pub struct Guard {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Restored {
-    /// What had to be written.
     pub changed: Vec<String>,
-    /// The device was gone, and its settings with it.
+    /// The device is gone, and its settings too.
     pub device_gone: bool,
 }
 
 impl Guard {
-    /// Takes the device: locks it, undoes what a dead owner left, and makes the present settings
-    /// durable in the journal. Nothing on the device is changed.
+    /// Locks the device, undoes a dead owner's changes, and journals the current settings durably.
     ///
     /// # Errors
-    /// [`Error::Busy`] and [`Error::Held`] when another schedlab has the device; [`Error::Io`] when
-    /// the journal cannot be written; the errors of restoring a dead owner's settings.
+    /// [`Error::Busy`] and [`Error::Held`] if another schedlab has the device; [`Error::Io`] if the
+    /// journal cannot be written; the errors of restoring.
     pub fn begin(root: &Root, device: &Device) -> Result<Guard, Error> {
         Guard::begin_lasting(root, device, None)
     }
 
-    /// The same, with the time until which the device is taken, for the message to others.
+    /// The same, with a duration for messages to others.
     pub(super) fn begin_lasting(
         root: &Root,
         device: &Device,
@@ -94,8 +86,7 @@ impl Guard {
         let lock =
             Lock::take(root, &key, &path).map_err(|error| holder::explain(root, &key, error))?;
         let queue_lock = journal::lock_machine(root, &device.name, &path)?;
-        // An entry under our own lock is a dead owner's: what the device shows now is not its
-        // original state.
+        // Under our lock, an entry is a dead owner's, and current values are not the originals.
         if let Some(entry) = journal::read(root, &key)? {
             recover::undo(root, &Abandoned { key: &key, entry: &entry, lock: &lock })?;
         }
@@ -121,24 +112,22 @@ impl Guard {
         })
     }
 
-    /// The settings as they were when the guard began.
+    /// The settings when the guard began.
     pub fn original(&self) -> &Snapshot {
         &self.original
     }
 
-    /// Everything that can be set, as read back after the last [`Guard::apply`]: rounded values
-    /// show here.
+    /// The settings as read back after [`Guard::apply`], with the kernel's rounding.
     pub fn in_effect(&self) -> Option<&Snapshot> {
         self.applied.as_ref().map(|applied| &applied.snapshot)
     }
 
-    /// Puts a setting into effect: the scheduler first, then what the variant before left behind,
-    /// then the variant's own values, each read back. An empty list is the proof that it is in
-    /// effect; otherwise the trial is invalid.
+    /// First the scheduler, then values left by the previous variant, then its own, each read back.
+    /// An empty list proves the effect; otherwise the trial is invalid.
     ///
     /// # Errors
-    /// [`Error::NoScheduler`] and [`Error::UnknownTunable`] for a setting that no repetition can
-    /// make work; [`Error::DeviceGone`].
+    /// [`Error::NoScheduler`] and [`Error::UnknownTunable`] for a setting that can never work;
+    /// [`Error::DeviceGone`].
     pub fn apply(&mut self, setting: &Setting) -> Result<Vec<Problem>, Error> {
         self.applied = None;
         self.there()?;
@@ -167,8 +156,7 @@ impl Guard {
         Ok(problems)
     }
 
-    /// Whether everything still is as [`Guard::apply`] left it; for the end of a trial. A switch
-    /// away and back shows too.
+    /// Changes since [`Guard::apply`], including a switch away and back.
     pub fn check(&self) -> Vec<Problem> {
         match &self.applied {
             None => Vec::new(),
@@ -176,27 +164,26 @@ impl Guard {
         }
     }
 
-    /// Watches the settings during a trial, from another thread.
+    /// Watches the settings from another thread.
     pub fn watch(&self) -> Watch {
         Watch::start(self.root.clone(), self.device.clone(), self.applied.clone())
     }
 
-    /// Puts everything back as it was when the guard began, proves it, and removes the journal
-    /// entry.
+    /// Restores and verifies the settings, and removes the journal entry.
     ///
     /// # Errors
-    /// [`Error::NotRestored`] with what is not as it was; the journal entry stays then, for
-    /// `schedlab restore`.
+    /// [`Error::NotRestored`] with the differences; the journal entry then stays for `schedlab
+    /// restore`.
     pub fn restore(mut self) -> Result<Restored, Error> {
         self.finished = true;
         self.put_back()
     }
 
-    /// Lets go of the device as it is now: what has been set stays.
+    /// Releases the device with its current settings.
     ///
     /// # Errors
-    /// [`Error::Io`] when the journal entry cannot be removed; everything is put back then, as far
-    /// as possible.
+    /// [`Error::Io`] if the journal entry cannot be removed; settings are then restored as far as
+    /// possible.
     pub(super) fn keep(mut self) -> Result<(), Error> {
         journal::remove(&self.root, &self.key)?;
         self.finished = true;
@@ -204,7 +191,7 @@ impl Guard {
     }
 
     fn put_back(&self) -> Result<Restored, Error> {
-        // By identity, since after a replug the name may be another disk's.
+        // After a replug, the name may be another disk's.
         let Some(name) = device::name_by_identity(&self.root, &self.identity, &self.device)? else {
             journal::remove(&self.root, &self.key)?;
             return Ok(Restored { changed: Vec::new(), device_gone: true });
@@ -218,8 +205,8 @@ impl Guard {
         Ok(Restored { changed, device_gone: false })
     }
 
-    /// Makes `scheduler` the scheduler with nothing left of an earlier activation, as far as that
-    /// takes no extra switch; gives the full state that a variant of this scheduler starts from.
+    /// Avoids an additional switch if possible; returns the full initial state of the scheduler's
+    /// variants.
     fn fresh_start(&mut self, scheduler: &str) -> Result<Result<Snapshot, Problem>, Error> {
         let (root, device) = (&self.root, self.device.as_str());
         let Some(current) = current_scheduler(root, device) else {
@@ -252,12 +239,12 @@ impl Guard {
         Ok(Ok(target))
     }
 
-    /// What the kernel gave this scheduler at the switch that just happened.
+    /// Records the defaults right after a switch.
     fn learn(&self, scheduler: &str) -> Snapshot {
         let mut fresh = Snapshot::take(&self.root, &self.device);
         fresh.queue.retain(|name, _| is_schedulers_own(name));
         if self.throttling_written && fresh.queue.contains_key(THROTTLING) {
-            // The kernel no longer chooses it: say what it would have chosen.
+            // The kernel no longer chooses this value: record its former choice.
             let chosen = match (scheduler, self.original.scheduler.as_deref()) {
                 ("bfq", _) => Some("0".to_string()),
                 (_, Some("bfq")) => None,
@@ -268,7 +255,7 @@ impl Guard {
         fresh
     }
 
-    /// Applies the named values of a setting on top of the state that the variant starts from.
+    /// Named values on top of the initial state.
     fn apply_on(&mut self, target: &Snapshot, setting: &Setting) -> Result<Vec<Problem>, Error> {
         let named = self.place(setting)?;
         let is_named = |name: &str| named.iter().any(|write| write.name == name);
@@ -277,8 +264,7 @@ impl Guard {
             self.throttling_written |= write.name == THROTTLING;
             problems.extend(apply::write(&self.root, &self.device, &write).err());
         }
-        // A named limit of the queue may have moved an attribute that is not named (read-ahead):
-        // once more.
+        // A named queue limit may have changed read-ahead, so settle again.
         let others = |place, name: &str| {
             place == Directory::Queue && !is_schedulers_own(name) && !is_named(name)
         };
@@ -297,8 +283,7 @@ impl Guard {
         Ok(problems)
     }
 
-    /// Writes what differs from the state that the variant starts from, among the attributes that
-    /// `concerns` picks.
+    /// Writes only attributes selected by `concerns`.
     pub(super) fn settle(
         &self,
         target: &Snapshot,
@@ -317,13 +302,11 @@ impl Guard {
         problems
     }
 
-    /// Takes back what the variant before has set of the device beside its queue.
     fn take_back_device(&self) -> Vec<Problem> {
         self.settle(&self.original, |place, _| place == Directory::Device)
     }
 
-    /// Finds where each named value belongs: the device's own names, then the scheduler's tunables,
-    /// then the queue's attributes.
+    /// Device attributes precede tunables, which precede queue attributes.
     fn place(&self, setting: &Setting) -> Result<Vec<Write>, Error> {
         let now = Snapshot::take(&self.root, &self.device);
         let place = |name: &String| {
@@ -361,8 +344,7 @@ impl Guard {
 }
 
 impl Drop for Guard {
-    /// Puts everything back as far as possible; what fails stays in the journal, for
-    /// `schedlab restore` or the next start.
+    /// Failures stay in the journal.
     fn drop(&mut self) {
         if !self.finished {
             let _ = self.put_back();
@@ -370,7 +352,6 @@ impl Drop for Guard {
     }
 }
 
-/// What is not as it was right after `apply`.
 pub(super) fn changes(root: &Root, device: &str, applied: &Applied) -> Vec<Problem> {
     if !queue_dir(root, device).exists() {
         return vec![Problem::DeviceGone { device: device.to_string() }];
@@ -390,8 +371,7 @@ pub(super) fn changes(root: &Root, device: &str, applied: &Applied) -> Vec<Probl
     problems
 }
 
-/// `none` learns nothing and has no tunables; it is fresh when its window is that of the hardware,
-/// and then needs no switch.
+/// `none` keeps no state, and is fresh if its queue size is that of the hardware.
 fn is_fresh_none(root: &Root, device: &str, scheduler: &str) -> bool {
     let queue = queue_dir(root, device);
     let window = root.read_optional(queue.join("nr_requests"));
@@ -400,9 +380,8 @@ fn is_fresh_none(root: &Root, device: &str, scheduler: &str) -> bool {
         && window == root.read_optional(queue.join("../mq/0/nr_tags"))
 }
 
-/// Switches to another scheduler and back, which makes the kernel set everything of the scheduler
-/// anew. A device that offers one scheduler only keeps what it has: nothing but that scheduler can
-/// run before or after.
+/// Resets the scheduler's state. With only one scheduler, nothing is done: no other can have run
+/// before.
 fn there_and_back(root: &Root, device: &str, scheduler: &str) -> Result<(), Problem> {
     let offered = offered_schedulers(root, device);
     let away = offered.iter().find(|name| *name == "none").filter(|name| *name != scheduler);

@@ -1,4 +1,4 @@
-//! Who holds a device's settings for a while, and ending that early from another process.
+//! The holder of a temporary setting, and ending it early.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,29 +12,26 @@ use crate::error::Error;
 use crate::journal::{self, Abandoned, Entry, Lasting, Lock};
 use crate::root::Root;
 
-/// How long the owner is given to put everything back: a switch of the scheduler waits for the
-/// requests in flight.
+/// For restoring; a switch of the scheduler waits for requests in flight.
 const ENDED_WITHIN: Duration = Duration::from_secs(60);
 
-/// Somebody who has changed a device's settings and will put them back.
+/// A process that will restore a device's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
-    /// The process that will.
     pub pid: u32,
-    /// Whether there is a process with this number. If not, `schedlab restore` or the next start
-    /// puts the settings back.
+    /// If not, `schedlab restore` or the next start restores the settings.
     pub alive: bool,
-    /// Until when, where it is a setting for a while; none: an experiment.
+    /// `None` for an experiment.
     pub lasting: Option<Lasting>,
-    /// The settings that will be put back.
+    /// The settings to be restored.
     pub original: Snapshot,
 }
 
-/// Who has changed the device's settings and will put them back, as the journal knows it.
+/// According to the journal.
 ///
 /// # Errors
-/// [`Error::Io`] when the entry cannot be read, which needs root, and [`Error::Journal`] when it
-/// cannot be understood.
+/// [`Error::Io`] if the entry cannot be read, which needs root, and [`Error::Journal`] if it cannot
+/// be parsed.
 pub fn holder(root: &Root, device: &Device) -> Result<Option<Holder>, Error> {
     let Some(entry) = journal::read(root, &journal::key(&device.identity))? else {
         return Ok(None);
@@ -47,17 +44,17 @@ pub fn holder(root: &Root, device: &Device) -> Result<Option<Holder>, Error> {
     Ok(Some(Holder { pid: entry.pid, alive, lasting: entry.lasting, original }))
 }
 
-/// Ends a setting for a while before its time: its owner gets SIGTERM, puts everything back, and is
-/// waited for. Where the owner is dead, that is done here. None: nothing is set for a while.
+/// The owner gets SIGTERM, restores everything, and is awaited; for a dead owner, this process
+/// restores. `None`: no temporary setting.
 ///
 /// # Errors
-/// [`Error::Busy`] when the device belongs to an experiment; the errors of restoring.
+/// [`Error::Busy`] if the device belongs to an experiment; the errors of restoring.
 pub fn end(root: &Root, device: &Device) -> Result<Option<Restoration>, Error> {
     let key = journal::key(&device.identity);
     let what = device.path.display().to_string();
     let Some(entry) = journal::read(root, &key)? else { return Ok(None) };
     match Lock::take(root, &key, &what) {
-        // Its owner is dead, or has just ended: no other process can be restoring now.
+        // The owner is dead or has just exited: no other process can be restoring.
         Ok(lock) => return restore_dead(root, &key, &lock),
         Err(Error::Busy { .. }) if entry.lasting.is_some() => {}
         Err(error) => return Err(error),
@@ -81,15 +78,14 @@ pub fn end(root: &Root, device: &Device) -> Result<Option<Restoration>, Error> {
     }
 }
 
-/// Undoes what is left in the journal under our own lock.
 fn restore_dead(root: &Root, key: &str, lock: &Lock) -> Result<Option<Restoration>, Error> {
     let Some(entry) = journal::read(root, key)? else { return Ok(None) };
     recover::undo(root, &Abandoned { key, entry: &entry, lock }).map(Some)
 }
 
-/// Asks the owner of an entry to end. Process ids are used again, so the process is taken hold of
-/// first; while the same entry is there under a lock that somebody has, its owner has been alive
-/// all the time, and is the one that was taken hold of.
+/// Sends SIGTERM to an entry's owner. Process ids are reused, so a pidfd is opened first: if the
+/// same entry is then still locked by another process, its owner was alive all the time, and is
+/// that process.
 fn tell(root: &Root, key: &str, what: &str, entry: &Entry) -> Result<(), Error> {
     let pid = i32::try_from(entry.pid).ok().and_then(Pid::from_raw);
     let Some(Ok(process)) = pid.map(|pid| pidfd_open(pid, PidfdFlags::empty())) else {
@@ -105,7 +101,7 @@ fn tell(root: &Root, key: &str, what: &str, entry: &Entry) -> Result<(), Error> 
     Ok(())
 }
 
-/// Says until when, where the one who has the device has it for a while.
+/// Adds a temporary setting's end time.
 pub(super) fn explain(root: &Root, key: &str, error: Error) -> Error {
     match error {
         Error::Busy { device, pid_of_other } => {

@@ -1,10 +1,8 @@
-//! Whether a device takes what a user asks for: names and values against the tables and the device,
-//! before anything is written.
+//! Validates a user's names and values before anything is written.
 //!
-//! The kernel answers a wrong value with "Invalid argument" or with another value, and a missing
-//! name with "No such file": true, and of no help at three in the morning. So each error here names
-//! the range with its unit, the nearest name, or the scheduler that a tunable belongs to. What no
-//! table knows (a scheduler from outside of Linux) is left to the kernel, and read back.
+//! The kernel responds to a wrong value with "Invalid argument" or another value, and to a missing
+//! name with "No such file". Errors here name range and unit, the nearest name, or a tunable's
+//! scheduler. Names of out-of-tree schedulers are left to the kernel, and read back.
 
 use std::collections::BTreeMap;
 
@@ -18,13 +16,13 @@ use crate::device::{self, Device, node_path, queue_dir};
 use crate::error::Error;
 use crate::root::Root;
 
-/// A device as it is asked about: what it shows, and the scheduler that it will have.
+/// A device's current attributes and future scheduler.
 pub(super) struct Asked<'a> {
     root: &'a Root,
     device: &'a Device,
-    /// The scheduler that the named values are for.
+    /// The scheduler for the named values.
     scheduler: &'a str,
-    /// Whether the device has another one now.
+    /// Whether another scheduler is current.
     switches: bool,
     tunables: BTreeMap<String, (String, bool)>,
     queue: BTreeMap<String, (String, bool)>,
@@ -53,7 +51,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// The writes that the named values need, in any order.
+    /// The writes in any order.
     pub(super) fn writes(&self) -> Result<Vec<Write>, Error> {
         let named = self.setting.tunables.iter();
         named.map(|(name, value)| self.write(name, value)).collect()
@@ -73,8 +71,7 @@ impl<'a> Asked<'a> {
         Ok(Write { place, name: name.to_string(), value: value.to_string() })
     }
 
-    /// Where a name belongs: the scheduler's tunables first. Those of a scheduler to come are known
-    /// from its table.
+    /// The scheduler's tunables first, for a future scheduler from its table.
     fn place(&self, name: &str) -> Result<Directory, Error> {
         if device_attributes::row(name).is_some() {
             return Ok(Directory::Device);
@@ -111,7 +108,6 @@ impl<'a> Asked<'a> {
         Error::UnknownTunable { device, scheduler, name: name.to_string(), known }
     }
 
-    /// Every name that can be set.
     fn names(&self) -> Vec<String> {
         let writable = |all: &BTreeMap<String, (String, bool)>| -> Vec<String> {
             let names =
@@ -163,8 +159,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// What an attribute will show when the named values are in effect: `nr_requests` is the
-    /// ceiling of `async_depth`.
+    /// The value with the named values in effect: `nr_requests` limits `async_depth`.
     fn will_show(&self, name: &str) -> Option<String> {
         let named = self.setting.tunables.get(name).cloned();
         let shown = self.queue.get(name).map(|(text, _)| text.clone());
@@ -175,8 +170,8 @@ impl<'a> Asked<'a> {
         named.or_else(|| queue_attribute(name).and_then(|row| row.default(&facts))).or(shown)
     }
 
-    /// The kernel takes multiples of the granularity only, but starts with what the driver says:
-    /// from such a start there is no way back.
+    /// The kernel accepts only multiples of the granularity, but starts with the driver's value,
+    /// which may be none and could not be restored.
     fn check_way_back(&self, name: &str, value: &str) -> Result<(), Error> {
         let number = |of: &str| self.queue.get(of).and_then(|(text, _)| text.parse::<u64>().ok());
         let (Some(present), Some(unit)) = (number(name), number("discard_granularity")) else {
@@ -209,7 +204,6 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// Whether a device takes this value of an attribute beside its queue.
 pub(super) fn check_device_attribute(
     root: &Root,
     device: &str,

@@ -1,11 +1,9 @@
-//! Settings: what a variant asks of a device, putting it into effect, proving that it is, and
-//! taking it back.
+//! A variant's settings for a device, applied, verified and restored.
 //!
-//! The faults that this module exists for were published as results: a failed switch after which
-//! the old scheduler was measured under the new name, and a write that changed nothing. So every
-//! write is read back, what does not match is data ([`Problem`]) that invalidates a trial, and
-//! nothing is written before the old values are durable in the journal ([`Guard`]).
-//! `docs/decisions/0002-settings-journal.md` has the guarantees and the reasons.
+//! Published results contain two errors: a failed switch, after which the old scheduler was
+//! measured under the new name, and a write without effect. Every write is therefore read back, a
+//! difference is data ([`Problem`]) that invalidates a trial, and old values are journaled durably
+//! before the first write ([`Guard`]). See `docs/decisions/0002-settings-journal.md`.
 
 mod applied;
 mod apply;
@@ -46,13 +44,11 @@ pub use watch::Watch;
 
 pub use crate::journal::Lasting;
 
-/// What a variant asks of a device.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Setting {
-    /// The scheduler by the kernel's own name; none: the device's scheduler, tuned as it was found.
+    /// `None`: the original one with its tuning.
     pub scheduler: Option<String>,
-    /// Tunables of the scheduler, attributes of the queue and of the device, by their names in
-    /// sysfs or control groups, values as text.
+    /// Of scheduler, queue and device, by names in sysfs or control groups.
     pub tunables: BTreeMap<String, String>,
 }
 

@@ -1,4 +1,4 @@
-//! Undoing the settings that a dead owner left.
+//! Undoes the settings of a dead owner.
 
 use std::fmt;
 
@@ -11,7 +11,6 @@ use crate::journal::payload::{Payload, expect, is_name, is_value};
 use crate::journal::{self, Abandoned, Entry, Kind, Stage, Undone};
 use crate::root::Root;
 
-/// How entries of settings are undone.
 pub const KIND: Kind = Kind {
     name: "settings",
     stage: Stage::Settings,
@@ -20,11 +19,11 @@ pub const KIND: Kind = Kind {
     undo: |root, abandoned| Ok(Box::new(undo(root, abandoned)?)),
 };
 
-/// A device's settings as its owner found them: the payload of an entry.
+/// The payload of an entry.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Found {
     pub(super) identity: String,
-    /// Its kernel name when the entry was written.
+    /// The name when the entry was written.
     pub(super) device: String,
     pub(super) original: Snapshot,
 }
@@ -36,8 +35,8 @@ impl Found {
 }
 
 impl Payload for Found {
-    /// Newer kernels have attributes that no table knows, so that a name is bound by its form: a
-    /// file directly in `queue` or `queue/iosched`.
+    /// Newer kernels have attributes in no table, so a name's form is checked: a file directly in
+    /// `queue` or `queue/iosched`.
     fn check(&self, _: &Root, key: &str) -> Result<(), String> {
         let Found { identity, device, original } = self;
         expect(journal::key(identity) == key, "identity", identity, "that of the entry's name")?;
@@ -64,7 +63,7 @@ impl Payload for Found {
                 name,
                 "an attribute of a device",
             )?;
-            // The number of another device would be a word with a colon.
+            // Another device's number would be a word with a colon.
             expect(
                 is_value(value) && !value.contains(':'),
                 "value",
@@ -78,16 +77,15 @@ impl Payload for Found {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Restoration {
-    /// The device is as it was before the experiment.
+    /// The device is as before the experiment.
     Restored {
         device: String,
-        /// What had to be written; empty if everything was right already.
+        /// Empty if nothing had to be done.
         changed: Vec<String>,
     },
-    /// The machine was restarted since, and the kernel set everything anew.
+    /// A reboot has reset everything.
     OtherBoot { device: String },
-    /// The device is gone, and its settings with it: one that returns comes with the kernel's
-    /// settings.
+    /// A removed device returns with the kernel's settings.
     Gone { device: String },
 }
 
@@ -113,7 +111,7 @@ impl fmt::Display for Restoration {
     }
 }
 
-/// Undoes one entry. The entry stays if anything fails.
+/// The entry stays if anything fails.
 pub(super) fn undo(root: &Root, abandoned: &Abandoned<'_>) -> Result<Restoration, Error> {
     let Abandoned { key, entry, .. } = abandoned;
     let path = journal::path(root, key);

@@ -1,4 +1,4 @@
-//! Everything that can be set on a device, as it is at one moment, and putting it back.
+//! All settings of a device at one moment, and restoring them.
 
 use std::collections::BTreeMap;
 
@@ -11,19 +11,18 @@ use super::device_attributes::ROWS;
 use crate::device::{current_scheduler, queue_dir};
 use crate::root::Root;
 
-/// How often attributes are written until all are as wanted: writing one may change another (limits
-/// of the queue change read-ahead, `nr_requests` changes mq-deadline's `async_depth`), and each
-/// such chain is shorter than this.
+/// Writing an attribute may change another (queue limits change read-ahead, `nr_requests` changes
+/// mq-deadline's `async_depth`); such chains are shorter than this.
 const ROUNDS: usize = 3;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// The scheduler in effect; none if the device has none.
+    /// `None` if the device has none.
     pub scheduler: Option<String>,
     pub tunables: BTreeMap<String, String>,
-    /// The queue's writable attributes, the scheduler left out.
+    /// Writable attributes, without the scheduler.
     pub queue: BTreeMap<String, String>,
-    /// What can be set of the device beside its queue.
+    /// Attributes outside of the queue.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub device: BTreeMap<String, String>,
 }
@@ -33,8 +32,7 @@ impl Snapshot {
         let queue = queue_dir(root, name);
         let writable = |dir| -> BTreeMap<String, String> {
             let all = root.attributes(dir).into_iter();
-            // An attribute without text cannot be put back by writing text, so it is not ours to
-            // keep.
+            // Writing text cannot restore an empty attribute.
             all.filter(|(_, (text, writable))| *writable && !text.is_empty())
                 .map(|(name, (text, _))| (name, text))
                 .collect()
@@ -52,7 +50,7 @@ impl Snapshot {
         }
     }
 
-    /// The attributes in which `now` differs, as (attribute, value here, value there).
+    /// Attribute, value here, value in `now`.
     pub fn differences(&self, now: &Snapshot) -> Vec<(String, String, String)> {
         let text = |scheduler: &Option<String>| scheduler.clone().unwrap_or_default();
         let mut all = Vec::new();
@@ -75,8 +73,7 @@ impl Snapshot {
         all
     }
 
-    /// Puts the disk `name` back to this snapshot: the scheduler first, then what differs, then
-    /// proof. Gives the names of what was written, and what could not be put back.
+    /// First the scheduler. Returns the written attributes, and those that could not be restored.
     pub(crate) fn put_back(&self, root: &Root, name: &str) -> (Vec<String>, Vec<Problem>) {
         let mut changed = Vec::new();
         let mut now = Snapshot::take(root, name);
@@ -84,8 +81,7 @@ impl Snapshot {
         {
             changed.push("scheduler".to_string());
             if let Err(problem) = apply::switch(root, name, scheduler) {
-                // Its tunables do not exist under another scheduler, and the queue's attributes
-                // would not be its own.
+                // Tunables do not exist under another scheduler, and queue attributes differ.
                 return (changed, vec![problem]);
             }
             now = Snapshot::take(root, name);
@@ -115,7 +111,7 @@ impl Snapshot {
         (changed, problems.collect())
     }
 
-    /// Every value of it, in the order in which they are written.
+    /// All values in write order.
     pub(super) fn writes(&self) -> impl Iterator<Item = Write> + '_ {
         let of = |place| {
             move |(name, value): (&String, &String)| Write {

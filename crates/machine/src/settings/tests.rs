@@ -1,5 +1,4 @@
-//! Properties of applying and restoring, on the fake machine. The same properties on a real loop
-//! device: `tests/it/settings.rs`.
+//! Applying and restoring on the fake machine; see `tests/it/settings.rs` for a real loop device.
 
 use std::fs;
 use std::sync::Arc;
@@ -336,7 +335,7 @@ fn a_watch_sees_a_visit_that_is_over_before_the_trial_ends() {
     assert_eq!(guard.check(), [], "the end of the trial alone does not tell");
     let seen = watch.stop();
     let kyber = |problem: &Problem| matches!(problem, Problem::ChangedMeanwhile { found, .. } if found == "kyber");
-    // A file is not replaced at once as sysfs is, so a look may also have found it empty.
+    // Unlike sysfs, a file may be seen empty during a write.
     assert!(seen.iter().any(kyber), "{seen:?}");
     assert!(guard.watch().stop().is_empty(), "an undisturbed trial has nothing to report");
 }

@@ -1,10 +1,8 @@
-//! What takes a change back: a setting that, carried out after it, leaves the device as it was
-//! before.
+//! Computes the setting that reverts a change.
 //!
-//! Where the scheduler stays that is every old value that is another now. Where it changed, a
-//! switch back gives most old values for free, and only those are named that it would not give.
-//! Whether it would is known from the tables; where they leave a doubt (a scheduler from outside,
-//! `async_depth`, whose default has changed twice) the value is named.
+//! With the same scheduler, that is every changed value. Otherwise, switching back restores most
+//! values. The tables show which; in doubtful cases (an out-of-tree scheduler, `async_depth`, whose
+//! default has changed twice) the value is named.
 
 use std::collections::BTreeMap;
 
@@ -41,10 +39,10 @@ impl SwitchBack<'_> {
         self.old.scheduler.as_deref().unwrap_or_default()
     }
 
-    /// Whether an attribute of the queue has its old value after a switch back and nothing else.
+    /// Whether a mere switch back restores the value.
     fn gives_attribute(&self, name: &str, value: &str) -> bool {
         match name {
-            // Drivers differ in what they give.
+            // Depends on the driver.
             "nr_requests" => false,
             // Without a scheduler it follows nr_requests, and cannot be written.
             "async_depth" => self.scheduler() == "none",
@@ -53,8 +51,7 @@ impl SwitchBack<'_> {
         }
     }
 
-    /// Write-back throttling after a switch back: bfq switches it off, and leaving bfq switches it
-    /// on, by what the disk says of itself.
+    /// bfq disables throttling, and leaving bfq enables it, depending on the kind of disk.
     fn throttling_after(&self) -> String {
         let shown = |name: &str| self.new.queue.get(name).cloned().unwrap_or_default();
         let now = shown("wbt_lat_usec");

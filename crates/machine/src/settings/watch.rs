@@ -1,9 +1,8 @@
-//! Watching a device's settings during a trial.
+//! Watches a device's settings during a trial.
 //!
-//! A check at the end does not see a change that was taken back: a switch away and back to `none`,
-//! which has no tunables and so leaves no mark, or a tunable that was another for a while. A look
-//! every 20 ms at everything that can be set sees any visit that lasts longer. Udev or inotify
-//! would miss it: the kernel announces neither a change of scheduler nor one of an attribute.
+//! A check at the end misses reverted changes: a switch away and back to `none`, which leaves no
+//! trace, or a temporary value. Polling every 20 ms detects longer ones. Udev and inotify do not
+//! help, because the kernel does not announce these changes.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -21,11 +20,9 @@ use super::attribute::Directory;
 use crate::device::{current_scheduler, queue_dir};
 use crate::root::Root;
 
-/// The time between two looks: two orders of magnitude below a trial. A look at 16 to 23 attributes
-/// takes 30 to 80 µs (Linux 6.18), below half a percent of one CPU.
+/// Polling 16 to 23 attributes takes 30 to 80 µs (Linux 6.18), less than 0.5 % of one CPU.
 const PERIOD: Duration = Duration::from_millis(20);
 
-/// A thread that looks at the scheduler, its tunables and the queue's attributes every 20 ms.
 #[derive(Debug)]
 pub struct Watch {
     stop: Sender<()>,
@@ -34,8 +31,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Starts watching for anything else than what was applied; without it there is nothing to
-    /// compare with.
+    /// Watches for deviations from `applied`, if set.
     pub(super) fn start(root: Root, device: String, applied: Option<Applied>) -> Watch {
         let (stop, stopped) = mpsc::channel();
         let looks = Arc::new(AtomicU64::new(0));
@@ -60,20 +56,20 @@ impl Watch {
         Watch { stop, thread, looks }
     }
 
-    /// Number of finished looks. A change that stays until this has grown by two was seen: the look
-    /// that was under way may have passed it, the next one began after it.
+    /// Number of completed polls. A change is detected before this has grown by two: the poll in
+    /// progress may miss it, the next does not.
     pub fn looks(&self) -> u64 {
         self.looks.load(Ordering::Acquire)
     }
 
-    /// Waits until it has looked at what the device has now.
+    /// Returns once it has polled the current values.
     #[cfg(test)]
     pub(super) fn wait_for_look(&self) {
         let before = self.looks();
         testbed::eventually("the watch has looked", || self.looks() >= before + 2);
     }
 
-    /// Ends watching; gives each different thing that was seen once.
+    /// Returns each distinct problem once.
     pub fn stop(mut self) -> Vec<Problem> {
         self.end()
     }
@@ -93,21 +89,21 @@ impl Drop for Watch {
     }
 }
 
-/// What is compared at each look. The files are opened once: opening costs more than reading, and
-/// the kernel computes an attribute's text anew whenever it is read from its beginning.
+/// Files stay open, because opening costs more than reading; the kernel regenerates an attribute
+/// read from its beginning.
 struct View {
     root: Root,
     device: String,
     applied: Applied,
     attributes: Vec<Watched>,
-    /// Attributes of sysfs are at most a page of 4 KiB.
+    /// The maximum size in sysfs.
     buffer: [u8; 4096],
 }
 
 struct Watched {
     place: Directory,
     name: String,
-    /// None where it could not be opened.
+    /// `None` if it could not be opened.
     file: Option<File>,
     value: String,
 }
@@ -115,7 +111,7 @@ struct Watched {
 impl View {
     fn of(root: Root, device: String, applied: Applied) -> View {
         let watched = applied.snapshot.writes().map(|write| Watched {
-            // Of a file with a line for each device the line is looked for at each look.
+            // The line of a device is searched for at each poll.
             file: Some(write.place)
                 .filter(|place| *place != Directory::Device)
                 .and_then(|place| File::open(place.path(&root, &device, &write.name)).ok()),
@@ -126,9 +122,8 @@ impl View {
         View { attributes: watched.collect(), root, device, applied, buffer: [0; 4096] }
     }
 
-    /// What differs now. A change of scheduler is reported alone, since it brings other tunables
-    /// with it; it is looked for last, so that attributes missing because of a switch are not taken
-    /// for changes of their own.
+    /// A change of scheduler is reported alone, because it replaces the tunables, and checked last,
+    /// so that attributes missing because of a switch are not reported.
     fn look(&mut self) -> Vec<Problem> {
         if !queue_dir(&self.root, &self.device).exists() {
             return vec![Problem::DeviceGone { device: self.device.clone() }];
@@ -173,7 +168,7 @@ fn unreadable() -> String {
     "unreadable".to_string()
 }
 
-/// An attribute's text with a single read, which is how the kernel gives it.
+/// Uses a single read, as sysfs expects.
 fn read(file: &File, buffer: &mut [u8]) -> Option<String> {
     let len = file.read_at(buffer, 0).ok()?;
     Some(String::from_utf8_lossy(&buffer[..len]).trim().to_string())

@@ -1,8 +1,7 @@
-//! What the forked process does to itself before it becomes the program: it joins its control
-//! groups, and gets its priority, its placement and its user.
+//! Prepares the forked process: control groups, priority, placement and user.
 //!
-//! All of it is in this file, as far as it is not a system call, because the argument of its one
-//! unsafe block is about all of it.
+//! Everything but system calls is in this file, because the safety argument of the unsafe block
+//! covers it.
 
 use std::fs::File;
 use std::io;
@@ -16,28 +15,26 @@ use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use super::{apart, set_ioprio};
 use crate::placement::{Mask, Placement, bound_realtime};
 
-/// The steps, in this order, each left out where it is empty. What fails is written to standard
-/// error, which the caller reads.
+/// Steps in order, each skipped if empty. Failures are written to standard error, which the caller
+/// reads.
 pub(crate) struct BeforeExec {
-    /// The files of the control groups to which a process that joins writes its number.
+    /// A joining process writes its id to these control group files.
     pub(crate) doors: Vec<File>,
     pub(crate) ioprio: Option<u16>,
     pub(crate) placement: Placement,
-    /// The placement's CPUs.
     pub(crate) mask: Mask,
-    /// Whether it leaves the terminal and everything that could give it rights.
+    /// Whether it leaves the terminal and sources of privileges.
     pub(crate) is_apart: bool,
-    /// A user, its group, and all groups.
+    /// User, group, and all groups.
     pub(crate) user: Option<(Uid, Gid, Vec<Gid>)>,
 }
 
 impl BeforeExec {
-    /// Has `command` do it when it is spawned.
     pub(crate) fn arrange(self, command: &mut Command) {
-        // SAFETY: between fork and exec only system calls are made, on files and numbers that the
-        // closure owns; nothing is allocated (an error is made of its number), locked or read from
-        // the environment, and the forked process has one thread, so that its user is that
-        // thread's.
+        // SAFETY: between fork and exec, only system calls are made, on files and numbers that the
+        // closure owns. Nothing is allocated (errors are made of numbers), locked or read from the
+        // environment. The forked process has one thread, so changing the thread's user changes the
+        // process's.
         unsafe { command.pre_exec(move || self.take()) };
     }
 
@@ -68,7 +65,7 @@ impl BeforeExec {
                 failed("it cannot renounce rights (no_new_privs)", errno.into())
             })?;
         }
-        // After its user, since another user clears the signal at its parent's death.
+        // The change of user clears the parent-death signal.
         bound_realtime(&self.placement)
             .map_err(|cause| failed("its realtime cannot be bounded", cause))
     }

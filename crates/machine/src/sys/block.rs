@@ -1,4 +1,4 @@
-//! The ioctls of block devices and of loop devices (linux/fs.h, linux/loop.h).
+//! Ioctls of block and loop devices (linux/fs.h, linux/loop.h).
 
 use std::fs::File;
 use std::io;
@@ -17,7 +17,7 @@ const LOOP_SET_BLOCK_SIZE: Opcode = 0x4C09;
 const LOOP_CONFIGURE: Opcode = 0x4C0A;
 const LOOP_CTL_GET_FREE: libc::Ioctl = 0x4C82;
 
-/// `lo_flags`: the kernel looks for partitions, and uses direct I/O on the file.
+/// `lo_flags`.
 const PARTSCAN: u32 = 8;
 const DIRECT_IO: u32 = 16;
 
@@ -52,37 +52,33 @@ struct LoopConfig {
 }
 const _: () = assert!(size_of::<LoopConfig>() == 304);
 
-/// What a loop device is to be over its file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LoopOptions {
     pub(crate) direct_io: bool,
-    /// Bytes of a logical block; the kernel's choice if none is named.
+    /// Logical, in bytes; default: the kernel's choice.
     pub(crate) block_size: Option<u32>,
 }
 
-/// Size of a block device in bytes.
 pub(crate) fn size_bytes(device: &File) -> io::Result<u64> {
-    // SAFETY: BLKGETSIZE64 writes a 64-bit number, for which `u64` has room; another file refuses
-    // it.
+    // SAFETY: BLKGETSIZE64 writes a 64-bit number, for which `u64` has room; other files refuse it.
     Ok(unsafe { ioctl(device, Getter::<BLKGETSIZE64, u64>::new()) }?)
 }
 
-/// The kernel's count of media at the moment when this device got its medium; none before Linux
-/// 5.15.
+/// When the device got its medium; `None` before Linux 5.15.
 pub(crate) fn diskseq(device: &File) -> Option<u64> {
-    // SAFETY: BLKGETDISKSEQ writes a 64-bit number, for which `u64` has room; another file or
-    // kernel refuses it.
+    // SAFETY: BLKGETDISKSEQ writes a 64-bit number, for which `u64` has room; other files and
+    // kernels refuse it.
     unsafe { ioctl(device, Getter::<BLKGETDISKSEQ, u64>::new()) }.ok()
 }
 
-/// The number of a loop device that has no file, made if there is none.
+/// Creates one if necessary.
 pub(crate) fn free_loop_device(control: &File) -> io::Result<u32> {
     // SAFETY: LOOP_CTL_GET_FREE takes no argument and touches no memory of this process.
     let found = unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_GET_FREE) };
     u32::try_from(found).map_err(|_| io::Error::last_os_error())
 }
 
-/// Attaches an open file to a loop device; EBUSY if it has one.
+/// EBUSY if it has a file.
 pub(crate) fn attach_loop(device: &File, backing: &File, options: LoopOptions) -> io::Result<()> {
     let fd = u32::try_from(backing.as_raw_fd()).expect("open descriptors are not negative");
     let info = LoopInfo {
@@ -102,10 +98,10 @@ pub(crate) fn attach_loop(device: &File, backing: &File, options: LoopOptions) -
     };
     let config =
         LoopConfig { fd, block_size: options.block_size.unwrap_or(0), info, reserved: [0; 8] };
-    // SAFETY: LOOP_CONFIGURE reads a `struct loop_config`, which `config` is laid out as, and keeps
-    // nothing of it but the file.
+    // SAFETY: LOOP_CONFIGURE reads a `struct loop_config`, whose layout `config` has, and keeps
+    // only the file.
     match unsafe { ioctl(device, Setter::<LOOP_CONFIGURE, LoopConfig>::new(config)) } {
-        // Linux before 5.8 has it in several steps.
+        // Linux before 5.8 needs several steps.
         Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOTTY) => {
             attach_loop_in_steps(device, fd, options)
         }
@@ -129,25 +125,24 @@ fn attach_loop_in_steps(device: &File, fd: u32, options: LoopOptions) -> io::Res
     };
     // SAFETY: LOOP_SET_FD takes the number of an open file and touches no memory of this process.
     unsafe { ioctl(device, IntegerSetter::<LOOP_SET_FD>::new_usize(fd as usize)) }?;
-    // What cannot be had shows in sysfs, and the caller looks there.
+    // The caller checks options in sysfs.
     let _ = steps();
     Ok(())
 }
 
-/// The file behind a loop device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Backing {
-    /// Number of the device that the file lies on.
+    /// The number of the device that contains the file.
     pub(crate) device: u64,
     pub(crate) inode: u64,
-    /// The number of the block device that the file is; 0 for a regular file.
+    /// The number of the file if it is a block device; otherwise 0.
     pub(crate) number: u64,
 }
 
-/// The file behind a loop device; none if it has no file.
+/// `None` if it has no file.
 pub(crate) fn loop_backing(device: &File) -> io::Result<Option<Backing>> {
-    // SAFETY: LOOP_GET_STATUS64 writes a `struct loop_info64`, which `LoopInfo` is laid out as;
-    // every value is one of its numbers.
+    // SAFETY: LOOP_GET_STATUS64 writes a `struct loop_info64`, whose layout `LoopInfo` has; every
+    // bit pattern is valid for its fields.
     match unsafe { ioctl(device, Getter::<LOOP_GET_STATUS64, LoopInfo>::new()) } {
         Ok(info) => {
             Ok(Some(Backing { device: info.device, inode: info.inode, number: info.rdevice }))
@@ -157,7 +152,7 @@ pub(crate) fn loop_backing(device: &File) -> io::Result<Option<Backing>> {
     }
 }
 
-/// Detaches the file of a loop device: now, or when the last who has the device open closes it.
+/// Detaches the file now, or when the last opener closes the device.
 pub(crate) fn detach_loop(device: &File) -> io::Result<()> {
     // SAFETY: LOOP_CLR_FD takes no argument and touches no memory of this process.
     Ok(unsafe { ioctl(device, NoArg::<LOOP_CLR_FD>::new()) }?)

@@ -1,5 +1,4 @@
-//! The unsafe code of this crate: system calls that rustix does not have, and what a program does
-//! between fork and exec.
+//! Unsafe code: system calls that rustix does not have, and the work between fork and exec.
 
 mod apart;
 mod before_exec;

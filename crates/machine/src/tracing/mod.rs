@@ -1,10 +1,9 @@
-//! An instance of tracefs for one trace: buffers, events and filters of its own.
+//! A tracefs instance for one trace: separate buffers, events and filters.
 //!
-//! It outlives the process that made it, and its events cost time at each request until they are
-//! disabled. So it is journaled before it is made. An entry holds no path: what is removed is the
-//! instance that has the entry's name, if schedlab gives such names and the process in the name has
-//! ended. A trace by BPF needs no entry: programs and maps end with the descriptors of their
-//! process.
+//! It outlives its process and its events cost time, so it is journaled before it is created. The
+//! entry contains no path: the instance with the entry's name is removed, if the name has
+//! schedlab's form and the process in it has exited. BPF programs and maps end with their process,
+//! and need no entry.
 
 use std::fmt;
 use std::io;
@@ -21,16 +20,15 @@ use crate::journal::payload::{Payload, expect};
 use crate::journal::{self, Abandoned, Entry, Kind, Lock, Stage, Undone};
 use crate::root::Root;
 
-/// What names begin with; process, its start and a number follow.
+/// Before process id, its start time and a number.
 const NAMES: &str = "schedlab-record-";
 
-/// Instances that this process has made.
+/// Instances created by this process.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
-/// How long a dead process may take to close the buffers, which cannot be removed before.
+/// An exited process must close the buffers before removal.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(5);
 
-/// How entries of tracing instances are undone.
 pub const KIND: Kind = Kind {
     name: "tracing-instance",
     stage: Stage::Settings,
@@ -47,14 +45,13 @@ pub const KIND: Kind = Kind {
     },
 };
 
-/// The payload of an entry.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Made {
     instance: String,
 }
 
 impl Payload for Made {
-    /// The instance has the entry's name, which no other program gives to one.
+    /// The entry's name, which no other program uses.
     fn check(&self, _: &Root, key: &str) -> Result<(), String> {
         let Made { instance } = self;
         let is_ours = instance == key && Owner::of_name(instance).is_some();
@@ -67,11 +64,10 @@ impl Payload for Made {
     }
 }
 
-/// The process that an instance is named after.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Owner {
     pid: u32,
-    /// In ticks after boot, which tells it from a later process with the same number.
+    /// In ticks since boot; unique together with the id.
     start: u64,
 }
 
@@ -95,7 +91,6 @@ impl Owner {
     }
 }
 
-/// The tracing instance of a killed trace was removed.
 #[derive(Debug)]
 pub struct Removed {
     pub instance: String,
@@ -109,7 +104,7 @@ impl fmt::Display for Removed {
     }
 }
 
-/// An instance that is ours; dropping it removes it, once its files are closed.
+/// Removed on drop, once its files are closed.
 #[derive(Debug)]
 pub struct TracingInstance {
     root: Root,
@@ -119,10 +114,7 @@ pub struct TracingInstance {
 }
 
 impl TracingInstance {
-    /// Makes an instance.
-    ///
-    /// # Errors
-    /// [`Error::NoTracefs`], [`Error::Io`], and those of writing the journal.
+    /// [`Error::NoTracefs`], [`Error::Io`], and the errors of writing the journal.
     pub fn create(root: &Root) -> Result<TracingInstance, Error> {
         let dir = instances(root)?;
         let Owner { pid, start } = Owner::current(root);
@@ -132,34 +124,33 @@ impl TracingInstance {
         let entry = Entry::new(root, KIND.name, &made)
             .and_then(|entry| journal::write(root, &name, &entry));
         entry.inspect_err(|_| lock.retire())?;
-        // From here on its Drop cleans up, whatever happens.
+        // From here on, its `Drop` cleans up.
         let instance = TracingInstance { root: root.clone(), dir, name, lock };
         let made = root.files().make_dir(&instance.dir, &instance.name);
         made.map_err(Error::io("create", instance.path()))?;
         Ok(instance)
     }
 
-    /// Its directory.
     pub fn path(&self) -> PathBuf {
         self.dir.file(&self.name)
     }
 
-    /// The directories in which its end removes a name; nothing else is changed by then.
+    /// Dropping it only removes a name in these directories.
     pub fn removes_in(&self) -> Vec<PathBuf> {
         [vec![self.dir.path().to_path_buf()], journal::directories(&self.root)].concat()
     }
 }
 
 impl Drop for TracingInstance {
-    /// What fails stays in the journal.
+    /// Failures stay in the journal.
     fn drop(&mut self) {
         let _ =
             self.root.boot_id().and_then(|boot| undo(&self.root, &self.name, &boot, &self.lock));
     }
 }
 
-/// Removes the instance, and drops the journal entry and its `lock`. Every step may already have
-/// been done: a crash can come between any two.
+/// Removes the instance, entry and `lock`. A crash can come between any two steps, so each may
+/// already have been done.
 fn undo(root: &Root, name: &str, boot_id: &str, lock: &Lock) -> Result<(), Error> {
     if boot_id == root.boot_id()? {
         remove(root, name)?;
@@ -187,7 +178,6 @@ fn remove(root: &Root, name: &str) -> Result<(), Error> {
     }
 }
 
-/// The directory of instances.
 fn instances(root: &Root) -> Result<Dir, Error> {
     let places =
         ["kernel/tracing/instances", "kernel/debug/tracing/instances"].map(|place| root.sys(place));
@@ -199,13 +189,12 @@ fn describe(instance: &str) -> String {
     format!("the tracing instance {instance}")
 }
 
-/// When a process began, in ticks after boot.
+/// The start time in ticks since boot.
 fn start_of(root: &Root, pid: u32) -> Option<u64> {
     start_in(&root.read_optional(root.proc(format!("{pid}/stat")))?)
 }
 
-/// The 22nd field of /proc/PID/stat, in ticks after boot; the second is a name in brackets that may
-/// have brackets itself.
+/// Field 22 of /proc/PID/stat; the second is a name that may contain parentheses.
 pub fn start_in(stat: &str) -> Option<u64> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
 }

@@ -1,5 +1,4 @@
-//! Tests of tracing instances on a fake machine; a trace that is killed is a row of the matrix
-//! of crashes.
+//! Tracing instances on a fake machine.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +10,7 @@ use crate::files::{Files, RealFiles};
 use super::*;
 use crate::settings::fake_kernel::restore;
 
-/// A machine with a tracefs that has another program's instance.
+/// A machine with another program's instance.
 pub(crate) struct Machine {
     dir: tempfile::TempDir,
     kernel: Arc<FakeKernel>,
@@ -37,7 +36,7 @@ impl Machine {
         self.root().sys("kernel/tracing/instances")
     }
 
-    /// An entry of this boot under this name, which names this instance.
+    /// Adds an entry of this boot.
     fn plant(&self, key: &str, instance: &str) {
         let entry = Entry::new(&self.root(), KIND.name, &Made { instance: instance.to_string() })
             .expect("a boot");
@@ -64,7 +63,7 @@ impl crate::crashpoints::Machine for Machine {
         let root = self.root();
         let _ = fs::remove_dir_all(root.sys(""));
         fs::create_dir_all(self.instances().join("another")).expect("fake directory");
-        // This process, which owns what is locked here.
+        // This process, which owns the locks here.
         fs::create_dir_all(root.proc(std::process::id().to_string())).expect("fake directory");
         fs::create_dir_all(root.proc("sys/kernel/random")).expect("fake directory");
         fs::write(root.proc("sys/kernel/random/boot_id"), boot_id).expect("fake file");
@@ -124,7 +123,7 @@ fn a_forged_entry_removes_no_instance_that_is_not_schedlabs() {
         assert!(machine.instances().join(name).exists(), "{name}");
         journal::remove(&machine.root(), &key).expect("it stayed");
     }
-    // One of schedlab's under the name of another entry.
+    // Schedlab's, under the name of another entry.
     fs::create_dir(machine.instances().join("schedlab-record-1-2-3")).expect("fake directory");
     machine.plant("schedlab-record-1-2-4", "schedlab-record-1-2-3");
     assert!(restore(&machine.root()).expect_err("another entry's").contains("none of schedlab's"));
@@ -149,7 +148,7 @@ fn an_instance_whose_process_lives_is_not_removed() {
         "{error}"
     );
     assert!(machine.instances().join(name).exists());
-    // The number was given to another process.
+    // The id was reused by another process.
     fs::write(root.proc("7/stat"), stat(23)).expect("fake process");
     assert_eq!(restore(&root), Ok(false));
     assert!(!machine.instances().join(name).exists());

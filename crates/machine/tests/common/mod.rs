@@ -1,4 +1,4 @@
-//! What the tests on real loop devices share: a machine whose state directory is the test's own.
+//! A machine with a test's state directory, for real loop devices.
 #![allow(dead_code)]
 
 use std::cell::Cell;
@@ -8,7 +8,6 @@ use std::process::{Command, Output};
 use machine::{Authority, Claim, Device, Error, Root};
 use testbed::{Directory, Loop, eventually, require};
 
-/// A directory of the test's own with a machine whose state is kept there.
 pub(crate) struct Bench {
     pub(crate) dir: Directory,
     pub(crate) root: Root,
@@ -16,7 +15,7 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// Makes the directory, or says why the test cannot be done here.
+    /// Prints why the test cannot run here.
     #[track_caller]
     pub(crate) fn set_up(needed: &[&str]) -> Option<Bench> {
         if !require(&[&["root", "losetup", "blkid"], needed].concat()) {
@@ -32,7 +31,7 @@ impl Bench {
         Loop::blank(&self.dir, &format!("blank-{number}.img"), mib)
     }
 
-    /// A claim on a device that the test made.
+    /// Claims a device that the test created.
     pub(crate) fn claim(&self, device: &Device) -> Result<Claim, Error> {
         machine::check_writable(&self.root, device, Authority::Made, &mut |_, _| {
             ControlFlow::Continue(())
@@ -44,8 +43,8 @@ impl Bench {
     }
 }
 
-/// Runs a program that has to succeed; gives what it wrote. A device that another process has open
-/// (udev looks at a new one) is waited for.
+/// Returns the output of a program that must succeed. Waits for a device that another process
+/// (udev) has open.
 pub(crate) fn run(program: &str, args: &[&str]) -> String {
     let mut output = None;
     eventually(&format!("{program} {} finds the device unused", args.join(" ")), || {

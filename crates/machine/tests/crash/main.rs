@@ -1,12 +1,11 @@
-//! `kill -9` at real system calls of a real process on a real loop device: afterwards,
-//! `restore_all` leaves everything as before.
+//! `kill -9` at system calls of a real process on a real loop device: `restore_all` must restore
+//! everything.
 //!
-//! strace kills the victim, which is this program started again, when it enters its n-th call of
-//! one kind. The state of the machine changes only at calls that have an effect (write, rename,
-//! fsync, unlink …), so a kill at each of those covers every state there is. With SCHEDLAB_SOAK=1,
-//! kills at the calls after them and at others in between are added, in case the list of such calls
-//! is not complete. This test has a `main` of its own because the victim must have one thread:
-//! strace counts calls per thread, and the standard harness would make the count vary.
+//! strace kills the victim, another process of this program, at its n-th call of one kind. Kills at
+//! calls with an effect (write, rename, fsync, unlink …) cover every state of the machine. With
+//! SCHEDLAB_SOAK=1, calls after them and others in between are added, in case the list is
+//! incomplete. The test has its own `main` because strace counts per thread, and the standard
+//! harness would make counts vary.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -23,10 +22,10 @@ use common::Bench;
 use machine::{Change, Guard, LoopDevice, Outcome, Root, Setting, TracingInstance, restore_all};
 use testbed::Loop;
 
-/// A soak kills at least this many, where the experiment makes as many calls.
+/// Minimum in a soak test, if there are that many calls.
 const POINTS: usize = 120;
 
-/// Calls that change something outside of the process.
+/// Calls with an effect outside of the process.
 const EFFECTS: [&str; 20] = [
     "ioctl",
     "write",
@@ -103,8 +102,8 @@ fn main() {
     }
 }
 
-/// Starts this program once for each test: they wait for the disk and for the kernel to switch
-/// schedulers, each on a device of its own.
+/// Runs the tests in parallel, each with its own device: they mostly wait for the disk and switches
+/// of the scheduler.
 fn side_by_side(tests: &[&(&str, fn())]) {
     let program = env::current_exe().expect("this program");
     let one = |name: &str| Command::new(&program).arg(name).output().expect("this program starts");
@@ -121,7 +120,7 @@ fn side_by_side(tests: &[&(&str, fn())]) {
     assert!(all_passed, "a test above failed");
 }
 
-/// The victim: `WHAT STATE-DIR DEVICE-OR-DIR`, and what a session's programs sleep for.
+/// `WHAT STATE-DIR DEVICE-OR-DIR`, and how long a session's programs sleep.
 fn be_killed(victim: &str) {
     let words: Vec<&str> = victim.split('\n').collect();
     let root = Root::real().with_state_dir(words[1]);
@@ -162,8 +161,7 @@ fn be_killed(victim: &str) {
     }
 }
 
-/// A change that touches everything: the scheduler, a tunable, and attributes that the kernel ties
-/// to others.
+/// Scheduler, tunable, and attributes that the kernel ties to others.
 fn change(root: &Root, device: &str) -> Change {
     let device = machine::device::find(root, device).expect("the loop device is there");
     let setting = Setting::of("bfq")
@@ -176,11 +174,11 @@ fn change(root: &Root, device: &str) -> Change {
 struct Experiment {
     victim: String,
     log: PathBuf,
-    /// Whether the programs that it starts are counted and killed like itself.
+    /// Whether its programs' calls count, and are killed too.
     children: bool,
 }
 
-/// A system call of the victim: its name, and which of the calls of this name it is, from 1.
+/// A system call, by name and index from 1.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Call {
     name: String,
@@ -188,11 +186,10 @@ struct Call {
 }
 
 impl Experiment {
-    /// Runs the victim under strace, with a kill when it enters `call` if one is given; whether it
-    /// ended in good order.
+    /// Runs the victim under strace, killed when it enters `call`; returns whether it succeeded.
     fn run(&self, call: Option<&Call>) -> bool {
         let mut strace = Command::new("strace");
-        // The list of points tells processes apart by their numbers.
+        // Processes are told apart by their ids.
         if self.children || call.is_none() {
             strace.arg("-f");
         }
@@ -208,16 +205,15 @@ impl Experiment {
         output.status.success()
     }
 
-    /// The calls at which to kill, beginning with the first call that concerns the state directory:
-    /// those with an effect; in a soak the one after each of them as well, and an even choice of
-    /// the others.
+    /// Calls with an effect, starting with the first on the state directory; in a soak test also
+    /// the next ones, and an even selection of others.
     fn points(&self, state: &Path) -> Vec<Call> {
-        // The first time makes directories that are there afterwards.
+        // The first run creates directories.
         for _ in 0..2 {
             assert!(self.run(None), "without a kill the victim ends well: {}", self.victim);
         }
         let log = fs::read_to_string(&self.log).expect("strace's log");
-        // The directory is opened below its parent's descriptor, by its name alone.
+        // It is opened relative to its parent, by name.
         let state =
             format!("{:?}", state.file_name().expect("a path with a name").display().to_string());
         let main = log
@@ -240,7 +236,7 @@ impl Experiment {
         let calls = &calls[begin.expect("the journal's first call")..];
         let has_effect = |call: &Call| EFFECTS.contains(&call.name.as_str());
         if !is_soak() {
-            // The call after the last effect shows what a kill at the very end leaves.
+            // A kill at the very end.
             let last = calls.iter().rposition(has_effect).expect("the journal is written");
             let end = calls.get(last + 1).into_iter();
             return calls.iter().filter(|call| has_effect(call)).chain(end).cloned().collect();
@@ -252,7 +248,7 @@ impl Experiment {
     }
 }
 
-/// Whether the tests take as long as they need to leave nothing out.
+/// Exhaustive, however long it takes.
 fn is_soak() -> bool {
     env::var_os("SCHEDLAB_SOAK").is_some()
 }
@@ -269,10 +265,9 @@ fn recover(root: &Root, call: &Call) {
     assert!(left.is_empty(), "killed at {call:?}: {left:?}");
 }
 
-/// The points of a victim that changes the settings of a tuned loop device, after it has run
-/// without a kill.
+/// After a run without a kill, on a tuned loop device.
 struct Kills {
-    /// Before `bench`, whose directory has its file: fields are dropped in this order.
+    /// Must be dropped before `bench`, whose directory contains its file.
     blank: Loop,
     bench: Bench,
     before: Vec<(String, String)>,
@@ -297,8 +292,8 @@ impl Kills {
         Some(Kills { blank, bench, before, experiment, points })
     }
 
-    /// Kills the victim at every point, and requires the device as before after each recovery; how
-    /// often the kill hit, and how often it found the device changed.
+    /// Requires the device as before after each recovery. Returns how often the kill hit, and how
+    /// often it found the device changed.
     fn device_is_as_before(&self) -> (usize, usize) {
         let (mut killed, mut undone) = (0, 0);
         for call in &self.points {

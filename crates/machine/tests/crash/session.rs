@@ -1,5 +1,4 @@
-//! The death of an experiment with programs and a file system: whatever the moment, recovery leaves
-//! the machine as before.
+//! Killing an experiment with programs and a file system at any moment.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,8 +15,7 @@ use testbed::Loop;
 use crate::common::{self, Bench, try_run};
 use crate::{Experiment, is_soak, recover};
 
-/// What the victim is given beside the state directory: the device or directory, and what its
-/// sleeping programs have for an argument.
+/// The device or directory, and the argument of its sleeping programs.
 pub(crate) fn be_killed(root: &Root, what: &str, at: &str, sleep: &str) {
     fs::write(root.state("../victim.pid"), std::process::id().to_string()).expect("own directory");
     match what {
@@ -55,7 +53,7 @@ fn with_files(root: &Root, device: &str) -> Session {
     session
 }
 
-/// A server that works in the files, with a daemon in a session of its own, twice forked.
+/// A server with a double-forked daemon in its own session.
 fn server(session: &Session, sleep: &str) -> Launch {
     let dir = session.directory().expect("a mount").to_path_buf();
     let script = format!("(setsid sleep {sleep} > daemon &); echo up; exec sleep {sleep}");
@@ -86,7 +84,7 @@ fn whole_experiment(root: &Root, device: &str, sleep: &str) {
     session.end().expect("everything dies");
 }
 
-/// What a session leaves on the machine, in words; empty: nothing.
+/// A session's remains; empty if none.
 fn traces(pid: &str, device: &str, sleep: &str) -> Vec<String> {
     let mut found = Vec::new();
     let own = format!("schedlab-session-{pid}-");
@@ -135,7 +133,7 @@ fn victim_pid(bench: &Bench) -> String {
     fs::read_to_string(bench.dir.path().join("victim.pid")).expect("the victim has said it")
 }
 
-/// An argument of `sleep` that no other test on the machine uses.
+/// No other test on the machine uses this argument.
 fn sleep_of_our_own() -> String {
     format!("9{:07}", std::process::id())
 }
@@ -150,7 +148,7 @@ pub(crate) fn sessions_survive() {
     let experiment =
         Experiment { victim, log: bench.dir.path().join("strace.log"), children: false };
     let (mut killed, mut undone) = (0, 0);
-    // All of them take minutes.
+    // The whole list takes minutes.
     let stride = if is_soak() { 1 } else { 4 };
     let points: Vec<_> = experiment.points(&state).into_iter().step_by(stride).collect();
     for call in &points {
@@ -179,7 +177,7 @@ pub(crate) fn sessions_survive() {
     );
 }
 
-/// Starts a victim, waits until it has made everything, and kills it.
+/// Kills a victim once it has created everything.
 fn killed_at_work(bench: &Bench, what: &str, at: &str, sleep: &str) -> String {
     let state = bench.root.state("");
     fs::create_dir_all(&state).expect("own directory");
@@ -224,7 +222,7 @@ pub(crate) fn a_mounted_loop_device_with_a_server_is_cleaned_up() {
     assert!(!common::run("losetup", &["--list"]).contains(&dir.display().to_string()));
 }
 
-/// A dead session whose file system was unmounted by hand.
+/// The file system was unmounted by hand.
 fn dead_and_unmounted(bench: &Bench, blank: &Loop) {
     let pid = killed_at_work(bench, "session-files", &blank.path, "-");
     let mounts = fs::read_to_string("/proc/self/mounts").expect("proc");

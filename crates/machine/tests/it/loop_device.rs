@@ -1,5 +1,5 @@
-//! Temporary loop devices: made in full, with direct I/O, and gone without a trace, whatever
-//! happens on the way.
+//! Temporary loop devices: fully written, with direct I/O, and removed without a trace, even after
+//! a failure.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -15,7 +15,7 @@ fn make(bench: &Bench, dir: &Path) -> Result<LoopDevice, Error> {
     LoopDevice::create(&bench.root, 8 * MIB, dir, &mut |_| ControlFlow::Continue(()))
 }
 
-/// Nothing of ours is attached, in the directory, in the journal, or among the locks.
+/// Checks attached devices, the directory, the journal and the locks.
 fn assert_no_trace(bench: &Bench, dir: &Path) {
     let attached = String::from_utf8_lossy(&try_run("losetup", &["--list"]).stdout).into_owned();
     assert!(!attached.contains(&dir.display().to_string()), "{attached}");
@@ -155,8 +155,7 @@ fn a_directory_in_which_another_user_decides_is_refused_before_anything_is_made(
         .expect("unused");
 }
 
-/// The name is renamed and given to another file while the device is there: what is detached and
-/// deleted is what was made.
+/// The file is renamed and another gets its name: only the original is deleted.
 #[test]
 fn a_file_that_has_taken_the_name_is_not_deleted_and_the_device_is_detached() {
     let Some(bench) = Bench::set_up(&[]) else { return };

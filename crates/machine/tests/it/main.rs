@@ -1,6 +1,5 @@
-//! This machine's devices, settings and programs, through the crate's interface. Claims of whole
-//! devices are in `consent`, which needs a process in which nothing else starts programs, and
-//! deaths of processes in `crash`.
+//! This machine's devices, settings and programs. `consent` needs a process in which nothing else
+//! starts programs; `crash` has crashes.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,5 +1,4 @@
-//! Settings on a real loop device: the properties of `settings::tests`, held against the kernel
-//! itself.
+//! The properties of `settings::tests` on a real loop device.
 
 use std::time::Instant;
 
@@ -10,7 +9,7 @@ use testbed::{Loop, eventually};
 
 const ALL: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 
-/// A loop device with an administrator's tuning.
+/// Its values differ from the kernel's defaults.
 fn tuned(bench: &Bench) -> Option<Loop> {
     let blank = bench.blank_loop(16);
     if !blank.offers(&ALL) {
@@ -28,7 +27,6 @@ fn begin(bench: &Bench, blank: &Loop) -> Guard {
     Guard::begin(&bench.root, &bench.device(blank)).expect("no other process has this loop device")
 }
 
-/// Waits until the watch has looked at what the device has now.
 fn wait_for_look(watch: &Watch) {
     let before = watch.looks();
     eventually("the watch has looked", || watch.looks() >= before + 2);
@@ -186,8 +184,7 @@ fn a_value_changed_during_a_trial_and_put_back_before_its_end_is_seen_by_the_wat
     blank.set("nomerges", "0");
     let mut guard = begin(&bench, &blank);
     let deadline = Setting::of("mq-deadline").with("fifo_batch", "2");
-    // A value that the variant names, one that it leaves to the kernel, and one that it leaves as
-    // it was found.
+    // Named by the variant, left to the kernel, and left as found.
     for (setting, path, wanted, visit) in [
         (&deadline, "iosched/fifo_batch", "2", "64"),
         (&deadline, "iosched/writes_starved", "2", "50"),

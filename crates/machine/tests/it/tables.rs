@@ -1,5 +1,5 @@
-//! The tables of attributes and tunables against this machine's kernel: names, whether they can be
-//! written, defaults, and the edges of ranges, on a loop device of the test's own.
+//! The tables of attributes and tunables against this machine's kernel: names, permissions,
+//! defaults, and ranges.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +12,7 @@ use machine::Guard;
 use machine::settings::is_in_effect;
 use testbed::Loop;
 
-/// The files of a directory in sysfs, with their permissions.
+/// Names and permissions.
 fn files(blank: &Loop, dir: &str) -> Vec<(String, u32)> {
     let Ok(entries) = fs::read_dir(blank.queue().join(dir)) else { return Vec::new() };
     let files = entries.flatten().filter(|entry| entry.metadata().is_ok_and(|meta| meta.is_file()));
@@ -23,7 +23,7 @@ fn files(blank: &Loop, dir: &str) -> Vec<(String, u32)> {
     files.map(named).collect()
 }
 
-/// The schedulers of the table that this kernel offers, each with the device switched to it afresh.
+/// Each newly selected on the device.
 fn with_each_scheduler(blank: &Loop, check: impl Fn(&'static LinuxScheduler)) {
     let offered = blank.show("scheduler");
     for row in LINUX.iter().filter(|row| offered.contains(row.name)) {
@@ -65,7 +65,7 @@ fn the_rows_of_each_scheduler_are_its_tunables_with_the_kernels_defaults() {
             );
         }
         for knob in &knobs {
-            // From Linux 7.0 on async_depth is an attribute of the queue.
+            // Since Linux 7.0, async_depth is an attribute of the queue.
             let place =
                 if shown.iter().any(|(name, _)| name == knob.row.name) { "iosched/" } else { "" };
             let found = blank.show(&format!("{place}{}", knob.row.name));
@@ -100,7 +100,7 @@ fn the_smallest_value_of_each_tunable_is_kept_and_what_is_beyond_its_range_is_no
         return;
     }
     let guard = Guard::begin(&bench.root, &bench.device(&blank)).expect("no other process has it");
-    // What a value reads when it has been written; what the kernel refuses reads as before.
+    // After a refused write, the old value.
     let reads = |path: &str, value: &str| {
         let _ = fs::write(blank.queue().join(path), value);
         blank.show(path)
@@ -113,7 +113,7 @@ fn the_smallest_value_of_each_tunable_is_kept_and_what_is_beyond_its_range_is_no
             if !blank.queue().join(&path).exists() {
                 continue;
             }
-            // What is below a tick reads as a tick; nothing at all reads as nothing.
+            // Values below a tick read as a tick; zero reads as zero.
             let min = knob.row.min.to_string();
             assert!(keeps(&path, name, &min), "{} {name}: {min}", row.name);
             assert!(

@@ -1,16 +1,15 @@
-//! The property of the real-time class: what is in the device when a request of it arrives is all
-//! that it waits for.
+//! The real-time class: a request waits only for those already in the device.
 
 use elevator::{ElevatorKind, Guarantee, PrioClass};
 
 use crate::guarantees::drive::{Demand, What, World, run};
 use crate::guarantees::scenario::Scenario;
 
-/// Requests that the device takes, more than the tunable allows.
+/// More than the tunable allows.
 const DEPTH: u32 = 64;
 
-/// No request of a lower class is dispatched while one of the real-time class is held, and no more
-/// are in the device than the tunable allows.
+/// While a real-time request is held, none of a lower class is dispatched, and no more are in the
+/// device than the tunable allows.
 pub(crate) fn real_time_first(kind: &ElevatorKind, scenario: &Scenario) -> Result<(), String> {
     let bounds = kind.guarantees.iter().filter_map(|guarantee| match guarantee {
         Guarantee::RealTimeBehind { tunable } => Some(*tunable),

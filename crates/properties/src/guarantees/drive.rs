@@ -1,8 +1,7 @@
-//! Drives an elevator with flows in virtual time, in front of a device whose service times are
-//! known.
+//! Runs an elevator with flows in virtual time on a device of known service times.
 //!
-//! The elevator is driven without a queue: a merge would charge one flow for what another asked
-//! for, and a guarantee of flows is about what the scheduler does with the requests that it gets.
+//! No queue: a merge would charge one flow for another's request, and the guarantees concern the
+//! requests that a scheduler gets.
 
 use std::collections::VecDeque;
 
@@ -14,49 +13,46 @@ use crate::drive::{Bare, Head};
 use crate::guarantees::scenario::{MAX_FLOWS, MAX_WINDOW, Scenario};
 use crate::input::{DISK, Input, Setting, Step, geometry};
 
-/// Events after which a drive does not end.
+/// A longer run counts as endless.
 const MAX_EVENTS: u32 = 2_000_000;
-/// Nanoseconds without a dispatch, while requests are held, after which an elevator idles
-/// endlessly.
+/// A longer time without a dispatch, while requests are held, counts as stuck.
 const ENDLESS_NS: u64 = 20_000_000_000;
 
-/// When a flow hands over its next request.
+/// When a flow submits its next request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Demand {
-    /// When one of its requests is dispatched: the scheduler always holds as many as its window.
+    /// At each dispatch: the scheduler always holds a full window.
     Backlogged,
-    /// When one of its requests completes.
+    /// At each completion.
     Closed,
     /// Within its arrival curve, in bursts and pauses; greedy flows are backlogged.
     Curve,
-    /// After a pause of random length, one at a time; greedy flows are backlogged.
+    /// After random pauses, one at a time; greedy flows are backlogged.
     Sparse,
 }
 
-/// The device and the flows' demand.
 #[derive(Debug, Clone)]
 pub(crate) struct World {
     pub(crate) demand: Demand,
     pub(crate) depth: u32,
-    /// Nanoseconds before a request that does not continue the last one.
+    /// Before a request that does not continue the last one.
     pub(crate) positioning_ns: u64,
-    /// The same service time for all requests; None: positioning and transfer.
+    /// Constant service time; None: positioning and transfer.
     pub(crate) service_ns: Option<u64>,
-    /// The end; None: when all requests are served.
+    /// None: until all requests are served.
     pub(crate) until: Option<Time>,
-    /// The flows that are there; None: all.
+    /// The only flow; None: all.
     pub(crate) only: Option<usize>,
     pub(crate) specs: Vec<FlowSpec>,
-    /// A tunable and its value.
     pub(crate) tunable: Option<(&'static str, u64)>,
-    /// Flows that are not greedy are of the real-time class.
+    /// Flows that are not greedy are real-time.
     pub(crate) classes: bool,
-    /// Each request is of a new process of its flow, which exits when the request has completed.
+    /// Each request has a process that exits at completion.
     pub(crate) forks: bool,
 }
 
 impl World {
-    /// Backlogged flows with weights and a device without positioning times.
+    /// Backlogged weighted flows on a device without positioning times.
     pub(crate) fn of(scenario: &Scenario) -> World {
         World {
             demand: Demand::Backlogged,
@@ -73,7 +69,6 @@ impl World {
     }
 }
 
-/// What happened to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum What {
     Inserted,
@@ -81,7 +76,6 @@ pub(crate) enum What {
     Completed,
 }
 
-/// An event of a drive.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Event {
     pub(crate) at: Time,
@@ -90,12 +84,10 @@ pub(crate) struct Event {
     pub(crate) request: BlockRequest,
 }
 
-/// A flow's client.
 struct Client {
     next_sector: u64,
-    /// Requests that it has yet to hand over.
     left: u32,
-    /// Arrivals that are due at known times.
+    /// Arrivals at known times.
     arrivals: VecDeque<Time>,
 }
 
@@ -112,15 +104,14 @@ struct Drive<'a> {
     inserted: u32,
 }
 
-/// The flow of a process.
 fn flow_of(request: &BlockRequest) -> usize {
     request.process as usize % MAX_FLOWS
 }
 
-/// The events of the scenario in this world.
+/// The scenario's events in this world.
 ///
 /// # Errors
-/// If the elevator gets stuck, idles endlessly or dispatches what it does not hold.
+/// If the elevator gets stuck or dispatches a request it does not hold.
 pub(crate) fn run(
     kind: &ElevatorKind,
     scenario: &Scenario,
@@ -165,7 +156,7 @@ pub(crate) fn run(
 }
 
 impl Drive<'_> {
-    /// Uniform below `bound`, by splitmix64.
+    /// Uniform below `bound` (splitmix64).
     fn below(&mut self, bound: u64) -> u64 {
         self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut x = self.random;
@@ -196,8 +187,7 @@ impl Drive<'_> {
         Client { next_sector: first, left, arrivals }
     }
 
-    /// Arrivals as bursty as a token bucket allows: after a pause, as many as there are tokens for,
-    /// and then as fast as they come.
+    /// After a pause all tokens at once, then at their rate: as bursty as a token bucket allows.
     fn within_curve(&mut self, flow: usize, start: Time, requests: u32) -> VecDeque<Time> {
         let spec = self.world.specs[flow];
         let rate = u128::from(spec.rate.expect("a flow with an arrival curve has a rate").max(1));
@@ -241,8 +231,7 @@ impl Drive<'_> {
         } else if sector + u64::from(nr_sectors) > first + length {
             sector = first;
         }
-        // No two that are held begin at the same sector, which legacy Linux treats in a way of its
-        // own.
+        // No two held requests start at the same sector, which legacy Linux treats specially.
         while self.bare.held().values().any(|held| held.sector == sector) {
             sector += 1;
         }
@@ -322,7 +311,7 @@ impl Drive<'_> {
         }
     }
 
-    /// Dispatches as many as the device takes. Returns whether there was one.
+    /// Returns whether anything was dispatched.
     fn dispatch(&mut self, now: Time) -> Result<bool, String> {
         let mut any = false;
         while self.in_flight.len() < self.world.depth as usize {
@@ -334,7 +323,7 @@ impl Drive<'_> {
             let positioning =
                 if request.sector == self.last_end { 0 } else { self.world.positioning_ns };
             self.last_end = request.end();
-            // So many requests at a time are served at the rate of one.
+            // At queue depth n, each takes n times as long.
             let transfer = Scenario::transfer_ns(request.bytes()) * u64::from(self.world.depth);
             let service = self.world.service_ns.unwrap_or(positioning + transfer);
             self.in_flight.push((now + service, now, request));
@@ -352,7 +341,6 @@ impl Drive<'_> {
         Ok(any)
     }
 
-    /// The flow's next request, if it has one.
     fn ask(&mut self, now: Time, flow: usize) {
         if self.clients[flow].left > 0 {
             self.clients[flow].left -= 1;

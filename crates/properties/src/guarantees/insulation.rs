@@ -1,18 +1,15 @@
-//! The property of insulation: a flow beside others has its share of what it has alone.
+//! Insulation: a flow among others gets its share of its throughput alone.
 
 use elevator::{ElevatorKind, Guarantee, Time};
 
 use crate::guarantees::drive::{Demand, What, World, run};
 use crate::guarantees::scenario::Scenario;
 
-/// Most flows that share.
 const NR_FLOWS: usize = 4;
-/// Positioning time of the disk.
 const POSITIONING_NS: u64 = 5_000_000;
-/// Length of a run.
 const LENGTH_NS: u64 = 10_000_000_000;
 
-/// Each flow has the guaranteed part of its share of its throughput alone.
+/// Each flow gets the guaranteed part of its share of its throughput alone.
 pub(crate) fn insulated_from_others(
     kind: &ElevatorKind,
     scenario: &Scenario,
@@ -25,7 +22,7 @@ pub(crate) fn insulated_from_others(
         let mut all = scenario.clone();
         all.flows.truncate(NR_FLOWS);
         for flow in &mut all.flows {
-            // A sequential flow of small requests would only make the run long.
+            // Small sequential requests would only prolong the run.
             flow.kib = flow.kib.max(32);
             (flow.requests, flow.starts_us) = (u32::MAX, 0);
             // The run has several rounds of quanta.
@@ -48,7 +45,6 @@ pub(crate) fn insulated_from_others(
     Ok(())
 }
 
-/// Bytes that each flow got.
 fn throughput(
     kind: &ElevatorKind,
     scenario: &Scenario,

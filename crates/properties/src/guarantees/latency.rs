@@ -1,4 +1,4 @@
-//! The property of latency bounds of flows that keep to their arrival curves.
+//! Latency bounds of flows within their arrival curves.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,7 @@ use elevator::{ElevatorKind, Guarantee};
 use crate::guarantees::drive::{Demand, What, World, run};
 use crate::guarantees::scenario::Scenario;
 
-/// Nanoseconds by which a bound may be missed: schedulers count in microseconds and whole bytes per
-/// second.
+/// Tolerance: schedulers count microseconds and whole bytes per second.
 const ROUNDING_NS: u64 = 20_000;
 
 /// Every request of a flow inside its arrival curve completes within the flow's latency bound.

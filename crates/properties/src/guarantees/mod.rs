@@ -1,9 +1,6 @@
-//! The properties of schedulers that guarantee something to flows: shares, latency bounds,
-//! insulation, classes.
-//!
-//! They are a table of their own because their input is a [`Scenario`] of flows: what a share of,
-//! how long and among whom cannot be read out of a list of single requests. A row without the
-//! guarantee passes.
+//! The properties of flow guarantees: shares, latency bounds, insulation, classes. They have their
+//! own table because their input is a [`Scenario`] of flows, not a list of requests. A row without
+//! the guarantee passes.
 
 mod classes;
 mod drive;
@@ -24,10 +21,9 @@ use starvation::no_flow_starves;
 
 macro_rules! table {
     ($($name:ident),* $(,)?) => {
-        /// Every property of flows.
         pub const FLOW_PROPERTIES: &[Property<Scenario>] = &[$(Property { name: stringify!($name), check: $name }),*];
 
-        /// Declares one test per property of flows; each calls `$hold` with its property.
+        /// Declares one test per flow property; each calls `$hold` with it.
         #[macro_export]
         macro_rules! test_every_flow_property {
             ($hold:path) => {
@@ -46,10 +42,8 @@ table![
     no_flow_starves,
 ];
 
-/// The property of flows of this name.
-///
 /// # Panics
-/// If there is none.
+/// If there is no such property.
 pub fn flow_property(name: &str) -> &'static Property<Scenario> {
     FLOW_PROPERTIES
         .iter()

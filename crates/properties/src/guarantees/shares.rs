@@ -1,12 +1,12 @@
-//! The properties of shares: bounded lag at every moment, and shares over windows.
+//! Shares: bounded lag at any time, and shares over windows.
 
 use elevator::{ElevatorKind, Guarantee, Time};
 
 use crate::guarantees::drive::{Event, What, World, run};
 use crate::guarantees::scenario::Scenario;
 
-/// While two flows are backlogged, their service by weight differs by no more than guaranteed,
-/// whether a flow is one process or one of its own for each request.
+/// While two flows are backlogged, their weighted service differs by no more than guaranteed, with
+/// one process per flow or one per request.
 pub(crate) fn lag_at_most(kind: &ElevatorKind, scenario: &Scenario) -> Result<(), String> {
     let bounds = kind.guarantees.iter().filter_map(|guarantee| match guarantee {
         Guarantee::LagAtMost { costs, slack_kib } => Some((*costs, *slack_kib)),
@@ -38,19 +38,18 @@ pub(crate) fn lag_at_most(kind: &ElevatorKind, scenario: &Scenario) -> Result<()
     Ok(())
 }
 
-/// The scenario with flows that hold two requests at least: with one, the scheduler holds none
-/// between a dispatch and the next arrival.
+/// At least two requests per flow: with one, the scheduler holds none between a dispatch and the
+/// next arrival.
 fn backlogged(scenario: &Scenario) -> Scenario {
     let mut scenario = scenario.clone();
     scenario.flows.iter_mut().for_each(|flow| flow.window = flow.window.max(2));
     scenario
 }
 
-/// The largest change of the difference between two flows' service by weight while both were
-/// backlogged, and when it was reached.
+/// Of two flows' difference in weighted service while both were backlogged, and its time.
 fn largest_lag(scenario: &Scenario, log: &[Event], pair: [usize; 2]) -> (u64, Time) {
     let (mut held, mut served) = ([0u32; 2], [0i64; 2]);
-    // The smallest and the largest difference since both are backlogged.
+    // Since both are backlogged.
     let mut since: Option<(i64, i64)> = None;
     let mut largest = (0, Time::ZERO);
     for (event, which) in log
@@ -59,8 +58,7 @@ fn largest_lag(scenario: &Scenario, log: &[Event], pair: [usize; 2]) -> (u64, Ti
     {
         match event.what {
             What::Inserted => held[which] += 1,
-            // A backlogged flow asks anew when one is dispatched: the insertion that follows at the
-            // same time counts first.
+            // A flow submits at each dispatch: the insertion at the same time counts first.
             What::Dispatched => held[which] -= 1,
             What::Completed => {
                 served[which] +=
@@ -82,8 +80,8 @@ fn largest_lag(scenario: &Scenario, log: &[Event], pair: [usize; 2]) -> (u64, Ti
     largest
 }
 
-/// Over every window of the guaranteed length in which all flows are backlogged, the flows' shares
-/// are those of their weights.
+/// In every window of the guaranteed length in which all flows are backlogged, shares match
+/// weights.
 pub(crate) fn share_within(kind: &ElevatorKind, scenario: &Scenario) -> Result<(), String> {
     let bounds = kind.guarantees.iter().filter_map(|guarantee| match guarantee {
         Guarantee::ShareWithin { percent, over_ms } => Some((*percent, *over_ms)),

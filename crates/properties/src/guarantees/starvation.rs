@@ -1,5 +1,4 @@
-//! The property of starvation among flows: the bound on waiting times holds whichever flow a
-//! request belongs to.
+//! Starvation among flows: the bound on waiting times holds for every flow.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +7,6 @@ use elevator::{ElevatorKind, FlowSpec, Guarantee};
 use crate::guarantees::drive::{What, World, run};
 use crate::guarantees::scenario::Scenario;
 
-/// The service time that the guarantee is about.
 const SERVICE_NS: u64 = 20_000_000;
 
 /// No request of a flow waits longer than guaranteed while the others are backlogged.
@@ -19,7 +17,7 @@ pub(crate) fn no_flow_starves(kind: &ElevatorKind, scenario: &Scenario) -> Resul
     });
     for bound in bounds {
         let specs = vec![FlowSpec::default(); scenario.flows.len()];
-        // As all are served in the same time, all have the same size.
+        // Equal service times imply equal sizes.
         let mut scenario = scenario.clone();
         let kib = scenario.flows[0].kib;
         scenario.flows.iter_mut().for_each(|flow| flow.kib = kib);

@@ -1,10 +1,9 @@
-//! A corpus: scripts, and digests of what the original did with each.
+//! A corpus: scripts with digests of the original's dispatches.
 //!
-//! The first line names the columns, a scheduler at so many ticks a second each. Every other line
-//! has a digest for each column, with `-` where the original faulted, then a colon and the script.
-//! A digest is FNV-1a over the dispatches as they are printed, in eight hexadecimal digits: the
-//! dispatches themselves would be five times as long, and `selfbench oracle` prints them for a user
-//! who has the original.
+//! The first line names the columns, each a scheduler and ticks per second. Every other line has a
+//! digest per column, or `-` if the original crashed, then a colon and the script. A digest is
+//! FNV-1a over the printed dispatches, in eight hexadecimal digits; dispatches would be five times
+//! as long, and `selfbench oracle` prints them.
 
 use std::fmt;
 
@@ -12,21 +11,17 @@ use elevator::{ElevatorKind, find};
 
 use super::script::Script;
 
-/// Lines and bytes of a line of a corpus, at most.
+/// Maximum lines, and bytes per line.
 const LINES: usize = 100_000;
 const LINE_BYTES: usize = 200_000;
 
-/// FNV-1a.
 pub fn digest(text: &str) -> u32 {
     text.bytes().fold(0x811C_9DC5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
-/// A scheduler of the table at so many ticks a second.
 #[derive(Debug, Clone, Copy)]
 pub struct Column {
-    /// The scheduler.
     pub kind: &'static ElevatorKind,
-    /// Ticks a second.
     pub hz: u32,
 }
 
@@ -36,26 +31,22 @@ impl fmt::Display for Column {
     }
 }
 
-/// A script and what the original did in each column; None: it faulted.
+/// None: the original crashed.
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// The script.
     pub script: Script,
-    /// Digests.
     pub digests: Vec<Option<u32>>,
 }
 
-/// All of it.
 #[derive(Debug, Clone)]
 pub struct Corpus {
     /// In the order of the digests.
     pub columns: Vec<Column>,
-    /// In the order of the lines.
     pub cases: Vec<Case>,
 }
 
 impl Corpus {
-    /// Reads a corpus. An error names the line.
+    /// Errors name the line.
     pub fn parse(text: &str) -> Result<Corpus, String> {
         let mut lines = text.lines().zip(1..);
         let (head, _) = lines.next().ok_or("line 1: no columns; a corpus begins with them")?;

@@ -1,8 +1,8 @@
-//! A script on a scheduler of ours, in its queue.
+//! Runs a script on our scheduler in its queue.
 //!
-//! The driver is that of the oracle: it takes requests as long as the device has room, when the
-//! queue runs it; that is on a submission if the scheduler was empty, on a completion, on a timer,
-//! and when the scheduler itself says so. Plugs are pulled at once.
+//! Like the oracle, the driver takes requests while the device has room whenever the queue runs: on
+//! submission to an empty scheduler, completion, timer, and the scheduler's request. There is no
+//! plugging.
 
 use std::fmt::{self, Write};
 
@@ -11,14 +11,11 @@ use elevator::{Bio, Build, Clock, ElevatorKind, Entry, Limits, NoDisk, Op, Prior
 use super::script::{Event, Kind, PROCESSES, Script};
 use crate::drive::catch_panic;
 
-/// A request that goes to the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dispatch {
-    /// During which event.
+    /// Index of its event.
     pub event: u32,
-    /// First sector.
     pub sector: u64,
-    /// Length.
     pub nr_sectors: u32,
 }
 
@@ -28,7 +25,7 @@ impl fmt::Display for Dispatch {
     }
 }
 
-/// Dispatches as an oracle prints them.
+/// In the oracle's format.
 pub fn shown(dispatches: &[Dispatch]) -> String {
     let mut text = String::new();
     for dispatch in dispatches {
@@ -37,23 +34,21 @@ pub fn shown(dispatches: &[Dispatch]) -> String {
     text
 }
 
-/// An error of one tick, to see that a comparison finds it.
+/// A one-tick error, to test the comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Planted {
-    /// None.
     Nothing,
     /// Every timer fires a tick late.
     LateTimers,
-    /// The tunable is a tick more than it should be.
+    /// This tunable is a tick too large.
     Longer(&'static str),
 }
 
-/// What the scheduler does with a script, at this many ticks a second. An error: it panicked.
+/// At this HZ. An error: it panicked.
 pub fn drive(kind: &ElevatorKind, hz: u32, script: &Script) -> Result<Vec<Dispatch>, String> {
     drive_with(kind, hz, script, Planted::Nothing)
 }
 
-/// The same with an error planted.
 pub fn drive_with(
     kind: &ElevatorKind,
     hz: u32,
@@ -88,7 +83,7 @@ impl Side {
         let submissions =
             script.events.iter().filter(|event| matches!(event, Event::Submit { .. })).count();
         let limits = Limits {
-            // None ever waits for a request.
+            // No submission waits for a request.
             nr_requests: submissions as u32 + 1,
             queue_depth: script.queue_depth,
             max_sectors: script.max_sectors,
@@ -111,7 +106,6 @@ impl Side {
         side
     }
 
-    /// Sets a tunable, unless a planted error makes it a tick more.
     fn set(&mut self, tunable: &str, value: u64) {
         let more = if self.planted_on(tunable) { 1000 / self.clock.hz() } else { 0 };
         self.queue.set_tunable(tunable, value + more);

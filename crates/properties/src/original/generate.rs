@@ -1,8 +1,8 @@
 //! Scripts from seeds.
 //!
-//! Each seed draws a manner first (how far apart sectors are, whether bios touch or overlap, how
-//! many processes there are, what happens besides) and then the events. A test freezes the scripts
-//! of some seeds: a corpus names its scripts by their text, but reports name seeds.
+//! A seed first determines a manner (distances, adjacency and overlap of bios, number of processes,
+//! other events), then the events. A test freezes the scripts of some seeds: a corpus contains
+//! scripts as text, but reports name seeds.
 
 use elevator::{PrioClass, Priority};
 
@@ -33,21 +33,19 @@ impl Random {
     }
 }
 
-/// What the events of a script are like.
 struct Manner {
     processes: u64,
-    /// Sectors of the disk, and what positions are multiples of.
+    /// Sectors of the disk, and the granularity of positions.
     region: u64,
     grain: u64,
     lengths: &'static [u64],
-    /// Of a hundred submissions: those that continue where the process stopped, that end where one
-    /// began, and that are writes.
+    /// Percentages of submissions: continues the process's last, ends where another began, writes.
     continues: u64,
     precedes: u64,
     writes: u64,
     sync_writes: u64,
     meta: u64,
-    /// Of a hundred events.
+    /// Percentages of events.
     submits: u64,
     completes: u64,
     requeues: u64,
@@ -104,7 +102,6 @@ impl Manner {
     }
 }
 
-/// The script of a seed.
 pub fn generate(seed: u64) -> Script {
     let mut random = Random(seed.wrapping_mul(0xD134_2543_DE82_EF95));
     let manner = Manner::draw(&mut random);
@@ -122,7 +119,6 @@ pub fn generate(seed: u64) -> Script {
     while (events.len() as u64) < length {
         events.push(event(&mut random, &manner, max_sectors, &mut ends, &mut starts));
     }
-    // What is left goes out.
     for _ in 0..random.below(16) {
         events.push(Event::Complete(random.below(3) as u32));
         if random.percent(40) {

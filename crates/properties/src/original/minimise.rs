@@ -1,10 +1,9 @@
-//! Delta debugging: the shortest script that still shows something, by taking out ever smaller
-//! parts.
+//! Delta debugging: finds the shortest script that still shows a difference by removing ever
+//! smaller parts.
 
 use super::script::{Event, Script};
 
-/// Takes events out of `script` as long as `shows` holds for what is left, then makes numbers
-/// smaller.
+/// Removes events from `script` while `shows` holds, then reduces numbers.
 pub fn minimise(script: &Script, mut shows: impl FnMut(&Script) -> bool) -> Script {
     let mut least = script.clone();
     let mut part = least.events.len().next_power_of_two() / 2;
@@ -20,7 +19,7 @@ pub fn minimise(script: &Script, mut shows: impl FnMut(&Script) -> bool) -> Scri
                 at += part;
             }
         }
-        // Single events are tried until none can go.
+        // Single events are tried until none can be removed.
         if part > 1 || !shorter {
             part /= 2;
         }

@@ -1,12 +1,10 @@
-//! Schedulers held against the kernel that they come from: the same script for both, and the order
-//! in which each dispatches.
+//! Compares schedulers with their original kernel, by replaying the same script on both.
 //!
-//! A [`Script`] is what happens around a queue: submissions, completions, requeues, exits, changes
-//! of priorities and tunables, ticks. [`drive`] replays it on a [`elevator::Queue`]; an oracle is a
-//! program that replays it on the original code and prints the [`Dispatch`]es in the same format.
+//! A [`Script`] lists the events around a queue. [`drive`] replays it on a [`elevator::Queue`]; an
+//! oracle replays it on the original code and prints the [`Dispatch`]es in the same format.
 //! [`generate`] makes scripts from seeds, and [`minimise`] shortens one that shows a difference. A
-//! [`corpus`](Corpus) is a file of scripts with digests of what the original did, so that the
-//! comparison needs no original.
+//! [`corpus`](Corpus) stores scripts with digests of the original's dispatches, for comparison
+//! without the original.
 
 mod corpus;
 mod drive;

@@ -1,4 +1,4 @@
-//! Scripts: what happens around a queue, one word for each event.
+//! Scripts: events around a queue, one word each.
 //!
 //! | word | event |
 //! |---|---|
@@ -11,73 +11,53 @@
 //! | `p1=r0` | the I/O priority of process 1 is realtime 0; `b` best effort, `i` idle |
 //! | `kquantum=2` | a tunable is set; schedulers without one of that name ignore it |
 //!
-//! Two numbers lead a script: the requests that the device takes at once, and the sectors of the
-//! largest request.
+//! A script starts with two numbers: queue depth and maximum request size in sectors.
 
 use std::fmt;
 use std::str::FromStr;
 
 use elevator::{PrioClass, Priority};
 
-/// Processes of a script are below this number.
+/// Processes are below this number.
 pub(crate) const PROCESSES: u32 = 64;
-/// Ticks that pass at once, events of a script, and sectors and bytes of a submission, at most: a
-/// script is small.
+/// Maximum ticks at once, events, and sectors and bytes of a submission.
 const TICKS: u32 = 100_000;
 const EVENTS: usize = 10_000;
 const SECTORS: u64 = 1 << 40;
 
-/// What is submitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A read.
     Read,
-    /// A write that no process waits for.
     Write,
-    /// A write that its process waits for.
     SyncWrite,
 }
 
-/// Something that happens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// A process submits a bio.
     Submit {
-        /// Its number.
         process: u32,
-        /// What it submits.
         kind: Kind,
-        /// Whether it is metadata.
         meta: bool,
-        /// First sector.
         sector: u64,
-        /// Length.
         nr_sectors: u32,
     },
-    /// Ticks pass.
     Ticks(u32),
-    /// A request completes.
+    /// The n-th in the device, modulo their number.
     Complete(u32),
-    /// The device returns a request.
+    /// Likewise, returned unserved.
     Requeue(u32),
-    /// The driver asks.
+    /// The driver's dispatch.
     Ask,
-    /// A process exits.
     Exit(u32),
-    /// A process has another priority.
     Priority(u32, Priority),
-    /// A tunable is set.
     Set(String, u64),
 }
 
-/// A device and what happens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Script {
-    /// Requests that the device takes at once.
     pub queue_depth: u32,
-    /// Sectors of the largest request.
+    /// Maximum request size.
     pub max_sectors: u32,
-    /// In order.
     pub events: Vec<Event>,
 }
 

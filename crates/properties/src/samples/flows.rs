@@ -1,4 +1,4 @@
-//! Small correct schedulers of flows, which between them make every guarantee to flows.
+//! Small correct flow schedulers, which together make every flow guarantee.
 
 use std::collections::VecDeque;
 
@@ -7,44 +7,40 @@ use elevator::{
     Guarantee, InsertAt, Origin, PrioClass, Role, Time, Tunable,
 };
 
-/// Which flow is served next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rule {
-    /// That of the smallest start tag.
+    /// The smallest start tag.
     Fair,
-    /// That of the earliest deadline by arrival curve and latency bound.
+    /// The earliest deadline by arrival curve and latency bound.
     Bounds,
-    /// The same one for a quantum, then the next.
+    /// The same flow for a quantum, then the next.
     Quanta,
-    /// By class, and few in the device.
+    /// By class, with few requests in the device.
     Classes,
 }
 
-/// A flow's requests with their tags, in order of arrival.
+/// In order of arrival, with tags.
 #[derive(Debug, Default)]
 struct Line {
     requests: VecDeque<(BlockRequest, u128)>,
-    /// The tag of the next request at the earliest.
     next: u128,
 }
 
-/// A scheduler of flows that looks at every flow.
+/// Inspects every flow.
 #[derive(Debug)]
 struct Sample {
     rule: Rule,
     flows: Flows,
     lines: Vec<Line>,
     head: Vec<BlockRequest>,
-    /// The tag that was served last.
     served: u128,
-    /// The flow that has the quantum, and what is left of it in nanoseconds.
+    /// A flow, and the remainder in nanoseconds.
     turn: (usize, i64),
     in_device: u64,
     depth: u64,
 }
 
-/// Nanoseconds of the device of a quantum of a flow of weight 100, beside which positioning is
-/// short.
+/// Quantum of device time at weight 100, long compared with positioning.
 const QUANTUM: i64 = 100_000_000;
 
 impl Sample {
@@ -62,7 +58,7 @@ impl Sample {
         })
     }
 
-    /// The tag of a request, and that of the next one of its flow at the earliest.
+    /// And the minimum tag of the flow's next request.
     fn tag(&self, now: Time, flow: usize, request: &BlockRequest) -> (u128, u128) {
         let (bytes, now) = (u128::from(request.bytes()), u128::from(now.as_ns()));
         let (spec, next) = (self.flows.spec(flow), self.lines[flow].next);
@@ -77,8 +73,7 @@ impl Sample {
                     (bytes * 1_000_000_000).div_ceil(rate),
                     u128::from(spec.burst) * 1_000_000_000 / rate,
                 );
-                // `next` is when the bucket will be full again: the request conforms if it fits
-                // before.
+                // `next`: the bucket is full again. The request conforms if it fits before.
                 let full = next.max(now) + cost;
                 let start = now.max(full.saturating_sub(burst));
                 (start + u128::from(spec.latency_ns.unwrap_or(1_000_000_000)), full)
@@ -92,7 +87,6 @@ impl Sample {
         }
     }
 
-    /// The flow that is served next.
     fn choose(&mut self) -> Option<usize> {
         if self.rule != Rule::Quanta {
             let heads = self
@@ -125,7 +119,7 @@ impl Sample {
 impl Elevator for Sample {
     fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
         if at == InsertAt::Head {
-            // It has been in the device and comes back.
+            // It returns from the device.
             self.in_device = self.in_device.saturating_sub(1);
             return self.head.push(request);
         }
@@ -196,7 +190,6 @@ const DEPTH: Tunable = Tunable {
     role: Role::Knob,
 };
 
-/// Start-time fair queueing, one tag a flow.
 pub const FAIR: ElevatorKind = ElevatorKind {
     name: "sample-fair",
     origin: Origin::Literature,
@@ -212,7 +205,6 @@ pub const FAIR: ElevatorKind = ElevatorKind {
     build: |_: &Build| Sample::build(Rule::Fair),
 };
 
-/// The earliest deadline by arrival curve and latency bound.
 pub const BOUNDS: ElevatorKind = ElevatorKind {
     name: "sample-bounds",
     help: "earliest deadline of arrival curves",
@@ -221,7 +213,6 @@ pub const BOUNDS: ElevatorKind = ElevatorKind {
     ..FAIR
 };
 
-/// Quanta of time, in turn.
 pub const QUANTA: ElevatorKind = ElevatorKind {
     name: "sample-quanta",
     help: "quanta of time, in turn",
@@ -230,7 +221,6 @@ pub const QUANTA: ElevatorKind = ElevatorKind {
     ..FAIR
 };
 
-/// The real-time class first, and few requests in the device.
 pub const CLASSES: ElevatorKind = ElevatorKind {
     name: "sample-classes",
     help: "the real-time class first",

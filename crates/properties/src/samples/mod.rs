@@ -1,4 +1,4 @@
-//! Small correct elevators, which between them make every guarantee; mutants are derived from them.
+//! Small correct elevators, which together make every guarantee; mutants are derived from them.
 
 mod flows;
 
@@ -11,17 +11,17 @@ use elevator::{
 
 pub use flows::{BOUNDS, CLASSES, FAIR, QUANTA};
 
-/// A one-way elevator that waits for a bounded time after each synchronous request for the next one
-/// of the same process, and serves the oldest request after a number of others.
+/// One way; waits for a bounded time after each synchronous request for the same process's next,
+/// and serves the oldest request after a number of others.
 #[derive(Debug)]
 struct Sample {
     sorted: BTreeMap<(u64, u64), BlockRequest>,
-    /// By age, with the number of dispatches before the arrival of each.
+    /// By age, with the number of dispatches before each arrival.
     oldest: BTreeMap<u64, (BlockRequest, u64)>,
     dispatched: u64,
     head: Vec<BlockRequest>,
     at: u64,
-    /// None if the sample does not idle.
+    /// None: it does not idle.
     waits: Option<Waits>,
     wait_us: u64,
     patience: u64,
@@ -180,7 +180,6 @@ const TUNABLES: &[Tunable] = &[
     },
 ];
 
-/// A one-way elevator that does not idle.
 pub const SWEEP: ElevatorKind = ElevatorKind {
     name: "sample-sweep",
     origin: Origin::Literature,
@@ -197,8 +196,8 @@ pub const SWEEP: ElevatorKind = ElevatorKind {
     build: |_: &Build| Box::new(Sample::new(None, 10_000)),
 };
 
-/// One that idles and bounds the waiting time: 63 older and 6 younger requests, with 2 ms of idling
-/// each, take 1.5 s.
+/// It idles and bounds the waiting time: 63 older and 6 younger requests, with 2 ms of idling each,
+/// take 1.5 s.
 pub const IDLER: ElevatorKind = ElevatorKind {
     name: "sample-idler",
     help: "one-way elevator that waits for readers",
@@ -211,5 +210,4 @@ pub const IDLER: ElevatorKind = ElevatorKind {
     ..SWEEP
 };
 
-/// Every sample.
 pub const SAMPLES: &[ElevatorKind] = &[SWEEP, IDLER, FAIR, BOUNDS, QUANTA, CLASSES];

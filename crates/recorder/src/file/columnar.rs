@@ -1,9 +1,8 @@
-//! Traces as Apache Parquet: a row for each request, in groups, and the tables in the footer.
+//! Traces as Apache Parquet: one row per request, in groups, and tables in the footer.
 //!
-//! Times are nanoseconds. `queued_ns` counts from the beginning of the trace; the other stages
-//! count from `queued_ns` and are null where they are unknown. Columns are delta-encoded, so that a
-//! request takes some twenty bytes. The tables of processes, disks and schedulers are JSON under
-//! the key `schedlab.trace` of the file's metadata.
+//! Times are nanoseconds: `queued_ns` from the start of the trace, other stages from `queued_ns`,
+//! null if unknown. Delta-encoded columns take about twenty bytes per request. The tables of
+//! processes, disks and schedulers are JSON under the key `schedlab.trace`.
 
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,10 +21,9 @@ use serde::{Deserialize, Serialize};
 use text::limits::TRACE_REQUESTS;
 use trace::{About, At, Device, Flags, Io, Kind, Process, Trace};
 
-/// Requests of a group.
+/// Requests per group.
 pub const GROUP: usize = 1 << 16;
 
-/// The key of the tables.
 const KEY: &str = "schedlab.trace";
 
 const SCHEMA: &str = "message trace {
@@ -46,7 +44,6 @@ const SCHEMA: &str = "message trace {
     REQUIRED INT32 bios;
 }";
 
-/// What the footer holds.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Tables {
     about: About,
@@ -55,15 +52,13 @@ struct Tables {
     schedulers: Vec<String>,
 }
 
-/// Writes requests as they come; they need not be in order.
+/// Writes requests in any order.
 pub struct Writer<W: Write + Send> {
     file: SerializedFileWriter<W>,
     group: Vec<Io>,
 }
 
 impl<W: Write + Send> Writer<W> {
-    /// # Errors
-    /// The file cannot be written.
     pub fn new(file: W) -> Result<Writer<W>> {
         let schema = Arc::new(parse_message_type(SCHEMA)?);
         let properties = WriterProperties::builder()
@@ -75,17 +70,12 @@ impl<W: Write + Send> Writer<W> {
         Ok(Writer { file, group: Vec::with_capacity(GROUP) })
     }
 
-    /// # Errors
-    /// As [`Writer::new`].
     pub fn push(&mut self, io: &Io) -> Result<()> {
         self.group.push(*io);
         if self.group.len() == GROUP { self.write_group() } else { Ok(()) }
     }
 
-    /// Writes the rest, and the tables (of which the requests are not looked at).
-    ///
-    /// # Errors
-    /// As [`Writer::new`].
+    /// Requests in `tables` are ignored.
     pub fn finish(mut self, tables: Trace) -> Result<W> {
         self.write_group()?;
         let Trace { about, devices, processes, schedulers, ios: _ } = tables;
@@ -94,7 +84,6 @@ impl<W: Write + Send> Writer<W> {
         Ok(self.file.into_inner()?)
     }
 
-    /// Bytes of the groups that are written.
     pub fn bytes_written(&self) -> usize {
         self.file.bytes_written()
     }
@@ -155,7 +144,6 @@ fn put<T: DataType, W: Write + Send>(
     Ok(())
 }
 
-/// Whether a file has the tables of a trace.
 pub fn is_trace<R: ChunkReader + 'static>(file: R) -> bool {
     let reader = SerializedFileReader::new(file);
     let metadata = reader
@@ -165,12 +153,9 @@ pub fn is_trace<R: ChunkReader + 'static>(file: R) -> bool {
     metadata.is_some_and(|pairs| pairs.iter().any(|pair| pair.key == KEY))
 }
 
-/// Reads a trace as a whole.
-///
-/// # Errors
-/// It is no trace, is damaged, or is larger than [`TRACE_REQUESTS`] allows.
+/// Reads a whole trace; fails also if it is larger than [`TRACE_REQUESTS`] allows.
 pub fn read<R: ChunkReader + 'static>(file: R) -> Result<Trace> {
-    // The library asserts some things of a file that a hostile one need not have.
+    // The library panics on some invalid files.
     catch_unwind(AssertUnwindSafe(|| read_whole(file)))
         .unwrap_or_else(|_| bail!("trace: its pages are damaged"))
 }
@@ -201,7 +186,7 @@ fn read_whole<R: ChunkReader + 'static>(file: R) -> Result<Trace> {
     }
     let rows = usize::try_from(metadata.num_rows()).context("trace: a negative number of rows")?;
     TRACE_REQUESTS.check(rows)?;
-    // Memory that is not written to is not taken, whatever a file says.
+    // Only written memory is used, regardless of the claimed size.
     let mut ios = Vec::with_capacity(rows);
     for number in 0..reader.num_row_groups() {
         let group = reader.get_row_group(number)?;
@@ -345,7 +330,7 @@ mod tests {
         let before = trace(150_000);
         let bytes = written(&before);
         assert!(read(bytes::Bytes::from(bytes.clone())).expect("a trace") == before);
-        // A request of this one has three events: queued, issued, completed.
+        // Each request here has three events: queued, issued, completed.
         assert!(bytes.len() < 150_000 * 3 * 16, "{}", bytes.len());
     }
 

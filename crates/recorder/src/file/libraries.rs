@@ -1,5 +1,4 @@
-//! What takes a library of its own: Parquet, the traces of Perfetto, packed files. The minimal
-//! build has `minimal.rs` in place of it.
+//! Formats that need a library. The minimal build has `minimal.rs` instead.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -14,15 +13,11 @@ use super::columnar;
 use super::packed::Packing;
 use crate::perfetto;
 
-/// Whether a file of Parquet has the columns of a trace, and not those of a trace of events.
+/// Checks the columns of a Parquet file.
 pub fn is_trace(path: &Path) -> bool {
     open_input(path).is_ok_and(columnar::is_trace)
 }
 
-/// Reads a trace in Parquet that is in memory.
-///
-/// # Errors
-/// It is none, or is damaged.
 pub fn read_bytes(bytes: Vec<u8>) -> Result<Trace> {
     columnar::read(bytes::Bytes::from(bytes))
 }
@@ -39,7 +34,7 @@ pub(super) fn read_perfetto(trace: impl Read) -> Result<Trace> {
     perfetto::read(trace)
 }
 
-/// Fails where this build does not write a format: this one writes all.
+/// This build writes all formats.
 pub(super) fn check_written(_path: &Path, _format: Format) -> Result<()> {
     Ok(())
 }
@@ -63,7 +58,6 @@ pub(super) fn write_perfetto(file: &mut impl Write, trace: &Trace) -> Result<()>
     perfetto::write(file, trace).map(drop)
 }
 
-/// What a file unpacks to.
 pub(super) fn unpack(packing: Packing, file: File) -> Result<Box<dyn Read>> {
     Ok(match packing {
         Packing::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(BufReader::new(file))),
@@ -73,7 +67,7 @@ pub(super) fn unpack(packing: Packing, file: File) -> Result<Box<dyn Read>> {
 
 type Frame = ruzstd::decoding::StreamingDecoder<BufReader<File>, ruzstd::decoding::FrameDecoder>;
 
-/// zstd's frames, one after another.
+/// A sequence of zstd frames.
 struct Frames {
     source: Option<BufReader<File>>,
     frame: Option<Box<Frame>>,

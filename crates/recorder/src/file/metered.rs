@@ -1,21 +1,16 @@
-//! Reading no more than a trace may have, however small its file is: what it unpacks to counts.
+//! Limits reads by the uncompressed size of a trace.
 
 use std::io::Read;
 
 use anyhow::{Result, anyhow};
 use text::limits::TRACE_UNPACKED;
 
-/// Refuses a file that unpacks to more bytes than a trace may have.
-///
-/// # Errors
-/// The limit.
 pub fn check_unpacked(bytes: u64) -> Result<()> {
     let bytes = usize::try_from(bytes)
         .map_err(|_| anyhow!("trace: more bytes than this machine can count"))?;
     Ok(TRACE_UNPACKED.check(bytes)?)
 }
 
-/// Reads at most what a trace may have.
 pub(super) struct Metered<R> {
     inner: R,
     left: u64,

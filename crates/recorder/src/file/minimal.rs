@@ -1,4 +1,4 @@
-//! What the minimal build says to files that take a library.
+//! Errors of the minimal build for files that need a library.
 
 use std::fs::File;
 use std::io::{Read, Write};

@@ -1,4 +1,4 @@
-//! Files of traces.
+//! Trace files.
 
 #[cfg(feature = "full")]
 pub mod columnar;

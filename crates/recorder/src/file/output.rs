@@ -1,8 +1,8 @@
-//! The file that a trace is written to while it grows.
+//! The output file of a trace in progress.
 //!
-//! What was written is a valid trace also if the file system becomes full: before the requests
-//! of a group are accepted, the blocks that they and the end of the file can take are allocated.
-//! Where that fails, [`Output::push`] says so, and [`Output::finish`] still succeeds.
+//! Blocks for a group of requests and the footer are allocated before its requests are accepted, so
+//! the trace stays valid if the file system becomes full: [`Output::push`] reports it, and
+//! [`Output::finish`] still succeeds.
 
 use std::fs::{File, TryLockError};
 use std::os::unix::fs::MetadataExt;
@@ -16,38 +16,36 @@ use trace::{Io, Trace};
 
 use super::columnar;
 
-/// A file that grows.
 pub struct Output {
     path: PathBuf,
     dir: Dir,
     name: String,
-    /// Who may read it: a trace says what others do.
+    /// Closed to others, because it shows other users' activity.
     file: File,
     writer: columnar::Writer<File>,
-    /// Bytes that are allocated; none where the file system cannot allocate.
+    /// In bytes; `None` if the file system cannot allocate.
     allocated: Option<u64>,
     requests: u64,
 }
 
-/// Whether a request was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Taken {
     Yes,
-    /// There is no room for it: finish.
+    /// Call `finish`.
     NoSpace,
 }
 
-/// Bytes that a group of requests takes at most, encoded or not.
+/// Maximum size, encoded or not.
 const GROUP_BYTES: u64 = 10 << 20;
-/// Bytes that the end of the file takes for a group, and for a process beside its texts.
+/// In the footer, for a group, and for a process without its strings.
 const GROUP_FOOTER: u64 = 8 << 10;
 const PROCESS_BYTES: u64 = 256;
-/// The room that a trace begins with, about.
+/// Approximate initial space.
 const NEEDED: u64 = GROUP_BYTES + 2 * GROUP_FOOTER + PROCESS_BYTES * columnar::GROUP as u64;
-/// A character of a text can take six in JSON.
+/// A character takes up to six in JSON.
 const ESCAPED: u64 = 6;
 
-/// Removes an empty file of this user's that no process records into.
+/// If it is this user's, and no process records into it.
 fn remove_abandoned(path: &Path, dir: &Dir, name: &str) -> Result<()> {
     let found = dir
         .open_if_there(name)?
@@ -63,12 +61,8 @@ fn remove_abandoned(path: &Path, dir: &Dir, name: &str) -> Result<()> {
 }
 
 impl Output {
-    /// Makes a file that did not exist, for this user alone; its name ends in `.parquet`. An empty
-    /// file of this user's that no process records into is replaced: a trace that is killed
-    /// early leaves one.
-    ///
-    /// # Errors
-    /// Another format, a file that is there, a directory that is not safe to write to.
+    /// Creates a `.parquet` file for this user only, or replaces an empty one left by a killed
+    /// trace.
     pub fn create(path: &Path) -> Result<Output> {
         let extension = path.extension().and_then(|extension| extension.to_str());
         if extension != Some("parquet") {
@@ -82,8 +76,7 @@ impl Output {
             }
             made => made?,
         };
-        // Held until the end, so that another trace does not take this one for abandoned while
-        // it is empty.
+        // Held, so that no other trace treats the empty file as abandoned.
         if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) || !dir.is(&name, &file) {
             bail!("{}: another process records into it; name another file", path.display());
         }
@@ -115,10 +108,7 @@ impl Output {
         );
     }
 
-    /// Takes a request; `tables` are those that it points into.
-    ///
-    /// # Errors
-    /// The file cannot be written.
+    /// The request refers to `tables`.
     pub fn push(&mut self, io: &Io, tables: &Trace) -> Result<Taken> {
         if self.requests.is_multiple_of(columnar::GROUP as u64) && !self.allocate(tables)? {
             return Ok(Taken::NoSpace);
@@ -128,14 +118,11 @@ impl Output {
         Ok(Taken::Yes)
     }
 
-    /// Writes what is left and the tables, and makes the file durable. Returns its bytes.
-    ///
-    /// # Errors
-    /// The file cannot be written.
+    /// Writes the rest durably. Returns the file's size.
     pub fn finish(self, tables: Trace) -> Result<u64> {
         let bytes = self.writer.finish(tables).and_then(|mut file| {
             let end = std::io::Seek::stream_position(&mut file)?;
-            // Gives back what was allocated and not needed.
+            // Frees unneeded blocks.
             file.set_len(end)?;
             file.sync_all()?;
             Ok(end)
@@ -145,24 +132,21 @@ impl Output {
         Ok(bytes)
     }
 
-    /// Removes a file that has become useless.
     pub fn discard(self) {
-        // A file that cannot be removed is one without requests.
+        // The remains contain no requests.
         let _ = self.dir.remove(&self.name);
     }
 
-    /// Requests that were taken.
     pub fn requests(&self) -> u64 {
         self.requests
     }
 
-    /// Whether blocks can be allocated ahead, without which a full file system ends in a damaged
-    /// file.
+    /// Otherwise a full file system damages the file.
     pub fn is_reserved(&self) -> bool {
         self.allocated.is_some()
     }
 
-    /// Allocates blocks for the next group and the end of the file. Returns whether there is room.
+    /// Allocates blocks for the next group and the footer. Returns whether there is space.
     fn allocate(&mut self, tables: &Trace) -> Result<bool> {
         let Some(allocated) = self.allocated else { return Ok(true) };
         let groups = self.requests / columnar::GROUP as u64 + 2;
@@ -171,7 +155,7 @@ impl Output {
             .iter()
             .map(|process| (process.name.len() + process.cgroup.len()) as u64)
             .sum();
-        // Each request of the group can bring a process.
+        // Each request of the group can add a process.
         let processes = (tables.processes.len() + columnar::GROUP) as u64;
         let footer = groups * GROUP_FOOTER + processes * PROCESS_BYTES + texts * ESCAPED;
         let needed = self.writer.bytes_written() as u64 + GROUP_BYTES + footer;

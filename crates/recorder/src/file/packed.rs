@@ -1,6 +1,5 @@
-//! Packed files: gzip and zstd, of any number of members or frames.
+//! Compressed files: gzip and zstd, with any number of members or frames.
 
-/// How a file is packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Packing {
     Gzip,
@@ -8,7 +7,7 @@ pub(super) enum Packing {
 }
 
 impl Packing {
-    /// By the first bytes.
+    /// Detected by the first bytes.
     pub(super) fn of(begin: &[u8]) -> Option<Packing> {
         if begin.starts_with(&[0x1f, 0x8b]) {
             Some(Packing::Gzip)

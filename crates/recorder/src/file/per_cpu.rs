@@ -1,8 +1,7 @@
-//! blktrace's files, one for each CPU, as one stream of events in the order of time.
+//! Merges blktrace's files, one per CPU, in time order.
 //!
-//! The files of the CPUs are merged by the times of their records. Within a file, and in one that
-//! holds all CPUs, records may be out of order, since an interrupt may write between a record's
-//! time and its place: a window of [`WINDOW`] records is put in order [P].
+//! Records within a file may be out of order, because an interrupt can write one between another's
+//! timestamp and its write. A window of [`WINDOW`] records is sorted [P].
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -18,12 +17,10 @@ use trace::formats::{Builder, Format};
 
 use super::metered::Metered;
 
-/// Records that are put in order.
 const WINDOW: usize = 1 << 16;
-/// Bytes that are read of a file at a time.
 const PIECE: usize = 1 << 16;
 
-/// A file, and what was decoded of it and not yet taken.
+/// A file with its decoded records.
 struct Source<R> {
     reader: R,
     decoder: Decoder,
@@ -43,7 +40,6 @@ impl<R: Read> Source<R> {
         }
     }
 
-    /// The next record; None at the end of the file.
     fn next(&mut self) -> Result<Option<Record>> {
         while self.records.is_empty() && !self.ended {
             let read = self.reader.read(&mut self.piece)?;
@@ -57,7 +53,7 @@ impl<R: Read> Source<R> {
     }
 }
 
-/// Reads the file with those of the other CPUs beside it.
+/// Reads the file with those of other CPUs.
 pub(super) fn read(path: &Path) -> Result<Trace> {
     let paths = parts(path);
     check_files(paths.len())?;
@@ -69,13 +65,11 @@ pub(super) fn read(path: &Path) -> Result<Trace> {
     merged(sources)
 }
 
-/// Reads one file.
 pub(super) fn of_one(reader: impl Read) -> Result<Trace> {
     merged(vec![Source::new(reader)])
 }
 
-/// The files that are read with this one: NAME.blktrace.0, NAME.blktrace.1 and so on; a file of
-/// another name is alone.
+/// NAME.blktrace.0, NAME.blktrace.1 and so on; a file of another name is alone.
 pub fn parts(path: &Path) -> Vec<PathBuf> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -89,17 +83,14 @@ pub fn parts(path: &Path) -> Vec<PathBuf> {
     (0..=TRACE_FILES.most).map(of_cpu).filter(is_there).collect()
 }
 
-/// Refuses a trace of more CPUs than files can be open.
-///
-/// # Errors
-/// The limit.
+/// The limit is the number of open files.
 pub fn check_files(files: usize) -> Result<()> {
     Ok(TRACE_FILES.check(files)?)
 }
 
 fn merged<R: Read>(mut sources: Vec<Source<R>>) -> Result<Trace> {
     let (mut to, mut stream) = (Builder::new(), Stream::default());
-    // The next record of each source, and a window of those that come next, both by time.
+    // The next record of each source, and the sort window.
     let mut heads = std::collections::BinaryHeap::new();
     for (number, source) in sources.iter_mut().enumerate() {
         if let Some(record) = source.next()? {
@@ -112,7 +103,8 @@ fn merged<R: Read>(mut sources: Vec<Source<R>>) -> Result<Trace> {
         if let Some(next) = sources[number].next()? {
             heads.push(Reverse(Ordered(next.order(), number, next)));
         }
-        // A note says what a name is before the first event of it, at whatever time it was written.
+        // A note with a process name precedes the first event with that name, regardless of its
+        // timestamp.
         age += 1;
         window.push(Reverse(Ordered(order, age, record)));
         if window.len() > WINDOW {
@@ -149,7 +141,7 @@ fn take(
     }
 }
 
-/// A record by its time, and by its age among those of the same time.
+/// A record ordered by time, then age.
 struct Ordered((u64, u32), usize, Record);
 
 impl Ord for Ordered {

@@ -1,8 +1,7 @@
-//! Any file of any format, found by its contents: text, CSV, blktrace's binaries, Parquet,
-//! Perfetto's; packed by gzip or zstd.
+//! Reads any supported format, detected by contents: text, CSV, blktrace, Parquet, Perfetto; with
+//! gzip or zstd.
 //!
-//! A file is read in pieces, so that what is in memory is the trace alone, and it is bounded by
-//! what it unpacks to: a small file may unpack to any size.
+//! Files are streamed. Limits apply to the uncompressed size.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
@@ -16,28 +15,23 @@ use trace::formats::{Format, Options, Parser, blktrace};
 use super::metered::Metered;
 use super::{libraries, packed, per_cpu};
 
-/// Bytes that are read at a time.
 const PIECE: usize = 1 << 18;
 
-/// How to read a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadOptions {
     pub format: Format,
-    /// Count broken lines and pass over them, instead of giving up at the first one.
+    /// Skip and count broken lines.
     pub skip_bad: bool,
 }
 
 impl Default for ReadOptions {
-    /// The format is found out, and a broken line is an error.
+    /// Fails at a broken line.
     fn default() -> ReadOptions {
         ReadOptions { format: Format::Auto, skip_bad: false }
     }
 }
 
-/// Reads a trace.
-///
-/// # Errors
-/// It cannot be read, has no known format or is broken; the error begins with the file's name.
+/// Errors begin with the file's name.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Trace> {
     let shown = path.display();
     let mut file = open_input(path).with_context(|| format!("{shown}: cannot read the trace"))?;
@@ -63,7 +57,7 @@ fn begin(file: &mut File) -> std::io::Result<Vec<u8>> {
     Ok(begin)
 }
 
-/// What does not need to be found again: text, or one file of blktrace.
+/// Reads text, or one blktrace file.
 fn stream(reader: impl Read, options: &ReadOptions) -> Result<Trace> {
     let mut reader = Metered::new(BufReader::with_capacity(PIECE, reader));
     let mut piece = vec![0; PIECE];

@@ -1,4 +1,4 @@
-//! Files of each packing, and blktrace's files of several CPUs.
+//! Compressed files, and blktrace's files of several CPUs.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ fn refused(path: &Path, options: &ReadOptions) -> String {
     format!("{:#}", read(path, options).expect_err("it is broken"))
 }
 
-/// A record of blktrace: time, action with its category, sector, bytes, and what follows.
+/// Time, action with its category, sector, bytes, and payload.
 fn record(at: u64, action: u32, sector: u64, bytes: u32, data: &[u8], big: bool) -> Vec<u8> {
     let word = |word: u32| if big { word.to_be_bytes() } else { word.to_le_bytes() };
     let long = |long: u64| if big { long.to_be_bytes() } else { long.to_le_bytes() };
@@ -151,8 +151,8 @@ fn a_trace_is_found_by_its_contents() {
     assert_eq!(read(&path, &ReadOptions::default()).expect("Parquet"), trace);
 }
 
-/// Written by Linux 6.18's tracer `blk` (its option `bin`) for fio on a loop device, and by
-/// blkparse 1.3.0 from these files.
+/// Written by Linux 6.18's tracer `blk` (option `bin`) for fio on a loop device, and converted by
+/// blkparse 1.3.0.
 #[test]
 fn what_a_kernel_wrote_is_read_as_blkparse_reads_it() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/file/data");
@@ -175,14 +175,14 @@ fn a_trace_is_written_in_each_format_that_has_an_ending_and_read_again() {
             let path = dir.path().join(format!("a.{ending}"));
             write(&path, &trace).expect(ending);
             if row.format == trace::formats::Format::Perfetto {
-                // Tracks for people are not read: those who have them have what they were made of.
+                // Output for people is not read.
                 let refused =
                     format!("{:#}", read(&path, &ReadOptions::default()).expect_err(ending));
                 assert!(refused.contains("name the trace that they were made of"), "{refused}");
                 continue;
             }
             let again = read(&path, &ReadOptions::default()).expect(ending);
-            // blkparse's text has marks, and reads are waited for.
+            // blkparse's text has marks, and synchronous reads.
             let facts = |trace: &Trace| {
                 trace
                     .ios

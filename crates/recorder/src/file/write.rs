@@ -1,4 +1,4 @@
-//! A trace written into a new file, in the format that its name says.
+//! Writes a new file in the format given by its name.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -11,17 +11,12 @@ use trace::formats::{FORMATS, Format, lines};
 
 use super::libraries::{check_written, write_parquet, write_perfetto};
 
-/// Whether a file of this name is a trace of Perfetto.
 pub fn is_perfetto(path: &Path) -> bool {
     path.extension().and_then(|ending| ending.to_str()).and_then(Format::of_ending)
         == Some(Format::Perfetto)
 }
 
-/// That a file of this name can be written.
-///
-/// # Errors
-/// No format has such an ending, or this build does not write it; the error names those that it
-/// does.
+/// The error lists the formats of this build.
 pub fn can_write(path: &Path) -> Result<()> {
     format_of(path).map(drop)
 }
@@ -48,10 +43,7 @@ fn format_of(path: &Path) -> Result<Format> {
     }
 }
 
-/// Writes a trace.
-///
-/// # Errors
-/// The file exists, its ending is none of a format, or it cannot be written.
+/// Fails if the file exists.
 pub fn write(path: &Path, trace: &Trace) -> Result<()> {
     can_write(path)?;
     let (dir, name) = Dir::of_file(path)?;
@@ -78,20 +70,14 @@ pub fn write(path: &Path, trace: &Trace) -> Result<()> {
     file.flush().with_context(cannot)
 }
 
-/// Writes a trace as tracks for ui.perfetto.dev.
-///
-/// # Errors
-/// The file cannot be written, or this build does not write such.
+/// Writes tracks for ui.perfetto.dev.
 pub fn write_tracks(file: File, trace: &Trace) -> Result<()> {
     let mut file = BufWriter::new(file);
     write_perfetto(&mut file, trace)?;
     Ok(file.flush()?)
 }
 
-/// A trace as Parquet, in memory; [`read_bytes`](super::read_bytes) reads it.
-///
-/// # Errors
-/// This build does not write Parquet.
+/// Parquet for [`read_bytes`](super::read_bytes).
 pub fn write_bytes(trace: &Trace) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     write_parquet(&mut bytes, trace)?;

@@ -1,4 +1,4 @@
-//! Control groups by their numbers: the kernel's number of a group is the inode of its directory.
+//! Control groups by id, which is their directory's inode.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use machine::Root;
 
-/// Directories that are looked at; a machine with more has groups without a name in its traces.
+/// Further groups have no path.
 const MOST_GROUPS: usize = 65_536;
 const MOST_DEPTH: usize = 32;
-/// The hierarchy is not read again sooner: a machine may make groups all the time.
+/// Between two reads of the hierarchy, because groups may be created all the time.
 const REST: Duration = Duration::from_secs(1);
 
-/// The directory of the unified hierarchy.
+/// The unified hierarchy.
 pub(crate) fn hierarchy(root: &Root) -> Result<PathBuf> {
     let places = [root.sys("fs/cgroup"), root.sys("fs/cgroup/unified")];
     match places.iter().find(|place| place.join("cgroup.controllers").exists()) {
@@ -26,7 +26,7 @@ pub(crate) fn hierarchy(root: &Root) -> Result<PathBuf> {
     }
 }
 
-/// Paths of groups, read when a new number turns up.
+/// Paths of groups, reread for each new id.
 #[derive(Debug, Default)]
 pub(crate) struct Cgroups {
     hierarchy: Option<PathBuf>,
@@ -41,8 +41,7 @@ impl Cgroups {
         groups
     }
 
-    /// The path of a group below the hierarchy; empty for number 0. A group that is gone, or was
-    /// not found, has its number.
+    /// Empty for id 0. A deleted or unknown group has its id.
     pub(crate) fn path(&mut self, number: u64) -> String {
         if number == 0 || self.hierarchy.is_none() {
             return String::new();
@@ -56,8 +55,7 @@ impl Cgroups {
     fn refresh(&mut self) {
         self.read = Some(Instant::now());
         let Some(top) = self.hierarchy.clone() else { return };
-        // The kernel gives the root of a hierarchy the number 1. Old paths stay: a group may be
-        // gone whose requests come yet.
+        // The root has id 1. Old paths stay for further requests of deleted groups.
         self.paths.insert(1, "/".to_owned());
         let mut left = MOST_GROUPS;
         walk(&top, "", MOST_DEPTH, &mut left, &mut self.paths);

@@ -1,11 +1,11 @@
-//! The clocks of a trace.
+//! A trace's clocks.
 //!
-//! Requests are timed by CLOCK_MONOTONIC, which setting the time of day does not move; the wall
-//! clock is read once, at the beginning. Processes began at times of CLOCK_BOOTTIME.
+//! Requests have CLOCK_MONOTONIC, processes' start times CLOCK_BOOTTIME. The wall clock is read
+//! once.
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// When a trace began, in nanoseconds of each clock.
+/// The start in nanoseconds of each clock.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Began {
     pub(crate) monotonic: u64,

@@ -1,4 +1,4 @@
-//! What a source of requests is.
+//! A source of requests.
 
 use std::path::PathBuf;
 
@@ -8,22 +8,19 @@ use trace::Io;
 
 use super::tables::Tables;
 
-/// Where requests come from.
 pub(super) trait Events {
-    /// Hands over what has completed.
     fn drain(&mut self, tables: &mut Tables, each: &mut dyn FnMut(&Io)) -> Result<()>;
 
-    /// Events that the kernel dropped, and requests that are missing or incomplete for it.
+    /// Lost events, and requests missing or incomplete because of these.
     fn lost(&self) -> u64;
 
-    /// Ends the trace of new requests; [`Events::drain`] still gives what has completed.
-    /// Returns how many have not.
+    /// [`Events::drain`] still passes on completed requests. Returns the number of incomplete ones.
     fn stop(&mut self) -> Result<u64>;
 
-    /// Whether all of this works for a process without rights, once the trace has begun.
+    /// Whether it works after the process has dropped its privileges.
     fn goes_on_without_rights(&self, root: &Root) -> bool;
 
-    /// The directories in which the end of the trace removes a name.
+    /// The end of the trace removes a name in these.
     fn removes_in(&self) -> Vec<PathBuf> {
         Vec::new()
     }

@@ -1,8 +1,8 @@
-//! Trace of live disks.
+//! Traces of live disks.
 //!
-//! [`Live`] hands over requests as they complete. Where they come from is a source: BPF, with one
-//! record a request, or the events of tracefs, which cost more and say less, but need neither BPF
-//! nor the kernel's type information.
+//! [`Live`] passes on requests as they complete, from BPF, with one record per request, or from
+//! tracefs events, which cost more and contain less, but need neither BPF nor the kernel's type
+//! information.
 
 #[cfg(feature = "full")]
 mod bpf;
@@ -44,7 +44,6 @@ mod bpf {
     }
 }
 
-/// A trace that grows.
 pub struct Live {
     root: Root,
     targets: Vec<Target>,
@@ -54,11 +53,11 @@ pub struct Live {
 }
 
 impl Live {
-    /// Begins to record. What outlives this process is in the journal.
+    /// Resources that outlive this process are journaled.
     ///
     /// # Errors
-    /// An unknown device, process or control group; a source that cannot be had, with what it
-    /// lacks.
+    /// An unknown device, process or control group; an unavailable source, with the missing
+    /// requirement.
     pub fn start(root: &Root, options: &Options) -> Result<Live> {
         let targets = Target::all(root, &options.devices)?;
         let filter = Filter::new(root, options)?;
@@ -81,16 +80,12 @@ impl Live {
         Ok(Live { root: root.clone(), targets, tables, source, fallback })
     }
 
-    /// Why tracefs is used where BPF is preferred.
+    /// Why BPF is not used, if it was preferred.
     pub fn fallback(&self) -> Option<&str> {
         self.fallback.as_deref()
     }
 
-    /// Hands over the requests that have completed since the last call, in the order of completion;
-    /// their times count from the beginning.
-    ///
-    /// # Errors
-    /// The source fails.
+    /// Passes on requests in order of completion; times are relative to the start.
     pub fn drain(&mut self, each: &mut dyn FnMut(&Io)) -> Result<()> {
         self.source.drain(&mut self.tables, each)?;
         self.tables.lost(self.source.lost());
@@ -98,18 +93,17 @@ impl Live {
         Ok(())
     }
 
-    /// The tables that the numbers of requests point into, and what is known of the trace so
-    /// far; without requests. It grows.
+    /// The trace's facts so far, without requests.
     pub fn tables(&self) -> &Trace {
         self.tables.trace()
     }
 
-    /// Events that were lost so far.
+    /// Events lost so far.
     pub fn lost(&self) -> u64 {
         self.source.lost()
     }
 
-    /// The disk that is there no more, or is another one now.
+    /// A disk that was removed or replaced.
     pub fn removed(&self) -> Option<String> {
         self.targets
             .iter()
@@ -117,13 +111,12 @@ impl Live {
             .map(|target| target.device.name.clone())
     }
 
-    /// Disks without requests of their own, which are recorded by what they are asked for, above
-    /// the disks below them.
+    /// Recorded in addition to the disks below them.
     pub fn above_requests(&self) -> impl Iterator<Item = &trace::Device> {
         self.targets.iter().filter(|target| target.bio_based).map(|target| &target.device)
     }
 
-    /// The recorded disk that a file is on, too: writing it is among what is recorded.
+    /// Recording includes writes to `file`.
     pub fn has_on_it(&self, file: &Path) -> Option<&str> {
         let parent =
             file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -134,20 +127,17 @@ impl Live {
         self.targets.iter().map(|target| target.device.name.as_str()).find(|name| is_of(name))
     }
 
-    /// Whether the trace goes on, and counts what is lost, if this process gives up its rights.
+    /// Whether recording works without privileges, including the count of losses.
     pub fn goes_on_without_rights(&self) -> bool {
         self.source.goes_on_without_rights(&self.root)
     }
 
-    /// The directories in which the end of the trace removes a name.
+    /// The end of the trace removes a name in these.
     pub fn removes_in(&self) -> Vec<PathBuf> {
         self.source.removes_in()
     }
 
-    /// Ends the trace, hands over what has completed until then, and says how it was.
-    ///
-    /// # Errors
-    /// As [`Live::drain`].
+    /// Stops, and passes on remaining requests.
     pub fn finish(&mut self, each: &mut dyn FnMut(&Io)) -> Result<About> {
         self.tables.tick();
         self.source.stop()?;

@@ -1,5 +1,4 @@
-//! The tables of a trace while it grows: processes, schedulers, and what is known of the
-//! trace.
+//! The tables of a trace in progress.
 
 use std::collections::HashMap;
 
@@ -10,29 +9,28 @@ use super::cgroups::Cgroups;
 use super::clock::{self, Began};
 use super::target::{Filter, Target};
 
-/// Processes of a table; the requests of more are those of one that is unknown.
+/// Further ones are recorded as unknown.
 const MOST_PROCESSES: usize = 1 << 20;
 
-/// Who asked, as a source sees it.
+/// A requesting process, as seen by a source.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Asker {
     pub(crate) pid: u32,
     pub(crate) tid: u32,
     pub(crate) began: u64,
     pub(crate) name: String,
-    /// The kernel's number of its control group; 0 is unknown.
+    /// 0 is unknown.
     pub(crate) cgroup: u64,
     pub(crate) io_context: Option<Context>,
 }
 
-/// An I/O context: the kernel's number, and how many threads use it.
+/// Kernel address and number of threads.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Context {
     pub(crate) number: u64,
     pub(crate) users: u32,
 }
 
-/// What makes a process another one.
 type Identity = (u32, u64, u64, String);
 
 pub(crate) struct Tables {
@@ -40,17 +38,14 @@ pub(crate) struct Tables {
     began: Began,
     cgroups: Cgroups,
     processes: HashMap<Identity, u32>,
-    /// Indices of processes by the source's numbers, which begin at 1.
+    /// By the source's numbers, from 1.
     numbers: Vec<u32>,
-    /// The index of the process that is not known.
     unknown: Option<u32>,
-    /// Our numbers of I/O contexts by the kernel's. An address of the kernel says where it has its
-    /// memory, and is not passed on.
+    /// Our numbers by kernel address, which would reveal the memory layout.
     contexts: HashMap<u64, u64>,
     last_context: u64,
 }
 
-/// No process has it.
 const NO_INDEX: u32 = u32::MAX;
 
 impl Tables {
@@ -86,12 +81,11 @@ impl Tables {
         name.clone_into(&mut self.trace.about.source);
     }
 
-    /// What was lost so far.
+    /// Sets the total so far.
     pub(crate) fn lost(&mut self, lost: u64) {
         self.trace.about.lost = lost;
     }
 
-    /// How long has been recorded by now.
     pub(crate) fn tick(&mut self) {
         self.trace.about.length = clock::monotonic().saturating_sub(self.began.monotonic);
     }
@@ -101,12 +95,11 @@ impl Tables {
         self.trace.about.clone()
     }
 
-    /// Nanoseconds after the beginning; a time before it is the beginning.
+    /// 0 for times before the start.
     pub(crate) fn since_began(&self, monotonic: u64) -> u64 {
         monotonic.saturating_sub(self.began.monotonic)
     }
 
-    /// The index of a process.
     pub(crate) fn process(&mut self, asker: &Asker) -> u32 {
         let identity = (asker.tid, asker.began, asker.cgroup, asker.name.clone());
         if let Some(index) = self.processes.get(&identity).copied() {
@@ -131,7 +124,7 @@ impl Tables {
         index
     }
 
-    /// The index of a process that is not one of those before, whatever its number.
+    /// Always a new one, regardless of its id.
     pub(crate) fn another(&mut self, asker: &Asker, cgroup: String) -> u32 {
         if self.trace.processes.len() >= MOST_PROCESSES {
             return self.unknown();
@@ -140,10 +133,10 @@ impl Tables {
         self.add(Process { pid, tid, name, began, io_context: 0, cgroup })
     }
 
-    /// Gives a process the source's number.
+    /// Assigns the source's number to a process.
     pub(crate) fn number(&mut self, number: u32, asker: &Asker) {
         let index = self.process(asker);
-        // A source numbers from 1 in steps of one; anything else is not its record.
+        // Sources number from 1 in steps of one.
         let at = number as usize;
         if at <= self.numbers.len().saturating_add(MOST_PROCESSES) {
             if self.numbers.len() <= at {
@@ -153,7 +146,7 @@ impl Tables {
         }
     }
 
-    /// The process that the source calls by a number.
+    /// The process with the source's number.
     pub(crate) fn numbered(&mut self, number: u32) -> u32 {
         match self.numbers.get(number as usize).copied() {
             Some(index) if index != NO_INDEX => index,
@@ -161,7 +154,6 @@ impl Tables {
         }
     }
 
-    /// The process of requests whose process is not known.
     pub(crate) fn unknown(&mut self) -> u32 {
         match self.unknown {
             Some(index) => index,
@@ -173,14 +165,13 @@ impl Tables {
         }
     }
 
-    /// The index of a scheduler.
     pub(crate) fn scheduler(&mut self, name: &str) -> u8 {
         let known = &mut self.trace.schedulers;
         let at = known.iter().position(|other| other == name).unwrap_or_else(|| {
             known.push(name.to_owned());
             known.len() - 1
         });
-        // A kernel has less than ten.
+        // A kernel has fewer than ten.
         u8::try_from(at).unwrap_or(u8::MAX)
     }
 
@@ -189,8 +180,7 @@ impl Tables {
         u32::try_from(self.trace.processes.len() - 1).unwrap_or(NO_INDEX - 1)
     }
 
-    /// Our number of an I/O context. One with a single user that has the address of an earlier one
-    /// is another one.
+    /// A single user's context at the address of a shared one is new.
     fn io_context(&mut self, context: Option<Context>) -> u64 {
         let Some(context) = context else { return 0 };
         let known = self.contexts.get(&context.number).copied();
@@ -247,7 +237,7 @@ mod tests {
             .map(|(tid, users)| tables.process(&asker(tid, users)) as usize)
             .map(|index| tables.trace().processes[index].io_context)
             .to_vec();
-        // The third is the only user of a context at the address of one that two have shared.
+        // At the address of a formerly shared one, with a single user.
         assert_eq!(contexts, [1, 1, 2]);
     }
 

@@ -1,4 +1,4 @@
-//! What is recorded: disks, parts of them, and whose requests.
+//! Disks, parts of disks, and processes to record.
 
 use std::fs;
 use std::ops::Range;
@@ -15,10 +15,10 @@ use super::options::{MOST_DEVICES, MOST_FILTERS, Options};
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) device: trace::Device,
-    /// Sectors of the whole disk.
+    /// Relative to the whole disk.
     pub(crate) sectors: Range<u64>,
     pub(crate) partition: Option<String>,
-    /// It passes on what it is asked for, and has no requests.
+    /// Has no requests.
     pub(crate) bio_based: bool,
     diskseq: Option<u64>,
 }
@@ -67,7 +67,7 @@ impl Target {
         })
     }
 
-    /// The kernel's numbers of the disk and its partitions: events of bios name the partition.
+    /// Numbers of the disk and its partitions, which events of bios name.
     pub(crate) fn numbers(&self, root: &Root) -> Vec<u64> {
         let dir = root.sys("block").join(&self.device.name);
         let number = |text: String| {
@@ -80,7 +80,6 @@ impl Target {
         files.filter_map(|file| root.read_optional(file)).filter_map(number).collect()
     }
 
-    /// The scheduler in effect, read afresh.
     pub(crate) fn scheduler_now(&self, root: &Root) -> Option<String> {
         let text =
             root.read_optional(root.sys("block").join(&self.device.name).join("queue/scheduler"))?;
@@ -88,7 +87,7 @@ impl Target {
         Some(rest.split_once(']')?.0.to_owned())
     }
 
-    /// Whether the same disk still has the name.
+    /// Whether the name still refers to the same disk.
     pub(crate) fn is_there(&self, root: &Root) -> bool {
         let dir = root.sys("block").join(&self.device.name);
         let read = |name: &str| root.read_optional(dir.join(name));
@@ -99,11 +98,11 @@ impl Target {
     }
 }
 
-/// Whose requests are recorded; everybody's if all is empty.
+/// If empty, everybody's requests are recorded.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Filter {
     pub(crate) pids: Vec<u32>,
-    /// Numbers of control groups and their paths below the hierarchy.
+    /// Ids, with paths in the hierarchy.
     pub(crate) cgroups: Vec<(u64, String)>,
 }
 
@@ -135,7 +134,7 @@ impl Filter {
     }
 }
 
-/// The number and path of a control group that the user names.
+/// Finds a group that the user names.
 fn cgroup(root: &Root, word: &str) -> Result<(u64, String)> {
     let hierarchy = cgroups::hierarchy(root)?;
     let whole = fs::canonicalize(&hierarchy).unwrap_or(hierarchy);

@@ -1,14 +1,10 @@
-//! ftrace's events of the block layer as Perfetto has them, one by one, and the trace that
-//! follows from all of them.
+//! Parses Perfetto's ftrace block events, and converts them to a trace.
 //!
-//! Perfetto writes what each CPU saw in bundles, one after another: events are brought into the
-//! order of time when all are known.
-//!
-//! A request is what was queued (`block_bio_queue`). Where a trace has no such event of a disk, it
-//! is what was inserted or issued, by the process that did so. A bio of a partition has the
-//! partition's number and the disk's sectors: it goes to the disk with the same major number and
-//! the next lower minor number among those that complete requests [H]. A number of which no request
-//! is completed is a volume, whose bios are its requests.
+//! Each CPU's events are in bundles, so they are sorted at the end. A request starts with
+//! `block_bio_queue`, or without such events for a disk, at insert or issue. A partition's bio has
+//! the partition's device number and the disk's sectors; it is assigned to the disk with the same
+//! major and the next lower minor number among those that complete requests [H]. A number without
+//! completed requests is a volume, whose bios are its requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,19 +16,17 @@ use trace::{Flags, Kind, Trace};
 use super::wire::{Field, fields};
 use crate::live::letters;
 
-/// Characters of a name that are kept; a task's has at most 15.
+/// A task's name has at most 15.
 const NAME: usize = 64;
 
-/// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum What {
     Request(Action),
-    /// The end of a bio, which counts for volumes only.
+    /// Used for volumes only.
     BioComplete,
 }
 
-/// A kind of event: its field in `FtraceEvent`, what it says, and the fields of its letters, its
-/// process's name and its error.
+/// The field in `FtraceEvent`, and fields for letters, process name and error.
 struct Row {
     field: u32,
     what: What,
@@ -48,7 +42,7 @@ const fn row(field: u32, what: What, rwbs: u32, comm: u32, error: u32) -> Row {
 /// No field has the number 0.
 const ABSENT: u32 = 0;
 
-/// The numbers of Perfetto's schema, protos/perfetto/trace/ftrace/block.proto.
+/// Perfetto's protos/perfetto/trace/ftrace/block.proto.
 const ROWS: [Row; 9] = [
     row(119, What::Request(Action::Queue), 4, 5, ABSENT),
     row(122, What::Request(Action::Tag), 4, 5, ABSENT),
@@ -60,10 +54,9 @@ const ROWS: [Row; 9] = [
     row(125, What::Request(Action::Complete), 5, ABSENT, 7),
     row(117, What::BioComplete, 5, ABSENT, 4),
 ];
-/// Older traces name the error of a completed request `errors`.
+/// Older traces have `errors`.
 const ERRORS: u32 = 4;
 
-/// An event.
 #[derive(Debug, Clone, Copy)]
 struct Known {
     at: u64,
@@ -77,44 +70,37 @@ struct Known {
     flags: Flags,
 }
 
-/// Events while they are read.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     all: Vec<Known>,
     names: BTreeMap<Vec<u8>, u32>,
-    /// The process of each thread.
+    /// Processes by thread.
     processes: BTreeMap<u32, u32>,
     lost: u64,
     unpacked: u64,
 }
 
-/// Refuses more events than a trace may have.
-///
-/// # Errors
-/// The limit.
 pub fn check_events(number: usize) -> Result<()> {
     Ok(PERFETTO_EVENTS.check(number)?)
 }
 
 impl Events {
-    /// Counts bytes of packets that were compressed.
+    /// Adds to the uncompressed size.
     pub(super) fn unpacked(&mut self, bytes: u64) -> Result<()> {
         self.unpacked = self.unpacked.saturating_add(bytes);
         crate::file::check_unpacked(self.unpacked)
     }
 
-    /// Counts events that are missing.
     pub(super) fn lost(&mut self) {
         self.lost += 1;
     }
 
-    /// The process of a thread.
     pub(super) fn thread(&mut self, thread: u32, process: u32) -> Result<()> {
         self.processes.insert(thread, process);
         Ok(TRACE_PROCESSES.check(self.processes.len())?)
     }
 
-    /// A message `FtraceEvent`.
+    /// Parses an `FtraceEvent` message.
     pub(super) fn event(&mut self, message: &[u8]) -> Result<()> {
         let (mut at, mut thread, mut found) = (0, 0, None);
         fields(message, &mut |field| {
@@ -158,7 +144,7 @@ impl Events {
             Ok(())
         })?;
         let (kind, flags) = letters(&rwbs, sectors);
-        // A flush has no place, and a command that passes through has none that counts.
+        // A passthrough command's sector is meaningless.
         let placed = kind != Kind::Flush
             && sector.checked_add(u64::from(sectors)).is_some_and(|end| end < 1 << 55);
         let sector = if placed { sector } else { 0 };
@@ -169,10 +155,6 @@ impl Events {
         Ok(Known { at, device, sector, sectors, thread, name, what: row.what, kind, flags })
     }
 
-    /// The trace.
-    ///
-    /// # Errors
-    /// There is no request in it, or more than a trace may have.
     pub(super) fn trace(mut self) -> Result<Trace> {
         self.all.sort_by_key(|event| event.at);
         let devices = Devices::of(&self.all);
@@ -224,10 +206,9 @@ fn device_of(number: u64, to: &mut Builder) -> u16 {
     index
 }
 
-/// Which numbers are disks, and what their events say.
 #[derive(Debug, Default)]
 struct Devices {
-    /// Those with requests, by major and minor number.
+    /// Major and minor number.
     disks: BTreeSet<(u32, u32)>,
     queued: BTreeSet<(u32, u32)>,
     inserted: BTreeSet<(u32, u32)>,
@@ -255,7 +236,7 @@ impl Devices {
         below.copied().unwrap_or(number)
     }
 
-    /// The disk of an event, and what it says of a request there.
+    /// The disk, and the event's actions there.
     fn actions(&self, event: &Known) -> Option<(u64, impl Iterator<Item = Action> + use<>)> {
         let disk = self.disk(numbers(event.device));
         let is_volume = !self.disks.contains(&disk);

@@ -1,8 +1,6 @@
-//! Traces of Perfetto: traces written as tracks for ui.perfetto.dev, and traces with ftrace's
-//! events of the block layer read.
+//! Perfetto traces: writes tracks for ui.perfetto.dev, and reads ftrace's block events.
 //!
-//! The format is protocol buffers; its messages are in `proto`, and a test compares their numbers
-//! with Perfetto's own schema.
+//! A test compares the numbers of messages in `proto` with Perfetto's own schema.
 
 mod events;
 mod proto;

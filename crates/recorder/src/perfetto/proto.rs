@@ -1,4 +1,4 @@
-//! The messages of Perfetto's trace format that are written here, with the numbers of its schema
+//! The written messages, with numbers of Perfetto's schema
 //! (protos/perfetto/trace/perfetto_trace.proto).
 
 use prost::{Enumeration, Message};
@@ -67,7 +67,7 @@ pub(super) struct TrackEvent {
     pub(super) name: Option<String>,
     #[prost(int64, optional, tag = "30")]
     pub(super) counter_value: Option<i64>,
-    // Not packed: Perfetto's query engine passes over packed ones, though its schema reads them.
+    // Perfetto's query engine ignores packed ones.
     #[prost(fixed64, repeated, packed = "false", tag = "47")]
     pub(super) flow_ids: Vec<u64>,
     #[prost(fixed64, repeated, packed = "false", tag = "48")]

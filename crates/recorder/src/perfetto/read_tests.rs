@@ -1,4 +1,4 @@
-//! Block events of Perfetto, as Perfetto's own schema writes them, and bytes that are none.
+//! Perfetto's block events, written by its own schema, and invalid bytes.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,8 +12,7 @@ use crate::file::{ReadOptions, read};
 
 const PYTHON: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/tools/perfetto/bin/python");
 
-/// What the tests write by Perfetto's own schema: two CPUs' bundles, of which the later one has
-/// earlier events.
+/// Two CPUs' bundles; the later one has earlier events.
 const SCRIPT: &str = r"
 import os, sys, zlib
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TracePacket
@@ -53,7 +52,7 @@ files = dict(whole=trace(whole()), packed=compressed(whole()), bare=trace(bare()
 for name, content in files.items(): open(os.path.join(sys.argv[1], name), 'wb').write(content)
 ";
 
-/// The files of the script; None where Perfetto's schema is missing.
+/// `None` without Perfetto's schema.
 fn written() -> Option<tempfile::TempDir> {
     if !Path::new(PYTHON).exists() {
         testbed::skip("Perfetto's schema needed (scripts/need test)");
@@ -164,7 +163,7 @@ fn text_is_no_trace_of_perfetto() {
 proptest! {
     #[test]
     fn any_bytes_are_a_trace_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..400), like in any::<bool>()) {
-        // Keys of packets, bundles and events in places: deeper than chance gets.
+        // Keys of packets, bundles and events reach deeper than chance.
         let mut bytes = bytes;
         if like && bytes.len() > 16 {
             let length = (bytes.len() - 2).min(127) as u8;

@@ -1,9 +1,8 @@
-//! Reads the events of the block layer in a trace of Perfetto, piece by piece.
+//! Reads block events from a Perfetto trace, as a stream.
 //!
-//! A trace is a sequence of packets. Those with bundles of ftrace's events, with names of
-//! processes, and with packets inside (compressed) are looked into; all others are passed over. The
-//! file may come from anywhere: a packet is held in memory one at a time, and its size, what
-//! compressed ones unpack to and the number of events are bounded.
+//! Packets with bundles of ftrace events, process names, or compressed packets are parsed. The file
+//! is untrusted: one packet at a time is in memory, and its size, its uncompressed size and the
+//! number of events are limited.
 
 use std::io::{ErrorKind, Read};
 
@@ -14,44 +13,32 @@ use trace::Trace;
 use super::events::Events;
 use super::wire::{Field, fields};
 
-/// The key of a packet: field 1, a string of bytes.
+/// Field 1, length-delimited.
 const PACKET: u8 = 0x0a;
 /// Fields of a packet.
 const FTRACE: u32 = 1;
 const PROCESS_TREE: u32 = 2;
 const COMPRESSED: u32 = 50;
 
-/// Whether a file begins as a trace of Perfetto does; `begin` has at least its first 32 bytes, if
-/// there are so many.
-///
-/// Text may begin with the same byte, which is the end of a line; but it has no other control
-/// characters.
+/// `begin` has at least 32 bytes, unless the file is shorter. Text may start with the same byte, a
+/// newline, but contains no other control characters.
 pub(crate) fn is_perfetto(begin: &[u8]) -> bool {
     let begin = &begin[..begin.len().min(32)];
     let is_binary = |byte: &u8| (*byte < b' ' && !b"\n\r\t".contains(byte)) || *byte >= 0x80;
     let Some((&PACKET, mut rest)) = begin.split_first() else { return false };
     let is_long_enough = matches!(length(&mut rest), Ok(Some((2.., _))));
-    // The key of the packet's first field: a number, and one of four ways in which its value is
-    // written.
+    // A field number, and one of four wire types.
     let is_field = rest.first().is_some_and(|key| key >> 3 > 0 && matches!(key & 7, 0 | 1 | 2 | 5));
     is_long_enough && is_field && begin.iter().any(is_binary)
 }
 
-/// Reads the trace. A packet that is cut off at the end is counted as lost.
-///
-/// # Errors
-/// It is no trace of Perfetto, has no events of the block layer, or is larger than a trace may
-/// be.
+/// A truncated last packet counts as lost.
 pub(crate) fn read(mut trace: impl Read) -> Result<Trace> {
     let mut events = Events::default();
     packets(&mut trace, &mut events, true)?;
     events.trace()
 }
 
-/// Refuses a packet that is larger than one may be.
-///
-/// # Errors
-/// The limit.
 pub fn check_packet(bytes: u64) -> Result<()> {
     Ok(PERFETTO_PACKET.check(usize::try_from(bytes).unwrap_or(usize::MAX))?)
 }
@@ -96,7 +83,7 @@ fn byte(trace: &mut dyn Read) -> Result<Option<u8>> {
     }
 }
 
-/// A length, and how many bytes it takes; None at the end of the file.
+/// A length and its encoded size; `None` at the end of the file.
 fn length(trace: &mut dyn Read) -> Result<Option<(u64, u64)>> {
     let mut whole = 0;
     for taken in 0..10 {
@@ -126,7 +113,7 @@ fn look(packet: &[u8], events: &mut Events, may_be_compressed: bool) -> Result<(
     })
 }
 
-/// Threads and the processes that they belong to.
+/// Parses threads and their processes.
 fn processes(tree: &[u8], events: &mut Events) -> Result<()> {
     fields(tree, &mut |field| {
         let Field::Bytes(2, thread) = field else { return Ok(()) };

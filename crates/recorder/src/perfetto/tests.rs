@@ -1,4 +1,4 @@
-//! What is written, read back; and by Perfetto's own schema, where it is there.
+//! Written traces are read back, also by Perfetto's schema if installed.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -11,7 +11,7 @@ use super::write;
 
 const MS: u64 = 1_000_000;
 
-/// Two processes on one disk; the second waits while the disk is idle for 2 ms.
+/// Two processes; the second waits while the disk is idle for 2 ms.
 fn trace() -> Trace {
     let io = |queued: u64, issued: u64, completed: u64, sector, process| Io {
         inserted: At::ns(queued + 1000),
@@ -85,7 +85,7 @@ fn each_request_is_a_slice_of_its_process_the_scheduler_and_the_disk_joined_by_a
     }
     let (from, wait) = begins("waits of the scheduler")[0];
     assert_eq!((from, wait.name.as_deref()), (2 * MS, Some("the disk is idle, requests wait")));
-    // A flow goes through three slices and ends at the disk.
+    // A flow passes three slices and ends at the disk.
     for flow in 1..=3 {
         let passes = events.iter().filter(|(_, event)| event.flow_ids.contains(&flow)).count();
         let ends =
@@ -132,8 +132,7 @@ fn of_project(path: &str) -> std::path::PathBuf {
     std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(path)
 }
 
-/// Perfetto's own schema, UI and query engine, in packages of Python; `scripts/need test` installs
-/// them.
+/// Perfetto's Python packages, which `scripts/need test` installs.
 fn is_perfetto_here() -> bool {
     let is_here = of_project("target/tools/perfetto/done-2").exists();
     if !is_here {
@@ -172,8 +171,7 @@ print(unknown(trace), begins, 'postgres' in names, 'actuator: last sector served
     assert_eq!(said.trim(), "0 10 True True", "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// What Perfetto shows is what its query engine has: every slice on its track, no overlap, and each
-/// request joined by flows.
+/// Every slice must be on its track, without overlap, and each request joined by flows.
 #[test]
 fn perfettos_own_query_engine_has_every_slice_and_joins_each_request_by_flows() {
     if !is_perfetto_here() {

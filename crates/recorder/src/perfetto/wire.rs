@@ -1,19 +1,14 @@
-//! Fields of protocol buffers one by one: a message as a whole could take a thousand times its
-//! bytes in memory.
+//! Streams protocol buffers, because a parsed message could take a thousandfold memory.
 
 use anyhow::{Result, bail};
 use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
 
-/// A field and what is of interest of it.
 pub(super) enum Field<'a> {
     Number(u32, u64),
     Bytes(u32, &'a [u8]),
 }
 
-/// Calls `each` with the numbers and byte strings of a message, in their order.
-///
-/// # Errors
-/// It is no message; those of `each`.
+/// Passes numbers and byte strings in order.
 pub(super) fn fields(message: &[u8], each: &mut dyn FnMut(Field<'_>) -> Result<()>) -> Result<()> {
     let mut rest = message;
     while !rest.is_empty() {

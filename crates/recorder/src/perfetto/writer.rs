@@ -1,12 +1,10 @@
-//! Writes a trace as a trace of Perfetto.
+//! Writes a trace in Perfetto's format.
 //!
-//! Each process has a track of its requests from queue to completion; each disk has the requests in
-//! its scheduler (queue to issue), the waits of the scheduler (the disk is idle while requests
-//! wait), the requests that the disk has, and counters: requests in the scheduler and at the disk,
-//! and the sector that was served last, which is where a hard disk's actuator is. A flow leads from
-//! a request's slice of its process through the scheduler to the disk. Slices of one track must not
-//! overlap: requests outstanding together are on lanes, tracks of the same name that Perfetto's UI
-//! shows as one.
+//! Each process has a track of its requests from queue to completion. Each disk has tracks of
+//! requests in the scheduler and at the device, of the scheduler's waits (the disk is idle while
+//! requests wait), and counters of both and of the last sector served, a hard disk's actuator
+//! position. Flows join a request's slices. Slices on a track must not overlap, so concurrent
+//! requests use lanes: tracks of the same name that Perfetto's UI merges.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -20,21 +18,16 @@ use super::proto::{
     TrackDescriptor, TrackEvent, Type,
 };
 
-/// Waits of the scheduler that are shown are at least as long, in nanoseconds: the way of a request
-/// to an idle disk is none.
+/// Shorter waits are a request's way to an idle disk.
 const WAIT: u64 = 10_000;
 
-/// The sequence of our packets, and the flag that it begins anew.
+/// Of our packets, and the flag that resets its state.
 const SEQUENCE: u32 = 1;
 const CLEARED: u32 = 1;
 
-/// Lanes of one track; requests beyond are not shown there.
+/// Per track; further requests are omitted.
 const LANES: usize = 4096;
 
-/// Writes the trace.
-///
-/// # Errors
-/// The file cannot be written.
 pub fn write<W: Write>(file: W, trace: &Trace) -> Result<W> {
     let mut writer = Writer { file, last_uuid: 0, bytes: Vec::new() };
     writer.put(TracePacket { sequence_flags: Some(CLEARED), ..TracePacket::default() })?;
@@ -54,16 +47,14 @@ struct Writer<W> {
     bytes: Vec<u8>,
 }
 
-/// Lanes of one track.
 struct Lanes {
     parent: u64,
     name: &'static str,
     rank: i32,
-    /// The track and when its last slice ends.
+    /// With the end of its last slice.
     lanes: Vec<(u64, u64)>,
 }
 
-/// What a slice shows.
 struct Slice<'a> {
     from: u64,
     until: u64,
@@ -75,7 +66,7 @@ struct Slice<'a> {
 impl<W: Write> Writer<W> {
     fn put(&mut self, packet: TracePacket) -> Result<()> {
         let packet = TracePacket { trusted_packet_sequence_id: Some(SEQUENCE), ..packet };
-        // A trace is a message whose field 1 is repeated for each packet.
+        // A trace repeats field 1 for each packet.
         self.bytes.clear();
         prost::encoding::message::encode(1, &packet, &mut self.bytes);
         self.file.write_all(&self.bytes)?;
@@ -116,8 +107,7 @@ impl<W: Write> Writer<W> {
         };
         let (track, busy_until) = &mut lanes.lanes[lane];
         let track = *track;
-        // A slice takes time: one that ends where it begins would end before it begins where
-        // packets are sorted.
+        // With equal timestamps, the end would be sorted before the start.
         *busy_until = until.max(from + 1);
         let until = *busy_until;
         let flow = io.map(|(number, _)| number as u64 + 1).into_iter().collect::<Vec<_>>();
@@ -168,7 +158,7 @@ impl<W: Write> Writer<W> {
         let process = trace.processes.get(number as usize).cloned().unwrap_or_default();
         let name = escaped(&process.name).replace('\n', " ");
         let name = if name.is_empty() { format!("process {number}") } else { name };
-        // A thread has a track of its own below its process's name and number.
+        // Below its process.
         let pid = i32::try_from(process.pid).ok().filter(|pid| *pid > 0);
         let descriptor =
             pid.map(|pid| ProcessDescriptor { pid: Some(pid), process_name: Some(name.clone()) });
@@ -225,7 +215,7 @@ impl<W: Write> Writer<W> {
         self.counters(trace, parent, &ios)
     }
 
-    /// Counters, and the waits of the scheduler, which follow from them.
+    /// Writes counters, and the scheduler's waits, which follow from them.
     fn counters(&mut self, trace: &Trace, parent: u64, ios: &[(usize, &Io)]) -> Result<()> {
         let mut counter = |name: &str, unit: &str, rank| {
             let counter = Some(CounterDescriptor { unit_name: Some(unit.to_owned()) });
@@ -244,8 +234,7 @@ impl<W: Write> Writer<W> {
         let actuator = counter("actuator: last sector served", "sector", 6)?;
         let mut waits =
             Lanes { parent, name: "waits of the scheduler", rank: 2, lanes: Vec::new() };
-        // Time; by how much the two counters change; where the actuator is then. Completions come
-        // before issues of the same time.
+        // Time, changes of the counters, the actuator's new position. Completions precede issues.
         let mut changes: Vec<(u64, u8, i64, i64, Option<u64>)> = Vec::new();
         for (_, io) in ios {
             let (Some(issued), Some(completed)) = (io.issued.get(), io.completed.get()) else {

@@ -8,7 +8,6 @@ use recorder::live::{Live, Options, Source};
 use testbed::{Directory, Loop, LoopOptions, require, skip};
 use trace::{About, Io, Trace};
 
-/// A loop device over a file of 64 MiB.
 pub(crate) struct Disk {
     pub(crate) path: String,
     device: Loop,
@@ -16,7 +15,7 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    /// None, aloud, where this is not root's test.
+    /// 64 MiB; `None`, with a message, without root.
     pub(crate) fn new() -> Option<Disk> {
         Disk::with(LoopOptions::default())
     }
@@ -44,8 +43,7 @@ impl Disk {
         self.device.detach();
     }
 
-    /// Reads `count` blocks of 4 KiB, one after another, past the page cache, by a process of its
-    /// own; returns its number.
+    /// Sequentially with direct I/O, in a process whose id is returned.
     pub(crate) fn read(&self, skip: u64, count: u64) -> u32 {
         let words = [format!("if={}", self.path), format!("skip={skip}"), format!("count={count}")];
         let mut child = Command::new("dd")
@@ -70,13 +68,12 @@ impl Disk {
     }
 }
 
-/// Begins to record, with a journal of the tests' own.
+/// Starts recording with a separate journal.
 pub(crate) fn start(options: &Options) -> anyhow::Result<Live> {
     let state = Path::new(env!("CARGO_TARGET_TMPDIR")).join("recorder-state");
     Live::start(&Root::real().with_state_dir(state), options)
 }
 
-/// What was recorded while something was done.
 pub(crate) struct Recorded {
     pub(crate) about: About,
     pub(crate) tables: Trace,
@@ -84,7 +81,7 @@ pub(crate) struct Recorded {
 }
 
 impl Recorded {
-    /// None, aloud, where the source cannot be had.
+    /// `None`, with a message, without the source.
     pub(crate) fn of(
         source: Source,
         options: Options,
@@ -106,8 +103,8 @@ impl Recorded {
         Some(Recorded { about, tables, ios })
     }
 
-    /// A trace of which nothing is missing. On a busy machine the kernel leaves out single
-    /// calls of a BPF program, which are counted: then it is tried again.
+    /// Records without losses. On a busy machine, the kernel skips single calls of a BPF program
+    /// and counts them; then this retries.
     pub(crate) fn whole(
         source: Source,
         mut once: impl FnMut() -> Option<Recorded>,
@@ -123,13 +120,13 @@ impl Recorded {
         Some(recorded)
     }
 
-    /// Requests that are counted as lost or unfinished.
+    /// Number of lost and unfinished requests.
     pub(crate) fn missing(&self) -> usize {
         (self.about.lost + self.about.unfinished) as usize
     }
 
     pub(crate) fn of_pid(&self, pid: u32) -> Vec<Io> {
-        // Of a process that has ended before /proc was read tracefs knows the thread only.
+        // If a process exits before /proc is read, tracefs knows only the thread.
         let is_of = |io: &&Io| self.tables.processes[io.process as usize].tid == pid;
         self.ios.iter().filter(is_of).copied().collect()
     }

@@ -1,4 +1,4 @@
-//! Traces of real loop devices, by BPF and by tracefs, held against what was asked of them.
+//! Traces of real loop devices, compared with the issued I/O.
 
 mod common;
 mod sources;

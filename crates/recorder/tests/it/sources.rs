@@ -1,5 +1,4 @@
-//! What both sources have in common: each request once, with its place, process, stages and
-//! scheduler.
+//! Both sources record each request once, with its place, process, stages and scheduler.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -22,7 +21,7 @@ fn reads_are_recorded(source: Source) {
         device.scheduler("mq-deadline");
         let recorded = Recorded::of(source, of(&device), |drain| {
             pid = device.read(100, 500);
-            // Tracefs does not say which scheduler it is; it is looked at when events are read.
+            // Tracefs needs sysfs for the scheduler.
             drain();
             device.scheduler("none");
             device.read(2000, 7);
@@ -91,7 +90,7 @@ fn a_flush_and_the_writes_before_it_are_recorded_by_tracefs() {
     a_flush_is_recorded(Source::Tracefs);
 }
 
-/// Only what a shell, which waits to be started, asks for; another one reads at the same time.
+/// Another shell reads too.
 fn a_process_is_filtered(source: Source) {
     let Some(device) = Disk::new() else { return };
     let script = format!(
@@ -118,7 +117,7 @@ fn a_process_is_filtered(source: Source) {
     let Some(recorded) = recorded else { return };
     assert_eq!((recorded.ios.len(), recorded.of_pid(pid).len()), (30, 30));
     assert_eq!(recorded.about.filter, format!("pid {pid}"));
-    // The same process has another name since it executes another program.
+    // The process's name changes when it executes another program.
     assert!(recorded.tables.processes.iter().any(|process| process.name == "dd"));
 }
 
@@ -169,7 +168,7 @@ fn the_processes_of_a_control_group_and_those_below_are_recorded_by_bpf() {
     a_control_group_is_filtered(Source::Bpf);
 }
 
-/// A partition: its requests are those of the disk, within it.
+/// Requests are the disk's, within the partition.
 fn a_partition_is_part_of_its_disk(source: Source) {
     let Some(device) = Disk::with(LoopOptions { partitions: true, ..LoopOptions::default() })
     else {
@@ -184,7 +183,7 @@ fn a_partition_is_part_of_its_disk(source: Source) {
         return skip("loop devices have no partitions here");
     };
     let options = Options { devices: vec![part], ..Options::default() };
-    // Where no udev runs, nothing makes the node.
+    // Without udev.
     let part = format!("/var/tmp/schedlab-record-{}-{source:?}", std::process::id());
     let node = format!("rm -f {part}; mknod {part} b {}", number.trim().replace(':', " "));
     assert!(Command::new("sh").args(["-c", &node]).status().expect("mknod runs").success());
@@ -221,7 +220,7 @@ fn a_partition_is_part_of_its_disk_by_tracefs() {
     a_partition_is_part_of_its_disk(Source::Tracefs);
 }
 
-/// A volume of device-mapper has no requests; its disk has.
+/// The disk has requests, the volume none.
 fn a_volume_is_recorded_above_its_disk(source: Source) {
     let Some(device) = Disk::new() else { return };
     let name = format!("schedlab-record-{}-{source:?}", std::process::id());
@@ -306,7 +305,7 @@ fn another_disk_under_the_name_is_noticed() {
     assert_eq!(live.removed().as_deref(), Some(device.name()));
 }
 
-/// A disk in memory, which has no requests either and can be made anywhere.
+/// A RAM disk, which is available everywhere.
 fn a_disk_without_requests_is_recorded(source: Source) {
     let control = "/sys/class/zram-control";
     let Ok(number) = fs::read_to_string(format!("{control}/hot_add")) else {

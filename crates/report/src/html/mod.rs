@@ -18,7 +18,7 @@ use super::view::{self, MetricView, RowView, WorkloadView};
 use super::{actuator, number, remarks, template, verdict, words};
 
 /// The page of schedlab's documentation that explains verdicts.
-const DOCS: &str = "docs/src/explanation/verdicts.md";
+const DOCS: &str = "docs/internals/verdicts.md";
 
 /// The whole page.
 pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {

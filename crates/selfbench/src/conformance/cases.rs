@@ -1,4 +1,4 @@
-//! The trials: which schedulers, on which disks, with which work.
+//! The trials: schedulers, disks and workloads.
 
 use std::time::Duration;
 
@@ -9,22 +9,21 @@ use lab::arena::agreement;
 const SCHEDULERS: &[&str] =
     &["none", "mq-deadline", "kyber", "bfq", "anticipatory", "wpcas", "occupancy"];
 
-/// A workload: its label, its parameters as a plan has them, its longest time.
+/// A workload: label, parameters as in a plan, maximum time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Work {
     pub(super) name: &'static str,
     words: &'static str,
-    /// Seconds; work with an amount ends before.
+    /// Seconds; work with an amount ends earlier.
     seconds: u64,
-    /// Whether it belongs to the quick table.
     quick: bool,
-    /// Schedulers that are left out because their difference is known: none (the simulator has no
-    /// plugs) and bfq (merges before the first dispatch).
+    /// Schedulers with a known difference: none (the simulator has no plugs) and bfq (merges before
+    /// the first dispatch).
     without: &'static [&'static str],
 }
 
 impl Work {
-    /// Whether it is over when the time is, and not when the work is.
+    /// Whether time rather than work ends it.
     pub(super) fn is_cut(&self) -> bool {
         self.seconds < 3600
     }
@@ -116,18 +115,17 @@ pub(super) struct Case {
 }
 
 impl Case {
-    /// `disk/workload/scheduler`.
+    /// Returns `disk/workload/scheduler`.
     pub(super) fn name(&self) -> String {
         format!("{}/{}/{}", self.disk, self.workload.name, self.scheduler)
     }
 }
 
-/// Where a plan is to be tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side<'k> {
-    /// The simulator, with the rules of this version of Linux.
+    /// The simulator, with the rules of this Linux version.
     Sim { linux: u32 },
-    /// The kernel arena, with this kernel if not with the usual one.
+    /// The kernel arena, with this kernel or the default.
     Kernel(Option<&'k str>),
 }
 
@@ -142,14 +140,13 @@ pub(super) fn of(disk: &'static str, quick: bool) -> Vec<Case> {
         .collect()
 }
 
-/// A plan that holds these rows; in the simulator with the settings of the guest.
 pub(super) fn plan(disk: &str, rows: &[Case], side: &Side<'_>) -> Result<Plan> {
     let arena = if matches!(side, Side::Sim { .. }) { "sim" } else { "kernel" };
     let mut text = format!("name = \"conformance\"\narena = \"{arena}\"\ndevice = \"{disk}\"\n");
     if let Side::Kernel(Some(kernel)) = side {
         text += &format!("kernel = \"{kernel}\"\n");
     }
-    // A plan compares two variants at least; what is not asked for is not tried.
+    // A plan needs at least two variants; extra ones are not run.
     let mut variants: Vec<&str> =
         rows.iter().map(|row| row.scheduler).chain(["none", "mq-deadline"]).collect();
     variants.sort_unstable();

@@ -12,18 +12,16 @@ use sim::{Event, EventKind, Observer};
 
 use super::cases::Case;
 
-/// What the simulated disk did, in the order in which it did it.
 #[derive(Debug, Default)]
 pub(super) struct Heard {
     done: Vec<Done>,
     issued: Vec<(u64, Option<u32>, Done)>,
 }
 
-/// A command of a disk, whichever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Done {
     at_ns: u64,
-    /// None: a flush.
+    /// `None`: a flush.
     transfer: Option<(Op, u64, u32)>,
 }
 
@@ -42,12 +40,11 @@ impl Observer for Heard {
 }
 
 impl Heard {
-    /// When the last command was done.
     fn end_ns(&self) -> u64 {
         self.done.iter().map(|done| done.at_ns).max().unwrap_or(0)
     }
 
-    /// One command a line: when it was sent and when done, in the order of completions.
+    /// Lists submission and completion times, in order of completion.
     pub(super) fn lines(&self) -> String {
         let mut text = String::new();
         for (at, process, done) in &self.issued {
@@ -78,7 +75,6 @@ fn of_log(log: &Log) -> Vec<Done> {
     done
 }
 
-/// The same of the kernel's disk.
 pub(super) fn lines(log: &Log) -> String {
     let mut text = String::new();
     for record in &log.records {
@@ -96,7 +92,7 @@ pub(super) fn lines(log: &Log) -> String {
     text
 }
 
-/// How many commands of the log took the model's time to the nanosecond, or the first that did not.
+/// Commands with exactly the model's time, or the first that differs.
 pub(super) fn replayed(log: &Log, device: &mut dyn DeviceModel) -> Result<usize, String> {
     if log.lost > 0 {
         return Err(format!("{} commands did not fit into the log", log.lost));
@@ -109,15 +105,12 @@ pub(crate) struct Metric {
     pub(super) name: &'static str,
     pub(super) sim: f64,
     pub(super) kernel: f64,
-    /// By how much the kernel's is larger, in percent of the simulator's; of counts, per 100
-    /// requests.
+    /// Relative excess of the kernel's value in percent; for counts, per 100 requests.
     pub(super) difference: f64,
-    /// By how much the simulator's own figures are apart from seed to seed, the largest from the
-    /// smallest, in the same unit.
+    /// Range over the simulator's seeds, in the same unit.
     pub(super) spread: f64,
-    /// The most that is allowed, either way.
     pub(super) bound: f64,
-    /// Whether that is the spread: what is usual would not do.
+    /// The bound is the spread, because the usual one would not suffice.
     pub(super) by_spread: bool,
 }
 
@@ -134,18 +127,17 @@ pub(crate) struct Row {
     pub(super) scheduler: &'static str,
     pub(super) requests: usize,
     pub(super) metrics: Vec<Metric>,
-    /// Requests whose service time is the model's to the nanosecond; or the first that is another.
+    /// Requests with exactly the model's service time; or the first that differs.
     pub(super) replayed: Result<usize, String>,
-    /// The place of the first completion that is not the simulator's; None: there is none.
+    /// Index in the order of completion.
     pub(super) first_other: Option<usize>,
-    /// Whether the order of completions must be the simulator's.
+    /// Whether completion order must be equal.
     pub(super) exact: bool,
     /// Why a bound is wider than usual.
     pub(super) note: Option<&'static str>,
 }
 
 impl Row {
-    /// What is beyond its bound, in words.
     pub(super) fn broken(&self) -> Vec<String> {
         let Row { disk, workload, scheduler, .. } = self;
         let mut broken = Vec::new();
@@ -170,7 +162,6 @@ impl Row {
     }
 }
 
-/// Sets a trial's two sides beside each other.
 pub(super) fn row(
     case: &Case,
     sim: &Observation,
@@ -181,11 +172,11 @@ pub(super) fn row(
     replayed: Result<usize, String>,
 ) -> Row {
     let done = of_log(log);
-    // Flushes tell by what they do to the others.
+    // Flushes show in their effect on other commands.
     let names = |done: &[Done]| done.iter().filter_map(|done| done.transfer).collect::<Vec<_>>();
     let (ours, theirs) = (names(&heard.done), names(&done));
     let same = ours.iter().zip(&theirs).take_while(|(a, b)| a == b).count();
-    // Where the window cuts the work, one of them may have come further.
+    // If the window cuts the work, one side may be further.
     let all = if case.workload.is_cut() {
         ours.len().min(theirs.len())
     } else {

@@ -1,11 +1,9 @@
-//! The simulator and the kernel arena held against each other: the same trials in both, figure by
-//! figure, and for every trial of the kernel the disk's own log against the model.
+//! Compares the simulator with the kernel arena on the same trials.
 //!
-//! A trial is compared three ways. The log of the guest's disk is replayed through the model: every
-//! request must be done at the same nanosecond, given when it was sent; that holds for every
-//! scheduler. Under `none` the order of completions and the end must be the simulator's as well.
-//! And the figures of both arenas are set side by side, each difference against its bound
-//! ([`lab::arena::agreement`]).
+//! Each trial is compared three ways. The guest disk's log is replayed through the model: every
+//! request must complete at the same nanosecond, given its submission. Under `none` the order of
+//! completions and the end must also be equal. And the metrics of both arenas must agree within
+//! bounds ([`lab::arena::agreement`]).
 
 mod cases;
 mod compare;
@@ -31,38 +29,31 @@ use lab::progress::Progress;
 use lab::resolve::Resolved;
 use lab::signals::Stop;
 
-/// Commands of a disk that are kept: more than any trial here has.
+/// More than any trial here has.
 const LOG: u32 = 400_000;
-/// The seed of both arenas' trial.
 const SEED: u64 = 7;
-/// More seeds, for the simulator alone: how far its own figures are apart where nothing but the
-/// clients' choices and turnarounds differs. A figure that no two seeds agree on is none that two
-/// arenas could agree on.
+/// Arenas cannot agree more closely than seeds do: these show how far the simulator's own values
+/// vary with clients' choices and turnarounds.
 const MORE_SEEDS: std::ops::Range<u64> = 100..106;
 
 #[derive(Debug, Default)]
 pub(crate) struct Options {
-    /// A part of the cases, in under two minutes.
     pub(crate) quick: bool,
-    /// Only trials whose `disk/workload/scheduler` holds this text.
+    /// Only trials whose `disk/workload/scheduler` contains this.
     pub(crate) only: Option<String>,
-    /// Where built kernels are kept, if not in the usual place.
     pub(crate) cache: Option<PathBuf>,
-    /// Which kernel, as `kernel build --source` takes it.
+    /// The kernel, as for `kernel build --source`.
     pub(crate) kernel: Option<String>,
-    /// Where the logs of the kernel's trials are kept, if anywhere.
     pub(crate) logs: Option<PathBuf>,
 }
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
-    /// The kernel, by its release.
     kernel: String,
     rows: Vec<Row>,
 }
 
 impl Report {
-    /// What is beyond its bound, in words; nothing if all is as it should be.
     pub(crate) fn broken(&self) -> Vec<String> {
         self.rows.iter().flat_map(Row::broken).collect()
     }
@@ -89,7 +80,7 @@ pub(crate) fn run(options: &Options, stop: &Stop, progress: &dyn Progress) -> Re
     Ok(report)
 }
 
-/// All trials of a disk: one plan for each arena, since the knobs around a scheduler differ.
+/// Builds one plan per arena, since the settings around a scheduler differ.
 fn of_disk(
     disk: &str,
     wanted: &[cases::Case],
@@ -150,7 +141,7 @@ fn one(
     Ok(compare::row(case, &simulated, &heard, &measured, &log, &others, replayed))
 }
 
-/// Keeps what both disks did, one command a line, to be looked at side by side.
+/// Writes one command per line.
 fn keep(
     dir: &std::path::Path,
     case: &cases::Case,

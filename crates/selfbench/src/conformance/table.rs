@@ -1,4 +1,4 @@
-//! The comparison for people: a table in the terminal, the same in Markdown.
+//! The comparison as a table for the terminal, and in Markdown.
 
 use std::fmt;
 

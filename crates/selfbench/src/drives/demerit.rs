@@ -1,15 +1,12 @@
 //! The demerit figure: the root mean square of the horizontal distance of two distributions of
 //! response times.
 //!
-//! Problem: two lists of response times are to be compared as distributions, in the unit of the
-//! times. Approach: the inverse distribution functions are subtracted at the middle of each of n
-//! equal steps of probability, n being the longer list; with lists of equal length these are the
-//! differences of the sorted times. Source: Ruemler & Wilkes, IEEE Computer 27(3), 1994.
-//! Departures: DiskSim's own program (rms) takes the same distance from histograms whose classes
-//! grow by a microsecond each, by interpolation; of its drives its figures and these differ by at
-//! most 0.02 ms.
+//! The inverse distribution functions are subtracted at the middle of n equal steps of probability,
+//! n being the longer list's length. Source: Ruemler & Wilkes, IEEE Computer 27(3), 1994.
+//! Departures: DiskSim's program (rms) interpolates in histograms with 1 µs classes; its figures
+//! differ by at most 0.02 ms.
 
-/// The figure in the unit of the times; None where a list is empty.
+/// Returns the demerit in the unit of the times; `None` if a list is empty.
 pub(super) fn demerit(measured: &[f64], modelled: &[f64]) -> Option<f64> {
     let (measured, modelled) = (sorted(measured), sorted(modelled));
     let steps = measured.len().max(modelled.len());
@@ -41,13 +38,13 @@ mod tests {
     #[test]
     fn a_shift_is_its_own_distance_and_far_ones_weigh_more() {
         assert_eq!(demerit(&[1.0, 5.0, 9.0, 2.0], &[3.5, 7.5, 11.5, 4.5]), Some(2.5));
-        // One of four is 2 too slow: the mean would say 0.5.
+        // One of four is 2 too slow: the mean would be 0.5.
         assert_eq!(demerit(&[1.0, 2.0, 3.0, 4.0], &[1.0, 2.0, 3.0, 6.0]), Some(1.0));
     }
 
     #[test]
     fn lists_of_different_lengths_are_compared_at_the_longer_ones_steps() {
-        // Steps of a third: the single time stands for all of them.
+        // Steps of a third: the single time represents all of them.
         let expected = ((1.0 + 0.0 + 4.0) / 3.0_f64).sqrt();
         assert_eq!(demerit(&[1.0, 2.0, 4.0], &[2.0]), Some(expected));
     }

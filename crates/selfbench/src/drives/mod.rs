@@ -1,18 +1,10 @@
-//! The modelled disks held against real ones: DiskSim's validation traces replayed through the
-//! presets.
+//! Validates the modelled disks on DiskSim's traces of real ones.
 //!
-//! Each trace has the response times of a real drive. Its requests are given to the model as they
-//! were given to the drive: the next one follows the completion of the one before after the
-//! recorded pause. Compared are the two distributions (`demerit`), not request by request, since a
-//! model that differs once by part of a revolution is out of phase from there on. The drives were
-//! measured at hosts slower than their buses, so the presets are used through these
-//! (`through_host`).
-//!
-//! Where a request meets the platter is not in a trace. A model whose layout is the drive's keeps
-//! the drive's phases; of all others the demerit of one replay is one draw. So each trace is
-//! replayed with drawn pauses as well.
-//!
-//! Traces and parameters are data of others: they are read from the user's own tree of DiskSim 4.0.
+//! Each request follows the previous completion after the recorded pause. Distributions of response
+//! times are compared (`demerit`), because a model that differs once by part of a revolution is out
+//! of phase from there on; traces are also replayed with random additional pauses. The drives were
+//! measured on hosts slower than their buses (`through_host`). Traces and parameters are read from
+//! the user's DiskSim 4.0 tree.
 
 mod demerit;
 mod table;
@@ -32,23 +24,20 @@ use trace::Request;
 
 #[derive(Debug, Default)]
 pub(crate) struct Options {
-    /// DiskSim's tree, or its directory valid.
+    /// DiskSim's tree, or its directory `valid`.
     pub(crate) disksim: PathBuf,
-    /// Only presets whose name holds this text.
     pub(crate) only: Option<String>,
-    /// Changes of every preset, as KEY=VALUE.
+    /// Overrides for every preset, as KEY=VALUE.
     pub(crate) with: Vec<String>,
-    /// Where each request's two times are written, if anywhere.
     pub(crate) logs: Option<PathBuf>,
 }
 
-/// A drive of DiskSim's validation set.
 struct Drive {
     preset: &'static str,
     name: &'static str,
     trace: &'static str,
-    /// The demerit of DiskSim's own model in microseconds: as its script runvalid states it, and
-    /// the mean of six replays with drawn pauses as here, measured with DiskSim.
+    /// DiskSim's own demerit in µs: as its script runvalid states it, and the mean of six replays
+    /// with random pauses as here, measured with DiskSim.
     disksim_us: [u32; 2],
 }
 
@@ -61,12 +50,10 @@ const fn drive(
     Drive { preset, name, trace, disksim_us }
 }
 
-/// Replays with drawn pauses, and how much longer a pause is at most: more than a revolution of
-/// each drive.
+/// Number of replays, and maximum addition: more than a revolution of each drive.
 const DRAWS: u64 = 12;
 const LONGER_NS: u64 = 12_000_000;
 
-/// The drives of which there is a trace and a preset.
 const DRIVES: [Drive; 8] = [
     drive("cheetah9lp", "Seagate Cheetah 9LP", "cheetah9LP.trace", [107, 119]),
     drive("atlas10k", "Quantum Atlas 10K", "atlas10k.trace", [268, 239]),
@@ -78,7 +65,6 @@ const DRIVES: [Drive; 8] = [
     drive("c2247a", "HP C2247A", "hp_c2247a.trace", [90, 121]),
 ];
 
-/// A drive and its model.
 #[derive(Debug, Serialize)]
 pub(crate) struct Row {
     preset: &'static str,
@@ -88,14 +74,13 @@ pub(crate) struct Row {
     modelled_mean_ms: f64,
     demerit_ms: f64,
     disksim_demerit_ms: f64,
-    /// The mean of the replays with drawn pauses.
+    /// Mean over the replays with random pauses.
     drawn_demerit_ms: f64,
     disksim_drawn_demerit_ms: f64,
     reads: Option<Direction>,
     writes: Option<Direction>,
 }
 
-/// The requests of one direction.
 #[derive(Debug, Serialize)]
 struct Direction {
     requests: usize,
@@ -105,7 +90,6 @@ struct Direction {
 }
 
 impl Direction {
-    /// From pairs of a measured and a modelled time; None if there are none.
     fn of(pairs: &[(f64, f64)]) -> Option<Direction> {
         let (measured, modelled): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
         let mean = |times: &[f64]| times.iter().sum::<f64>() / times.len() as f64;
@@ -178,7 +162,6 @@ fn specification(drive: &Drive, changes: &str) -> String {
     format!("{}:through_host=true{changes}", drive.preset)
 }
 
-/// The demerit with pauses that are longer by drawn times.
 fn drawn(drive: &Drive, changes: &str, requests: &[Request], seed: u64) -> Result<f64> {
     let mut random = sim::stream(seed, "pauses");
     let mut model = device(&specification(drive, changes), 1)?;
@@ -188,7 +171,7 @@ fn drawn(drive: &Drive, changes: &str, requests: &[Request], seed: u64) -> Resul
     demerit::demerit(&measured, &modelled).context("a trace has at least one request")
 }
 
-/// The response time of each request in nanoseconds; each pause is `longer` by what is drawn.
+/// Returns response times in ns; each pause is extended by `longer`.
 fn replay(
     model: &mut dyn DeviceModel,
     requests: &[Request],
@@ -196,7 +179,7 @@ fn replay(
 ) -> Vec<u64> {
     let (mut times, mut done, mut now) = (Vec::with_capacity(requests.len()), Vec::new(), 0);
     for request in requests {
-        // What is due before the request comes.
+        // Events due before the request.
         model.advance(Time::from_ns(now), &mut done);
         let Request { op, sector, nr_sectors, .. } = *request;
         model.submit(Time::from_ns(now), Command::Transfer { tag: 0, op, sector, nr_sectors });
@@ -213,7 +196,7 @@ fn replay(
     times
 }
 
-/// One line a request: direction, sector, sectors, and both times in microseconds.
+/// Writes one line per request: direction, sector, sectors, and both times in µs.
 fn log(dir: &Path, preset: &str, requests: &[Request], times: &[u64]) -> Result<()> {
     let mut text = String::new();
     for (request, ns) in requests.iter().zip(times) {

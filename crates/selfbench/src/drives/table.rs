@@ -1,4 +1,4 @@
-//! The comparison for people: a table in the terminal, the same in Markdown.
+//! The comparison as a table for the terminal, and in Markdown.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ const HEADS: [&str; 10] = [
     "DiskSim's, drawn",
 ];
 
-/// What a demerit may be at most: milliseconds, or a share of the measured mean.
+/// Maximum demerit: milliseconds, or a share of the measured mean.
 const MOST_MS: f64 = 0.4;
 const MOST_SHARE: f64 = 0.05;
 

@@ -1,9 +1,8 @@
-//! The replay and its demerit on traces of our own: no test depends on a tree of DiskSim.
+//! Replay and demerit on synthetic traces: no test depends on a DiskSim tree.
 
 use super::*;
 
-/// A drive's trace of our own: random reads, runs of neighbours and writes, with its times made by
-/// a model.
+/// A synthetic trace with a model's times: random reads, sequential runs and writes.
 fn synthetic(specification: &str) -> Vec<Request> {
     let mut random = sim::stream(17, "requests");
     let mut model = device(specification, 1).unwrap();
@@ -62,7 +61,7 @@ fn the_next_request_follows_the_completion_after_its_pause() {
         service_us: 0.0,
         think_us: 30_000.0,
     };
-    // The first 64 KiB are read on within the pause: the second request is a hit.
+    // The first 64 KiB are read ahead during the pause: the second request is a hit.
     let times = replay(device("hp97560", 1).unwrap().as_mut(), &[line(0), line(8)], || 0);
     assert_eq!(times[1], 2_200_000 + 8 * 51_200);
 }

@@ -1,9 +1,9 @@
-//! DiskSim's validation traces: one request a line, as a client sent it to the real drive once the
-//! one before was done.
+//! DiskSim's validation traces: one request per line, sent to the real drive once the previous one
+//! was done.
 //!
-//! `R|W ACTION SECTOR SECTORS SERVICE_US THINK_US`: direction, what the tracer held the drive to
-//! have done (not used), first sector and length in sectors of 512 bytes, the drive's response
-//! time, and the time from this completion to the next request.
+//! `R|W ACTION SECTOR SECTORS SERVICE_US THINK_US`: direction, the tracer's guess of the drive's
+//! action (unused), first sector and length in sectors of 512 bytes, response time, and time from
+//! this completion to the next request.
 
 use std::fs::File;
 use std::path::Path;
@@ -13,22 +13,19 @@ use elevator::Op;
 use machine::files::Bounded;
 use text::limits::{TRACE_BYTES, TRACE_REQUESTS};
 
-/// The longest time that is taken, in microseconds: an hour.
+/// An hour.
 const LONGEST_US: f64 = 3.6e9;
 
-/// A request of a trace.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Request {
     pub(super) op: Op,
     pub(super) sector: u64,
     pub(super) nr_sectors: u32,
-    /// What the real drive took.
     pub(super) service_us: f64,
     /// From its completion to the next request.
     pub(super) think_us: f64,
 }
 
-/// Reads a trace for a disk of so many sectors.
 pub(super) fn read(path: &Path, sectors: u64) -> Result<Vec<Request>> {
     let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
     let text =
@@ -36,7 +33,7 @@ pub(super) fn read(path: &Path, sectors: u64) -> Result<Vec<Request>> {
     parse(&text, sectors).map_err(|error| anyhow!("{}, {error:#}", path.display()))
 }
 
-/// The requests of a text; an error names the line.
+/// Parses the requests; an error names the line.
 fn parse(text: &str, sectors: u64) -> Result<Vec<Request>> {
     let mut requests = Vec::new();
     for (at, line) in text.lines().enumerate() {
@@ -80,7 +77,6 @@ fn time(word: &str) -> Result<f64> {
     time.ok_or_else(|| anyhow!("time: not microseconds up to an hour (found {})", shown(word)))
 }
 
-/// A word of a file that may be any text, for a message.
 fn shown(word: &str) -> String {
     word.chars().take(20).flat_map(char::escape_default).collect()
 }

@@ -1,4 +1,4 @@
-//! The case of `selfbench kernel` inside a guest: one disk, one scheduler after another, the same
+//! The case of `selfbench kernel` inside a guest: one disk, the schedulers in turn, the same
 //! clients under each.
 
 use std::fs::{self, File, OpenOptions};
@@ -15,7 +15,7 @@ use sim::workload::Params;
 
 use lab::arena::kernel::order;
 
-/// Clients, bytes of a read, and nanoseconds of a service and between two reads.
+/// Clients, bytes per read, and nanoseconds of service and between reads.
 pub(super) const CLIENTS: u32 = 40;
 pub(super) const BLOCK: u32 = 4096;
 pub(super) const SERVICE_NS: u64 = 8_000_000;
@@ -23,14 +23,14 @@ pub(super) const THINK_NS: u64 = 1_000_000;
 
 const QUEUE: &str = "/sys/block/nullb0/queue";
 const DISK: &str = "/dev/nullb0";
-/// No client reads for so long.
+/// A window longer than any client reads.
 const FOR_EVER_NS: u64 = 86_400_000_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Readers {
-    /// A process each, by system calls.
+    /// One process each, by system calls.
     Processes,
-    /// A thread of the kernel each.
+    /// One kernel thread each.
     Threads,
 }
 
@@ -39,20 +39,18 @@ pub(super) struct Case {
     pub(super) null_blk: PathBuf,
     pub(super) modelload: PathBuf,
     pub(super) readers: Readers,
-    /// Of each client.
+    /// Per client.
     pub(super) reads: u32,
     pub(super) schedulers: Vec<String>,
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Outcome {
-    /// Virtual nanoseconds under each scheduler.
     pub(super) elapsed_ns: Vec<u64>,
-    /// Reads in all.
     pub(super) reads: u64,
 }
 
-/// Runs the case in `workdir`; comes back only if this is no guest.
+/// Returns only outside a guest.
 pub(crate) fn run(workdir: &Path) -> Result<u8> {
     order::answer(&Inside::begin_alone(workdir)?, case)
 }
@@ -66,7 +64,7 @@ fn case(inside: &Inside) -> Result<Outcome> {
     )?;
     inside.load(&case.modelload, "")?;
     let mut answer = Outcome::default();
-    // Somebody has looked for partitions.
+    // The kernel has scanned for partitions.
     let before = reads()?;
     for scheduler in &case.schedulers {
         inside.beat();
@@ -80,7 +78,6 @@ fn case(inside: &Inside) -> Result<Outcome> {
     Ok(answer)
 }
 
-/// How many reads the disk has done, by the kernel's own count.
 fn reads() -> Result<u64> {
     let stat = fs::read_to_string("/sys/block/nullb0/stat").context("the disk has no counts")?;
     stat.split_whitespace()
@@ -89,7 +86,7 @@ fn reads() -> Result<u64> {
         .context("the disk's counts cannot be read")
 }
 
-/// All clients once; how many virtual nanoseconds they took.
+/// Returns the virtual nanoseconds taken.
 fn one(how: Readers, reads: u32) -> Result<u64> {
     let kind = sim::workload::find("randread").expect("randread is a workload");
     let amount = (u64::from(reads) * u64::from(BLOCK)).to_string();

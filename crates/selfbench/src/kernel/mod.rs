@@ -1,16 +1,10 @@
-//! `selfbench kernel`: how fast the kernel arena is, against real time and against the plain way to
-//! do the same.
+//! `selfbench kernel`: the speed of the kernel arena, relative to real time and to the plain
+//! approach.
 //!
-//! The case: 40 clients with 500 direct reads of 4 KiB each and 1 ms of thinking after each read,
-//! on a `null_blk` that takes one request at a time and completes it after 8 ms, under none,
-//! mq-deadline, kyber and bfq in turn: 80,000 reads, 640 s of virtual time, in one boot. The plain
-//! way is Debian's 6.1, whose processes are traced (ptrace), with a process for each client; ours
-//! has the arena's clients, threads of the guest's kernel. Kernel, disk, schedulers, places and
-//! think times are the same on both sides, and the boot is counted in.
-//!
-//! Sides are measured in turn, and who is first changes from round to round, so that a machine that
-//! is shared hits all alike; what is printed is the median, and for the ratio the median of the
-//! rounds' own ratios.
+//! The case: 40 clients with 500 direct 4 KiB reads and 1 ms of think time, on a `null_blk` that
+//! takes one request at a time for 8 ms, under none, mq-deadline, kyber and bfq, in one boot: 640 s
+//! of virtual time. The plain approach is Debian's 6.1 with ptrace and a process per client; ours
+//! has clients as guest kernel threads. Sides alternate; results are medians.
 
 mod inside;
 
@@ -34,15 +28,13 @@ use lab::signals::Stop;
 
 pub(crate) use inside::run as run_inside;
 
-/// The role of a guest's first process that runs a case.
 pub(crate) const ROLE: &str = "guest-bench";
 
 const SCHEDULERS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
-/// Memory of the guests in MiB, as in the arena.
+/// MiB, as in the arena.
 const MEMORY_MIB: u32 = 256;
-/// The kernel of the plain way, and of the first of our sides.
+/// Also the kernel of our first side.
 const PLAIN: &str = "debian:6.1";
-/// Of a comparison whose time is taken.
 const COMPARE: [&str; 12] = [
     "compare",
     "--arena",
@@ -58,7 +50,7 @@ const COMPARE: [&str; 12] = [
     "--quiet",
 ];
 
-/// What was guaranteed: name, bound, whether more is better.
+/// Name, bound, whether it is a minimum.
 const GUARANTEES: [(&str, f64, bool); 4] = [
     ("times as fast as real time", 100.0, true),
     ("I/O rate against the plain way", 2.0, true),
@@ -68,40 +60,33 @@ const GUARANTEES: [(&str, f64, bool); 4] = [
 
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
-    /// Times that everything is measured; at least 1.
     pub(crate) rounds: u32,
-    /// Reads of each client; what is guaranteed is guaranteed for 500.
+    /// Reads per client; guarantees are for 500.
     pub(crate) reads: u32,
-    /// Further kernels.
     pub(crate) kernels: Vec<Source>,
     pub(crate) cache: PathBuf,
 }
 
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Side {
-    /// What `uname -r` says.
     kernel: String,
-    /// `processes` (the plain way) or `threads` (ours).
+    /// `processes` (plain) or `threads` (ours).
     clients: &'static str,
-    /// Real seconds of the case, boot included.
+    /// Including boot.
     real_s: Vec<f64>,
-    /// Virtual seconds of it.
+    /// Its virtual seconds.
     virtual_s: Vec<f64>,
-    /// I/Os in a round.
     ios: u64,
-    /// Real seconds from boot to the result of an almost empty trial; none for the plain way.
+    /// From boot to the result of a nearly empty trial; empty for the plain approach.
     empty_s: Vec<f64>,
 }
 
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Report {
-    /// Reads of each client.
     reads: u32,
-    /// The plain way, then ours: the plain way's kernel first.
+    /// The plain approach first, then ours with the same kernel.
     sides: Vec<Side>,
-    /// Real seconds of a comparison, in each round.
     verdict_s: Vec<f64>,
-    /// What was guaranteed, what was measured on the plain way's kernel, and whether it was kept.
     marks: Vec<Mark>,
 }
 
@@ -109,13 +94,12 @@ pub(crate) struct Report {
 pub(crate) struct Mark {
     guarantee: &'static str,
     bound: f64,
-    /// Whether the bound is the least, not the most.
+    /// Whether the bound is a minimum.
     at_least: bool,
     measured: f64,
     met: bool,
 }
 
-/// A side before it was measured.
 struct Ready {
     kernel: Kernel,
     modules: ModuleSet,
@@ -124,10 +108,6 @@ struct Ready {
     side: Side,
 }
 
-/// Measures everything.
-///
-/// # Errors
-/// A kernel cannot be built, a guest or a comparison fails, or the sides did not do the same.
 pub(crate) fn run(options: &Options) -> Result<Report> {
     ensure!(options.rounds > 0, "rounds = 0: at least 1 is needed");
     let stop = Stop::install()?;
@@ -156,7 +136,6 @@ pub(crate) fn run(options: &Options) -> Result<Report> {
     Ok(Report { reads: options.reads, sides, verdict_s, marks })
 }
 
-/// The plain way, and ours on each kernel.
 fn sides(options: &Options, stop: &Stop, progress: &dyn Progress) -> Result<Vec<Ready>> {
     let cache = Cache::open(&options.cache)?;
     let plain: Source = PLAIN.parse().expect("it is a source's name");
@@ -247,7 +226,7 @@ fn measure(
     Ok(())
 }
 
-/// Whether the whole case was done: each read there, and none faster than the disk.
+/// All reads, none faster than the disk.
 fn check(answer: &Outcome, of_each: u32) -> Result<()> {
     let per_scheduler = u64::from(CLIENTS) * u64::from(of_each);
     let reads = per_scheduler * SCHEDULERS.len() as u64;
@@ -262,7 +241,7 @@ fn check(answer: &Outcome, of_each: u32) -> Result<()> {
     Ok(())
 }
 
-/// Real seconds from boot to result of one read, by the arena itself.
+/// Measures from boot to the result of one read, in the arena itself.
 fn almost_empty(
     source: &Source,
     options: &Options,
@@ -282,8 +261,7 @@ fn almost_empty(
     Ok(start.elapsed().as_secs_f64())
 }
 
-/// Real seconds of a whole comparison by `schedlab`, which is built into the same directory as this
-/// program.
+/// `schedlab` is built next to this program.
 fn verdict(options: &Options, stop: &AtomicBool) -> Result<f64> {
     let own = std::env::current_exe().context("this program's own file is not to be found")?;
     let exe = own.with_file_name("schedlab");
@@ -323,7 +301,6 @@ fn marks(sides: &[Side], verdict_s: &[f64]) -> Vec<Mark> {
 }
 
 impl Side {
-    /// Virtual by real time.
     fn times_real(&self) -> f64 {
         median(
             &self
@@ -335,12 +312,11 @@ impl Side {
         )
     }
 
-    /// I/Os a real second.
     fn rate(&self) -> f64 {
         self.ios as f64 / median(&self.real_s)
     }
 
-    /// Its rate by the other's, from round to round.
+    /// Returns the median of per-round ratios.
     fn against(&self, other: &Side) -> f64 {
         let share =
             |(mine, theirs): (&f64, &f64)| self.ios as f64 / mine / (other.ios as f64 / theirs);

@@ -1,13 +1,9 @@
-//! Our schedulers of Linux 2.6.20 against the original, script by script.
+//! Compares our Linux 2.6.20 schedulers with the original, script by script.
 //!
-//! The original is a program of the user's, built from a kernel tree that he has: it reads a
-//! scheduler and a script a line, and prints a line of dispatches for each; an empty line asks it
-//! to write what it has. Nothing of a kernel is in this repository, nor what would build it. The
-//! program's first line says which kernel it is and how often that ticks, and another version than
-//! the one that the schedulers follow is refused by name.
-//!
-//! A script that shows a difference is minimised and printed with both answers, in the format of
-//! `properties::original`.
+//! The original is a program that the user builds from a kernel tree; nothing of a kernel is in
+//! this repository. It reads a scheduler and a script per line and prints a line of dispatches
+//! each; an empty line flushes its output. Its first line states kernel version and HZ. A script
+//! that shows a difference is minimised and printed in the format of `properties::original`.
 
 mod program;
 
@@ -23,28 +19,23 @@ use properties::original::{
 use crate::cli::BenchOracleArgs;
 use program::Program;
 
-/// The schedulers that follow Linux 2.6.20.
 const SCHEDULERS: [&str; 4] = ["noop", "deadline", "anticipatory", "cfq"];
-/// Scripts that are sent at once.
 const BATCH: u64 = 64;
-/// What an answer holds if the original faulted.
 const FAULT: &str = "FAULT";
-/// Differences that are minimised and shown, of each scheduler.
+/// Differences minimised and shown per scheduler.
 const SHOWN: usize = 3;
 
-/// What came out for one scheduler at one HZ.
 #[derive(Debug)]
 struct Outcome {
     column: Column,
     scripts: u64,
     dispatches: usize,
-    /// Scripts on which the original faulted; nothing can be said of them.
+    /// Scripts on which the original faulted, and nothing can be compared.
     faults: u64,
     differences: u64,
     shown: Vec<Difference>,
 }
 
-/// A minimised script and both answers.
 #[derive(Debug)]
 struct Difference {
     seed: u64,
@@ -70,7 +61,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Compares, prints each outcome through `say`, and returns an error if anything differs.
+/// Fails if anything differs.
 pub(crate) fn run(args: &BenchOracleArgs, mut say: impl FnMut(String) -> Result<()>) -> Result<()> {
     let kinds = schedulers(args.only.as_deref())?;
     let mut programs: Vec<Program> =
@@ -178,7 +169,6 @@ fn compare(
     Ok(outcome)
 }
 
-/// The shortest script that still shows a difference.
 fn shortest(
     program: &mut Program,
     kind: &ElevatorKind,
@@ -194,7 +184,7 @@ fn shortest(
     Ok(Difference { seed, script, original, ours })
 }
 
-/// What the original does with the scripts of these seeds, as data for a test.
+/// The original's answers, as test data.
 fn corpus(
     programs: &mut [Program],
     kinds: &[&'static ElevatorKind],

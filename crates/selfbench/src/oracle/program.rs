@@ -7,24 +7,19 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use anyhow::{Context, Result, bail};
 use properties::original::Script;
 
-/// The kernel that the schedulers follow.
 const VERSION: &str = "2.6.20";
-/// Bytes of an answer, at most.
 const ANSWER_BYTES: u64 = 1 << 20;
 
-/// A running oracle.
 #[derive(Debug)]
 pub(super) struct Program {
     path: PathBuf,
     child: Child,
     to: ChildStdin,
     from: BufReader<ChildStdout>,
-    /// Ticks a second of its kernel.
     pub(super) hz: u32,
 }
 
 impl Program {
-    /// Starts it and reads which kernel it is.
     pub(super) fn start(path: &Path) -> Result<Program> {
         let mut child = Command::new(path)
             .stdin(Stdio::piped())
@@ -40,13 +35,11 @@ impl Program {
         Ok(program)
     }
 
-    /// What the original does with a script.
     pub(super) fn answer(&mut self, scheduler: &str, script: &Script) -> Result<String> {
         let answers = self.answers(scheduler, std::slice::from_ref(script))?;
         Ok(answers.into_iter().next().unwrap_or_default())
     }
 
-    /// The same with several at once.
     pub(super) fn answers(&mut self, scheduler: &str, scripts: &[Script]) -> Result<Vec<String>> {
         let mut text: String =
             scripts.iter().map(|script| format!("{scheduler} {script}\n")).collect();
@@ -74,13 +67,13 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // It ends with its input; a program that does not is not waited for.
+        // It ends with its input; one that does not is killed.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Ticks a second, of a greeting that names the right kernel.
+/// Reads HZ from a greeting that names the right kernel.
 fn hz(greeting: &str) -> Result<u32, String> {
     let words: Vec<&str> = greeting.split_ascii_whitespace().collect();
     let ["linux", version, "hz", hz] = words[..] else {

@@ -1,4 +1,4 @@
-//! What the tests share: the built binary, and whether there is a kernel for guests.
+//! Shared by the tests: the built binary, and whether a guest kernel exists.
 
 use std::process::{Command, Output};
 
@@ -6,8 +6,8 @@ pub(crate) fn selfbench(words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_selfbench")).args(words).output().expect("the binary runs")
 }
 
-/// Whether debian:6.1 without patches is in the cache. A test that needs it says that it is
-/// skipped; where every test must run, it fails.
+/// Whether debian:6.1 without patches is in the cache. Tests that need it are skipped with a
+/// message, or fail where every test must run.
 pub(crate) fn kernel_is_built() -> bool {
     let cache = guest::Cache::default_dir()
         .map(|dir| guest::Cache::open(&dir).expect("the cache can be opened"));

@@ -1,8 +1,6 @@
-//! The simulator and the kernel arena held against each other, in real guests: two workloads of
-//! `selfbench conformance` on all disks under all schedulers, or with `SCHEDLAB_SOAK` set its whole
-//! table.
-//!
-//! It needs a built kernel (`schedlab kernel build`).
+//! The simulator compared with the kernel arena in real guests: two workloads of
+//! `selfbench conformance` on all disks and schedulers, or all with `SCHEDLAB_SOAK`. Needs a built
+//! kernel (`schedlab kernel build`).
 
 use serde_json::Value;
 

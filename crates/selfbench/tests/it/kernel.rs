@@ -1,5 +1,4 @@
-//! `selfbench kernel` on a case that is small enough for a test. No time is asserted: a test
-//! machine has many users.
+//! `selfbench kernel` on a small case. Times are not asserted, since test machines are shared.
 
 use serde_json::Value;
 

@@ -1,5 +1,4 @@
-//! `selfbench linpack`: LINPACK beside the same in C, in one run. It needs a C compiler, as
-//! building schedlab's tests does.
+//! `selfbench linpack` against C. Needs a C compiler, like building schedlab's tests.
 
 use serde_json::Value;
 

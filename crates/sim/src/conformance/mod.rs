@@ -1,8 +1,8 @@
-//! Whether a disk outside of the simulator did what the model does: its log is replayed through the
-//! model, and every time must be the same.
+//! Compares a disk outside the simulator with its model: replays the disk's log through the model
+//! and requires identical times.
 //!
-//! The log is that of the kernel arena's block driver; its layout stands in kernel/modeldisk.h. It
-//! begins with the disk's first command, because a model can only repeat a history from the start.
+//! The log is that of the kernel arena's block driver (layout in kernel/modeldisk.h). It must begin
+//! with the disk's first command, because a model can only repeat a history from the start.
 
 use elevator::{Op, Time};
 
@@ -13,16 +13,14 @@ const VERSION: u32 = 1;
 const HEAD_BYTES: usize = 32;
 const RECORD_BYTES: usize = 48;
 
-/// A command as the disk was given it, and what became of it. Times are nanoseconds since the
-/// disk's epoch.
+/// A command and its outcome. Times are nanoseconds since the disk's epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
-    /// When the model was given it.
+    /// When the model received it.
     pub submit_ns: u64,
-    /// When the model had done it; None: it was still inside when the log was read.
+    /// When the model completed it; `None`: still inside when the log was read.
     pub done_ns: Option<u64>,
-    /// When the driver of the model observed that, not before `done_ns`; without meaning while that
-    /// is None.
+    /// When the model's driver saw that, at or after `done_ns`; meaningless without it.
     pub completed_ns: u64,
     /// The command.
     pub command: Command,
@@ -31,32 +29,32 @@ pub struct Record {
 /// A log.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Log {
-    /// In the order in which the disk was given the commands.
+    /// In order of submission.
     pub records: Vec<Record>,
-    /// Later commands that did not fit into it.
+    /// Later commands that did not fit.
     pub lost: u64,
 }
 
 /// Why a file is not a log.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LogError {
-    /// It does not begin as a log does.
+    /// The header is wrong.
     #[error("log: not one of modeldisk, version {VERSION}")]
     Head,
-    /// It has another length than it says.
+    /// The length contradicts the header.
     #[error("log: cut short (its header counts {said} records, found {bytes} bytes)")]
     Length {
-        /// Records, by its head.
+        /// Records by its header.
         said: u64,
         /// Its length.
         bytes: usize,
     },
-    /// A record that makes no sense.
+    /// An invalid record.
     #[error("log, record {record}: {why}")]
     Record {
         /// From 0.
         record: usize,
-        /// Why not.
+        /// The reason.
         why: &'static str,
     },
 }
@@ -64,7 +62,7 @@ pub enum LogError {
 /// The first difference between a log and the model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Difference {
-    /// A command was done at another time.
+    /// Completed at another time.
     #[error(
         "log, record {record}: {command:?} at {submit_ns} ns completes at {modelled:?} ns in the model (found {logged:?} ns in the log)"
     )]
@@ -73,32 +71,29 @@ pub enum Difference {
         record: usize,
         /// The command.
         command: Command,
-        /// When it was given.
+        /// Time of submission.
         submit_ns: u64,
-        /// By the log; None: not yet.
+        /// By the log; `None`: not yet.
         logged: Option<u64>,
-        /// By the model; None: never.
+        /// By the model; `None`: never.
         modelled: Option<u64>,
     },
-    /// A command that this model could not have been given then.
+    /// This model could not have been given the command.
     #[error("log, record {record}: {command:?} at {submit_ns} ns: {why}")]
     Command {
         /// From 0.
         record: usize,
         /// The command.
         command: Command,
-        /// When it was given.
+        /// Time of submission.
         submit_ns: u64,
-        /// Why not.
+        /// The reason.
         why: &'static str,
     },
 }
 
 impl Log {
-    /// Reads a log from the bytes of its file.
-    ///
-    /// # Errors
-    /// [`LogError`]: any bytes are allowed, none make it stop.
+    /// Parses a log; accepts any bytes without panicking.
     pub fn read(bytes: &[u8]) -> Result<Log, LogError> {
         let head = bytes.get(..HEAD_BYTES).ok_or(LogError::Head)?;
         let sizes = [word(head, 8), word(head, 12)];
@@ -147,9 +142,8 @@ fn number(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes are eight bytes"))
 }
 
-/// Gives a device that is as it was made what the log says, when the log says, and demands that
-/// every command is done at the very same time; those of the same time in any order of tags.
-/// Returns how many commands were compared.
+/// Replays a log: completion times must be identical; tags that complete together may be in any
+/// order. Returns the number of commands compared.
 ///
 /// # Errors
 /// The first [`Difference`], in the order of the model's completions.
@@ -169,9 +163,7 @@ pub fn replay(log: &Log, device: &mut dyn DeviceModel) -> Result<usize, Differen
 
 struct Replay<'a> {
     log: &'a Log,
-    /// The last time at which the log saw what was done; later it knows nothing.
     until_ns: u64,
-    /// Tags, and the records that they belong to.
     inside: Vec<(u32, usize)>,
     done: Vec<u32>,
     compared: usize,
@@ -210,8 +202,8 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// What the log saw done by then, the model must have done too; where it has not, it goes on
-    /// until it shows when it would have.
+    /// Requires that the model has completed everything that the log had by `by_ns`; otherwise runs
+    /// on to find out when it would.
     fn until_all_seen_by(
         &mut self,
         by_ns: u64,

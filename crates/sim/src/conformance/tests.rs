@@ -1,4 +1,4 @@
-//! Logs that are right, and logs in which one thing is wrong.
+//! Correct logs, and logs with one fault each.
 
 use proptest::prelude::*;
 
@@ -8,7 +8,7 @@ use crate::random::Stream;
 
 const DISK: &str = "hp97560:queue_depth=8:write_cache=512:immediate_reporting=1";
 
-/// What a disk of this specification logs, with a timer that is late by up to 256 ns.
+/// The log of a disk whose timer is late by up to 256 ns.
 fn logged(specification: &str, seed: u64, commands: usize) -> Log {
     let (mut random, mut device) = (Stream::new(seed), device(specification, 1).unwrap());
     let (mut records, mut now, mut done, mut inside): (Vec<Record>, _, Vec<u32>, _) =
@@ -115,8 +115,8 @@ fn a_command_that_the_log_forgets_is_a_difference() {
 fn an_unobserved_completion_does_not_explain_a_late_one() {
     let read = |tag, sector| Command::Transfer { tag, op: Op::Read, sector, nr_sectors: 8 };
     let record = |command, done_ns| Record { submit_ns: 0, done_ns, completed_ns: 10, command };
-    // By the model the near one is done first; the log ends long before both and says that the far
-    // one was done.
+    // In the model the near read completes first; the log ends long before both and has the far one
+    // completed.
     let log = Log {
         records: vec![record(read(0, 8), None), record(read(1, 2_000_000), Some(10))],
         lost: 0,

@@ -1,9 +1,8 @@
-//! Reads the description of a device: TOML with whole numbers, flattened to dotted keys, with
-//! `KEY=VALUE` changes on top.
+//! Parses a device description: TOML with whole numbers, flattened to dotted keys, then `KEY=VALUE`
+//! overrides.
 //!
-//! By hand rather than by serde, because an error shall name the key, its line and the range, an
-//! unknown key shall find its nearest neighbour, and a changed value shall go through the very same
-//! checks. Nothing here can panic on any text.
+//! Written by hand rather than with serde: an error names the key, its line and range, an unknown
+//! key gets a suggestion, and overrides pass the same checks. No input can cause a panic.
 
 use std::collections::BTreeMap;
 
@@ -11,15 +10,14 @@ use toml::de::{DeTable, DeValue};
 
 use super::error::{DeviceError, Location};
 
-/// A value of a description.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Value {
     Number(i128),
     Switch(bool),
     Text(String),
-    /// An array, by the number of its elements; these stand under `KEY.0`, `KEY.1` …
+    /// An array's length; its elements are stored under `KEY.0`, `KEY.1` …
     Array(usize),
-    /// What no key takes: floats, dates.
+    /// A type that no key accepts: float, date.
     Other(&'static str),
 }
 
@@ -42,17 +40,15 @@ struct Entry {
     asked: bool,
 }
 
-/// A description while a model reads it. Every key that the model knows is asked for once; what is
-/// left is unknown.
+/// Models read every key they know once; the rest are unknown.
 #[derive(Debug)]
 pub(super) struct Description {
     entries: BTreeMap<String, Entry>,
-    /// Every key that was asked for, present or not: what a misspelt key may have meant.
+    /// Every key read, present or not, for suggestions.
     known: Vec<String>,
 }
 
 impl Description {
-    /// Reads TOML and puts the changes on top.
     pub(super) fn read(text: &str, changes: &[(&str, &str)]) -> Result<Description, DeviceError> {
         let document = DeTable::parse(text).map_err(|error| DeviceError::Syntax {
             place: error.span().map_or(Location::Description, |span| line(text, span.start)),
@@ -84,17 +80,14 @@ impl Description {
         Some((entry.value.clone(), entry.place))
     }
 
-    /// Where a key was written.
     pub(super) fn place(&self, key: &str) -> Location {
         self.entries.get(key).map_or(Location::Description, |entry| entry.place)
     }
 
-    /// An error about a value that does not fit the others.
     pub(super) fn inconsistent(&self, key: &str, why: impl Into<String>) -> DeviceError {
         DeviceError::Inconsistent { place: self.place(key), key: key.to_owned(), why: why.into() }
     }
 
-    /// A whole number within a range, or `default` where the key is absent.
     pub(super) fn number_or(
         &mut self,
         key: &str,
@@ -117,7 +110,7 @@ impl Description {
         }
     }
 
-    /// A whole number that must be there.
+    /// A mandatory whole number.
     pub(super) fn number(
         &mut self,
         key: &str,
@@ -129,7 +122,7 @@ impl Description {
         if self.has(key) {
             return Ok(value);
         }
-        // Perhaps it is there, but misspelt.
+        // It may be present but misspelt.
         let unasked = self
             .entries
             .iter()
@@ -150,7 +143,6 @@ impl Description {
         })
     }
 
-    /// A switch: true or false, 1 or 0.
     pub(super) fn switch_or(&mut self, key: &str, default: bool) -> Result<bool, DeviceError> {
         match self.ask(key) {
             None => Ok(default),
@@ -165,7 +157,7 @@ impl Description {
         }
     }
 
-    /// One of some words, by its index; the first where the key is absent.
+    /// The word's index; 0 if the key is absent.
     pub(super) fn word_or_first(
         &mut self,
         key: &str,
@@ -187,7 +179,7 @@ impl Description {
         })
     }
 
-    /// How many elements an array has; 0 where the key is absent.
+    /// An array's length; 0 if the key is absent.
     pub(super) fn length(&mut self, key: &str, max: usize) -> Result<usize, DeviceError> {
         match self.ask(key) {
             None => Ok(0),
@@ -208,12 +200,11 @@ impl Description {
         }
     }
 
-    /// Whether a key is there.
     pub(super) fn has(&self, key: &str) -> bool {
         self.entries.contains_key(key)
     }
 
-    /// Says which key is unknown, if any is. To be called when everything has been asked for.
+    /// Fails on an unknown key; call it last.
     pub(super) fn finish(&self) -> Result<(), DeviceError> {
         match self.entries.iter().find(|(_, entry)| !entry.asked) {
             None => Ok(()),

@@ -1,9 +1,8 @@
-//! Why there is no such device: each error names the key, the line where there is one, and what
-//! would be right.
+//! Device errors. Each names the key, the line if there is one, and the remedy.
 
 use super::table::DEVICES;
 
-/// Why there is no such device.
+/// Why a device could not be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DeviceError {
     /// No row has this name.
@@ -18,69 +17,69 @@ pub enum DeviceError {
     /// A specification is not `NAME:KEY=VALUE:KEY=VALUE`.
     #[error("“{part}”: not KEY=VALUE; write a device as NAME or NAME:KEY=VALUE:KEY=VALUE")]
     Specification {
-        /// The part that cannot be read.
+        /// The unreadable part.
         part: String,
     },
     /// The description is not TOML.
     #[error("{place}: {message}")]
     Syntax {
-        /// Where.
+        /// Its location.
         place: Location,
-        /// What the TOML reader says, on one line.
+        /// The TOML parser's message, on one line.
         message: String,
     },
-    /// A key that this model does not have.
+    /// A key unknown to this model.
     #[error("{place}: unknown key {key}{}", text::suggestion(nearest.as_deref()))]
     UnknownKey {
-        /// Where.
+        /// Its location.
         place: Location,
         /// The key as written.
         key: String,
-        /// The most alike of those that there are.
+        /// The closest known key.
         nearest: Option<String>,
     },
-    /// A key that must be there is not.
+    /// A mandatory key is missing.
     #[error("key {key}: missing; add it: {meaning}")]
     Missing {
         /// The key.
         key: String,
-        /// What it says.
+        /// Its meaning.
         meaning: String,
     },
     /// A value of the wrong kind.
     #[error("{place}: {key} must be {expected}, not {found}")]
     Kind {
-        /// Where.
+        /// Its location.
         place: Location,
         /// The key.
         key: String,
-        /// What it must be.
+        /// The expected type.
         expected: String,
-        /// What it is.
+        /// The type found.
         found: String,
     },
     /// A number out of range.
     #[error("{place}: {key} = {value} is out of range: {min} to {max}")]
     Range {
-        /// Where.
+        /// Its location.
         place: Location,
         /// The key.
         key: String,
         /// The value as written.
         value: i128,
-        /// The smallest.
+        /// Minimum.
         min: u64,
-        /// The largest.
+        /// Maximum.
         max: u64,
     },
-    /// Values that are right each by itself do not make a device.
+    /// Values that are valid alone but contradict each other.
     #[error("{place}: {key}: {why}")]
     Inconsistent {
-        /// Where.
+        /// Its location.
         place: Location,
-        /// The key that is to blame, or the first of them.
+        /// The first key concerned.
         key: String,
-        /// Why.
+        /// The contradiction.
         why: String,
     },
 }
@@ -92,7 +91,7 @@ pub enum Location {
     Line(usize),
     /// A `KEY=VALUE` of the specification.
     Specification,
-    /// Nowhere: a default, or what follows from several values.
+    /// No place: a default, or derived from several values.
     Description,
 }
 

@@ -1,26 +1,25 @@
-//! Every preset against the published figures of its drive: what a user would check first.
+//! Every preset against the published figures of its drive.
 
 use elevator::{Op, SECTOR_BYTES, Time};
 
 use super::{Command, DEVICES, DeviceModel, device};
 
-/// What is published of a disk; seeks in microseconds.
+/// Published figures of a disk; seeks in microseconds.
 struct Published {
     name: &'static str,
     sectors: u64,
     rpm: u64,
-    /// Over uniform pairs of cylinders; None where no source has it.
+    /// Over uniform pairs of cylinders; `None` if no source has it.
     mean: Option<f64>,
     single: f64,
-    /// The distance of the full stroke, as measured, and its time.
+    /// Distance and time of the measured full stroke.
     full: (u64, f64),
-    /// The outermost zone: sectors per track, heads, skews, and the spare sectors of a cylinder
-    /// (those of the whole disk that are not among its blocks, spread evenly).
+    /// Outermost zone: sectors per track, heads, skews, spare sectors per cylinder (spread evenly).
     outer: [u64; 5],
 }
 
-/// From algorithms.md §3.6 and §3.7 (and DiskSim's tables for c2490a and c3323a), typed in again:
-/// not read from the presets.
+/// From algorithms.md §3.6 and §3.7 (and DiskSim's tables for c2490a and c3323a), entered
+/// independently of the presets.
 const PUBLISHED: &[Published] = &[
     Published {
         name: "hp97560",
@@ -162,8 +161,8 @@ fn capacity_and_seeks_are_the_published_ones_within_one_percent() {
         near(&format!("{name}, one cylinder"), ms(1), *single);
         near(&format!("{name}, full stroke"), ms(full.0), full.1);
         let cylinders = geometry.cylinders;
-        // Weighted by the number of pairs at each distance; every distance up to 2000, then one in
-        // so many.
+        // Weighted by the number of pairs at each distance; every distance up to 2000, then a
+        // sample.
         let (mut sum, mut weight) = (0.0, cylinders as f64);
         let step = |d: u64| if d < 2000 { 1 } else { d / 1000 };
         let mut d = 1;
@@ -179,7 +178,7 @@ fn capacity_and_seeks_are_the_published_ones_within_one_percent() {
     }
 }
 
-/// A very long read from the start of the disk, in nanoseconds without the overhead and the bus.
+/// Reads from the start of the disk, without overhead and bus.
 fn long_read(disk: &mut dyn DeviceModel, sectors: u32) -> u64 {
     disk.submit(
         Time::ZERO,
@@ -198,7 +197,6 @@ fn revolution_and_sustained_rate_are_the_published_ones_within_one_percent() {
     for Published { name, rpm, outer: [spt, heads, track_skew, cylinder_skew, spare], .. } in
         PUBLISHED
     {
-        // All sectors of the first track pass in one revolution.
         let revolution = 60e9 / *rpm as f64;
         let mut disk = device(name, 1).unwrap();
         long_read(&mut *disk, *spt as u32);

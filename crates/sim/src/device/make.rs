@@ -1,4 +1,4 @@
-//! From a specification or a description to a device.
+//! Makes devices from specifications or descriptions.
 
 use super::description::Description;
 use super::error::DeviceError;
@@ -6,12 +6,9 @@ use super::model::DeviceModel;
 use super::table::DEVICES;
 use super::{flash, hdd, measured, null};
 
-/// Makes the device that a specification names: `NAME`, or `NAME:KEY=VALUE:KEY=VALUE` with keys of
-/// its description changed (`hp97560:queue_depth=8`, `hp97560:seek.knee=400`). `seed` is the
-/// trial's; a device draws from its own named stream.
-///
-/// # Errors
-/// [`DeviceError`] names what is wrong and what would be right.
+/// Makes a device from `NAME`, or `NAME:KEY=VALUE:KEY=VALUE` with keys of its description
+/// overridden (`hp97560:queue_depth=8`, `hp97560:seek.knee=400`). It draws from its own stream of
+/// the trial's `seed`.
 pub fn device(specification: &str, seed: u64) -> Result<Box<dyn DeviceModel>, DeviceError> {
     let name = specification.split(':').next().unwrap_or_default();
     let row = DEVICES
@@ -22,9 +19,6 @@ pub fn device(specification: &str, seed: u64) -> Result<Box<dyn DeviceModel>, De
 }
 
 /// The `KEY=VALUE` pairs of a specification.
-///
-/// # Errors
-/// [`DeviceError::Specification`].
 pub fn read_changes(specification: &str) -> Result<Vec<(&str, &str)>, DeviceError> {
     let pairs = specification.split(':').skip(1).map(|part| {
         let pair = part.split_once('=').filter(|(key, _)| !key.is_empty());
@@ -33,11 +27,7 @@ pub fn read_changes(specification: &str) -> Result<Vec<(&str, &str)>, DeviceErro
     pairs.collect()
 }
 
-/// Makes the device that a user's own description (TOML) gives, with `KEY=VALUE` pairs of a
-/// specification on top.
-///
-/// # Errors
-/// [`DeviceError`], with the line.
+/// Makes a device from a TOML description, with `KEY=VALUE` overrides.
 pub fn device_from_toml(
     toml: &str,
     changes: &[(&str, &str)],
@@ -60,5 +50,4 @@ pub fn device_from_toml(
     Ok(model)
 }
 
-/// The models that a description can name.
 const MODELS: [&str; 4] = ["hdd", "flash", "null", "measured"];

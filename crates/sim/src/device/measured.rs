@@ -1,25 +1,11 @@
-//! A device by its measured latencies: a request takes a time drawn from those that were measured
-//! for its size and for as many requests inside. What `schedlab fit` writes of a device without a
+//! A device defined by measured latencies: `schedlab fit` writes these for devices without a
 //! spindle.
 //!
-//! Terms: the *depth* of a request is the number of transfers inside when it arrives, itself
-//! included. A table has, for each size and depth, the latencies below which given shares of the
-//! measured ones lie. One draw gives a share; the latency is read off between the two nearest
-//! shares, sizes and depths. Beyond the largest size or depth it grows in proportion: the
-//! throughput of there stays.
-//!
-//! Why no servers: which stages a device has, and how long each takes, does not follow from its
-//! latencies. A closed loop of n clients draws at depth n, so median, tail and throughput at that
-//! depth are those that were measured there.
-//!
-//! Departures: latencies are independent of each other and of the place, so there are neither good
-//! and bad phases nor sequential reads that are faster; a burst into an empty device overlaps as it
-//! would in a steady state of that depth.
-//!
-//! Keys: `sectors`, `queue_depth`, `trial_ms`, `shares_ppm`, `sizes` (sectors), `depths`, `read_ns`
-//! and `write_ns` (a row for each size and, within it, each depth, of a time for each share),
-//! `flush_ns` (0), `beside_writes_percent` (what a read's latency is multiplied by with 0, 1, 2 …
-//! writes inside; the last one holds for more).
+//! A request's *depth* is the number of transfers inside on its arrival, itself included. Each
+//! request draws a quantile and interpolates between the nearest shares, sizes and depths; beyond
+//! the largest, latency grows in proportion, so throughput stays. Latencies are independent of each
+//! other and of location: no sequential speed-up, no good or bad phases. The keys are those of
+//! [`read`].
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -39,7 +25,6 @@ const MOST_DEPTHS: usize = 16;
 const MOST_BESIDE: usize = 64;
 const MILLION: u64 = 1_000_000;
 
-/// Latencies by size and depth.
 #[derive(Debug, Clone)]
 struct Latencies {
     shares: Vec<u64>,
@@ -48,12 +33,10 @@ struct Latencies {
     /// A row of shares for each size and depth.
     reads: Vec<u64>,
     writes: Vec<u64>,
-    /// Percent of a read's latency by the writes inside.
     beside: Vec<u64>,
     flush_ns: u64,
 }
 
-/// A device by its measured latencies.
 #[derive(Debug, Clone)]
 pub(super) struct Measured {
     of: Latencies,
@@ -61,7 +44,7 @@ pub(super) struct Measured {
     sectors: u64,
     trial_ms: u64,
     random: Stream,
-    /// Commands inside: when they are done, in what order they came, their tags, and what they are.
+    /// Completion time, order of arrival, tag, kind.
     inside: BinaryHeap<Reverse<(u64, u64, u32, Inside)>>,
     transfers: u32,
     writes: u32,
@@ -77,7 +60,10 @@ enum Inside {
     Flush,
 }
 
-/// Makes the device.
+/// Keys: `sectors`, `queue_depth`, `trial_ms`, `shares_ppm`, `sizes` (sectors), `depths`, `read_ns`
+/// and `write_ns` (for each size and, within it, each depth: one time per share), `flush_ns` (0),
+/// `beside_writes_percent` (factor on a read's latency with 0, 1, 2 … writes inside; the last value
+/// holds for more).
 pub(super) fn read(from: &mut Description, seed: u64) -> Result<Measured, DeviceError> {
     let shares = list(from, "shares_ppm", 2, MOST_SHARES, MILLION)?;
     let sizes = list(from, "sizes", 1, MOST_SIZES, super::MAX_SECTORS.into())?;
@@ -126,7 +112,6 @@ pub(super) fn read(from: &mut Description, seed: u64) -> Result<Measured, Device
     })
 }
 
-/// A list of so many numbers.
 fn list(
     from: &mut Description,
     key: &str,
@@ -145,7 +130,7 @@ fn list(
         .collect()
 }
 
-/// Rows of times that do not fall within a row.
+/// Rows of non-decreasing times.
 fn table(
     from: &mut Description,
     key: &str,
@@ -174,10 +159,9 @@ fn table(
 }
 
 impl Latencies {
-    /// The latency of a transfer at a depth, by 64 random bits.
     fn draw(&self, write: bool, sectors: u64, depth: u64, bits: u64) -> u64 {
         let rows = if write { &self.writes } else { &self.reads };
-        // The share, in units of the 2³²th part of a millionth.
+        // The share, in 2⁻³² of a millionth.
         let drawn = (bits >> 32) * MILLION;
         let column = self.shares[1..]
             .partition_point(|share| share << 32 <= drawn)
@@ -197,8 +181,7 @@ impl Latencies {
     }
 }
 
-/// The value at `x`: between those at the two nearest of `at`, that of the first below it, in
-/// proportion beyond the last.
+/// Interpolates; constant below the range, proportional beyond it.
 fn along(at: &[u64], x: u64, value: impl Fn(usize) -> u64) -> u64 {
     let above = at.partition_point(|known| *known < x);
     let last = at.len() - 1;

@@ -1,5 +1,4 @@
-//! Modelled devices: the queue submits commands, and the model completes each at the time that it
-//! computes.
+//! Modelled devices. The queue submits commands; the model completes each at the time it computes.
 
 mod description;
 mod error;

@@ -1,6 +1,5 @@
-//! The null device: a given time for everything, from a given number of servers. With time 0 it
-//! costs nothing but the queue; with one server, fixed or exponential times and a queue in front it
-//! is M/D/1 or M/M/1, for which theory has the answer.
+//! The null device: several servers with a given service time. With time 0 only the queue costs
+//! anything; with one server it is M/D/1 or M/M/1, which have closed-form answers.
 //!
 //! Keys: `service_ns` (0), `distribution` (fixed, exponential), `servers` (1), `queue_depth` (1),
 //! `sectors` (2³¹), `trial_ms` (100). Commands are served in order of arrival by the first free
@@ -17,19 +16,16 @@ use super::model::{Command, DeviceModel, DeviceStats, OwnClock, nowhere};
 use super::tables::{Kind, Tables};
 use crate::random::{Stream, stream};
 
-/// A device without a medium.
 #[derive(Debug)]
 pub(super) struct Null {
     depth: u32,
     sectors: u64,
     trial_ms: u64,
     service_ns: u64,
-    /// None: every service takes the same time.
+    /// `None`: constant service time.
     random: Option<Stream>,
-    /// When each server is free.
     servers: BinaryHeap<Reverse<u64>>,
-    /// Commands inside: when they are done, in what order they came, and their tags; whether they
-    /// are transfers.
+    /// Completion time, order of arrival, tag, whether a transfer.
     inside: BinaryHeap<Reverse<(u64, u64, u32, bool)>>,
     transfers: u32,
     arrivals: u64,
@@ -37,7 +33,6 @@ pub(super) struct Null {
     stats: DeviceStats,
 }
 
-/// Makes a null device.
 pub(super) fn read(from: &mut Description, seed: u64) -> Result<Null, DeviceError> {
     let service_ns = from.number_or("service_ns", 0, 0, 60_000_000_000)?;
     let exponential = from.word_or_first("distribution", &["fixed", "exponential"])? == 1;

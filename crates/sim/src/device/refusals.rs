@@ -1,5 +1,4 @@
-//! What a description or a specification is refused for, and in which words. The properties of
-//! devices are in tests/device.
+//! Rejected descriptions and specifications, with their messages. tests/device has the properties.
 
 use super::{DEVICES, DeviceError, device, device_from_toml};
 

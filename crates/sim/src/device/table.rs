@@ -7,15 +7,15 @@ pub struct DeviceKind {
     pub name: &'static str,
     /// One line for lists.
     pub help: &'static str,
-    /// Where its figures come from.
+    /// The source of its figures.
     pub source: &'static str,
     /// How sure they are, by the weakest essential one.
     pub evidence: elevator::Evidence,
-    /// Its description, as a user would write one for a drive of their own.
+    /// Its description, in the form that users write for their drives.
     pub toml: &'static str,
 }
 
-/// A row whose description is a file of its own.
+/// A row whose description is a separate file.
 macro_rules! preset {
     ($name:literal, $help:literal, $evidence:ident, $source:literal) => {
         DeviceKind {
@@ -28,7 +28,7 @@ macro_rules! preset {
     };
 }
 
-/// Every device that comes with the laboratory.
+/// Every built-in device.
 pub static DEVICES: &[DeviceKind] = &[
     preset!(
         "hp97560",

@@ -1,16 +1,13 @@
-//! Writes a model as the kernel's block driver reads it: little-endian numbers behind a head with
-//! magic, version and length.
+//! Writes a model in the binary form of the kernel's block driver: little-endian numbers after a
+//! header of magic, version and length.
 //!
-//! The layout stands in kernel/core/disk-model.h, next to the code that reads and checks it. Raise
-//! [`VERSION`] with it.
+//! kernel/core/disk-model.h defines the layout. Raise [`VERSION`] with it.
 
 /// "SLDM".
 const MAGIC: u32 = 0x4d44_4c53;
 const VERSION: u32 = 2;
-/// Where the length of all of it stands.
 const LENGTH_AT: usize = 12;
 
-/// The models, by their numbers there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Hdd = 1,
@@ -18,7 +15,6 @@ pub(super) enum Kind {
     Measured = 3,
 }
 
-/// Tables that are being written.
 #[derive(Debug)]
 pub(super) struct Tables {
     bytes: Vec<u8>,

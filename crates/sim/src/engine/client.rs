@@ -1,20 +1,10 @@
-//! What a client does, from its own point of view: steps, waiting, copying, flushing, ending.
+//! The client's view: steps, waits, copies, flushes, end. Mirrors the load engine of `load`.
 //!
-//! The same as the load engine of `load` does with threads and rings. A client with iodepth 1 waits
-//! for each request; one with more is woken by a completion and looks once for all that have come
-//! until then, so its next requests come together. A client is woken `turnaround_ns` after the
-//! completion.
-//!
-//! A client is one thread: where a request of direct I/O finds no tag, the thread sleeps in
-//! submit_bio (blk_mq_get_tag) and submits nothing more until it has one, whatever its iodepth. So
-//! does a program with io_submit. Completions that come while it sleeps are seen afterwards.
-//!
-//! Buffered I/O [P]: there is no page cache and no read-ahead. A buffered read goes to the queue as
-//! it is. A buffered write is a copy into memory, after which the client goes on; the bio is
-//! handed to the queue at once as an asynchronous request (write-back without the kernel's delay of
-//! seconds) until so much is under way that the client has to wait. What is written is flushed
-//! before the client ends. Where no I/O reaches the device, each request is a copy and nothing
-//! else.
+//! A client is one thread, woken `turnaround_ns` after a completion; with iodepth above 1 it then
+//! sees all completions so far. If direct I/O finds no tag, the thread sleeps in submit_bio
+//! (blk_mq_get_tag), whatever its iodepth. Buffered I/O [P]: no page cache and no read-ahead. A
+//! write is a copy to memory; its bio is queued at once as asynchronous, until too much is dirty
+//! and the client waits.
 
 use crate::workload::{Lived, Step};
 use elevator::{Bio, Completion, Entry, Op, Request, Time};
@@ -29,7 +19,7 @@ use crate::trace::{EventKind, Observer};
 const COPY_CALL_NS: u64 = 500;
 const COPY_BYTES_PER_NS: u64 = 8;
 impl<O: Observer + ?Sized> Engine<'_, O> {
-    /// Asks for a wake-up, at the close of the window at the latest: no client thinks beyond it.
+    /// Wakes the client at the latest when the window closes.
     pub(super) fn wake_at(&mut self, client: u32, at: Time) {
         self.wake_after(client, at.min(self.close.max(self.now)));
     }
@@ -38,12 +28,10 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         self.clients[client as usize].wake = self.wakes.push(at, client);
     }
 
-    /// Whether no client may start anything any more.
     fn is_over(&self) -> bool {
         self.now >= self.close || self.stopping
     }
 
-    /// Resumes a client at its wake-up.
     pub(super) fn woken(&mut self, number: u32) {
         let over = self.is_over();
         let client = &mut self.clients[number as usize];
@@ -69,7 +57,6 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         }
     }
 
-    /// Takes steps until the next one is not I/O, or no more I/O may be started.
     fn steps(&mut self, number: u32) {
         let now = self.now;
         loop {
@@ -128,8 +115,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         }
     }
 
-    /// The client goes on after a completion; where some have come while it was blocked, after
-    /// these.
+    /// Resumes at once if completions came while it was blocked.
     fn await_completion(&mut self, number: u32, state: ClientState) {
         let client = &mut self.clients[number as usize];
         if client.unseen == 0 {
@@ -141,8 +127,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         self.wake_at(number, turned.max(self.now));
     }
 
-    /// Whether the request that the client has just submitted waits for a tag. With an iodepth of 1
-    /// there is nothing else to submit.
+    /// Blocks a client with waiting parts. At iodepth 1 there is nothing else to submit.
     fn is_blocked(&mut self, number: u32) -> bool {
         let client = &mut self.clients[number as usize];
         let blocked = client.waiting_parts > 0 && client.depth > 1;
@@ -152,7 +137,6 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         blocked
     }
 
-    /// Requests that waited have tags: their clients go on at this instant.
     pub(super) fn unblock(&mut self) {
         while let Some(number) = self.admitted.pop() {
             let client = &mut self.clients[number as usize];
@@ -165,8 +149,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         }
     }
 
-    /// A CPU has done a client's part of a request, which goes to the block layer now; the client
-    /// goes on.
+    /// The CPU has finished the client's part of a request.
     pub(super) fn submitted(&mut self, number: u32, request: Request, asked: Time) {
         if !self.is_over() {
             self.clients[number as usize].in_flight += 1;
@@ -179,7 +162,6 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         self.steps(number);
     }
 
-    /// Hands a bio to the block layer.
     fn submit(&mut self, number: u32, request: Request, sync: bool, asked: Time) {
         let now = self.now;
         let (sector, nr_sectors) = sectors(self.clients[number as usize].base, &request);
@@ -198,7 +180,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
             deadline: request.deadline,
         };
         let (observer, admitted) = (&mut *self.observer, &mut self.admitted);
-        // Its own parts come first, then requests that could take a tag which a merge has freed.
+        // Its own parts precede requests that can use a tag freed by a merge.
         let mut own_parts = nr_sectors.div_ceil(self.queue.limits().max_sectors);
         let mut waiting_parts = 0;
         self.queue.submit(now, bio, &mut |entry| {
@@ -212,14 +194,13 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
             }
             own_parts = own_parts.saturating_sub(1);
         });
-        // Requests that are released later wait for their time, not for a tag.
+        // Requests with a later release time wait for that, not for a tag.
         if sync && request.release.is_none() {
             self.clients[number as usize].waiting_parts = waiting_parts;
         }
         self.unblock();
     }
 
-    /// A write into memory: the bio is on its way, the client copies.
     fn write_back(&mut self, number: u32, request: Request) {
         let client = &mut self.clients[number as usize];
         if !client.has_room(request.len) {
@@ -240,7 +221,6 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         );
     }
 
-    /// A bio is done.
     pub(super) fn bio_done(&mut self, bio: u32) {
         let Slot { client: number, sync, request, asked, submitted } = self.slots.take(bio);
         self.ledger.done(submitted, self.now);
@@ -283,13 +263,12 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         }
     }
 
-    /// Wakes the client when interrupt, wake-up and system call are over.
     fn wake_turned(&mut self, number: u32) {
         let turnaround_ns = self.rules.turnarounds.draw(number);
         self.wake_at(number, self.now + turnaround_ns);
     }
 
-    /// Passes a completion to its client; it counts if it is inside the window.
+    /// A completion counts if it is inside the window.
     fn count(&mut self, number: u32, request: Request, submitted: Time) {
         let now = self.now;
         self.observe_bio(EventKind::Done, number, &request);
@@ -311,7 +290,6 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         self.next_flush();
     }
 
-    /// A client's flush is done.
     pub(super) fn flushed(&mut self, number: u32) {
         let now = self.now;
         self.observe(EventKind::Flushed, Some(number), None, None, 0, 0);
@@ -327,8 +305,6 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         }
     }
 
-    /// A client starts nothing any more: it waits for what is in flight, flushes where that belongs
-    /// to it, and ends.
     fn close(&mut self, number: u32) {
         let client = &mut self.clients[number as usize];
         client.wake = 0;
@@ -350,8 +326,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         self.queue.exited(self.now, number);
     }
 
-    /// A first client has finished: clients that think or wait for room end now, the others after
-    /// what they have open.
+    /// Ends thinking and throttled clients now, and the others after their open I/O.
     fn stop_others(&mut self) {
         self.stopping = true;
         for number in 0..self.clients.len() as u32 {
@@ -364,7 +339,6 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         }
     }
 
-    /// The pass is over: its window, and each client's part.
     pub(super) fn sum_up(&mut self, opens: Time) {
         if self.now <= self.close {
             self.at_close = Some(self.mark());

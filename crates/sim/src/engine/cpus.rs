@@ -1,9 +1,7 @@
-//! The CPUs: each does one thing after another, interrupts before what clients ask for; one lock is
-//! shared by all.
+//! The CPUs. Each runs one job after another, interrupts before submissions; all share one lock.
 //!
-//! The CPU time of a request is the host's ([`crate::host`]). A CPU that waits for the lock is
-//! busy; the lock is given in order of arrival. Where requests cost nothing, nothing comes here,
-//! and the event loop is as without CPUs.
+//! [`crate::host`] gives the CPU time per request. A CPU that waits for the lock is busy; the lock
+//! is granted in order of arrival. If requests cost nothing, this module is bypassed.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -12,30 +10,26 @@ use elevator::{Request, Time, Topology};
 
 use crate::host::{CpuCost, PhaseCost};
 
-/// What a CPU has done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Job {
-    /// A client's request, asked for at this time, goes to the queue.
     Submit { client: u32, request: Request, asked: Time },
-    /// A completion goes to the queue.
     Complete { tag: u32 },
 }
 
 #[derive(Debug, Default)]
 struct Cpu {
-    /// What it does, and whether it has or waits for the lock.
+    /// Job, and whether it has or waits for the lock.
     running: Option<(Job, bool)>,
     interrupts: VecDeque<Job>,
     submissions: VecDeque<Job>,
 }
 
-/// All CPUs.
 #[derive(Debug)]
 pub(super) struct Cpus {
     topology: Topology,
     cost: CpuCost,
     cpus: Vec<Cpu>,
-    /// When a CPU is done with what it does, in order of asking.
+    /// Ties in order of scheduling.
     due: BinaryHeap<Reverse<(Time, u64, u32)>>,
     asked: u64,
     lock_free: Time,
@@ -56,13 +50,11 @@ impl Cpus {
         }
     }
 
-    /// Whether a request costs anything.
     #[inline]
     pub(super) fn cost_time(&self) -> bool {
         self.cost != CpuCost::default()
     }
 
-    /// A CPU of a process gets something to do.
     pub(super) fn give(&mut self, now: Time, process: u32, job: Job) {
         let number = self.topology.cpu(process);
         if self.cpus.len() <= number as usize {
@@ -78,13 +70,11 @@ impl Cpus {
         }
     }
 
-    /// When a CPU is done with something.
     #[inline]
     pub(super) fn next(&self) -> Option<Time> {
         self.due.peek().map(|Reverse((at, ..))| *at)
     }
 
-    /// What a CPU has finished by now.
     pub(super) fn pop(&mut self, now: Time) -> Option<Job> {
         loop {
             let Reverse((at, _, number)) = *self.due.peek()?;
@@ -144,7 +134,6 @@ mod tests {
         completion: PhaseCost { free_ns: 50, held_ns: 0, handover_ns: 0 },
     };
 
-    /// When each job is done.
     fn done(topology: Topology, jobs: &[(u32, Job)]) -> Vec<(u64, Job)> {
         let mut cpus = Cpus::new(topology, COST);
         jobs.iter().for_each(|(process, job)| cpus.give(Time::ZERO, *process, *job));

@@ -1,72 +1,58 @@
-//! What is counted while a trial runs: integrals over time, and the differences between the opening
-//! and the end of the window.
+//! Accounting of a trial: time integrals, and differences between the window's opening and end.
 
 use elevator::{Anticipation, BlockRequest, Time};
 
 use crate::device::DeviceStats;
 
-/// What the machine is doing, constant from one event to the next.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct State {
-    /// Bios that were handed over and are not done.
     pub(crate) bios: u64,
-    /// Whether the device has a command.
     pub(crate) busy: bool,
-    /// Whether the queue holds requests, or bios wait for one.
+    /// Requests or bios are waiting.
     pub(crate) holding: bool,
 }
 
-/// The counters of a device and a scheduler at one moment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mark {
-    /// The device's.
     pub(crate) device: DeviceStats,
-    /// The scheduler's; None for one that never idles.
+    /// `None` for a scheduler that never idles.
     pub(crate) anticipation: Option<Anticipation>,
 }
 
-/// Integrals and marks of a trial.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
-    /// When the window of this pass opens, and when it closes at the latest; MAX for both: no
-    /// window.
+    /// `MAX` for both: none.
     open: Time,
     close: Time,
-    /// Nanoseconds of the windows in which the device had a command.
+    /// With a command at the device.
     pub(crate) busy_ns: u64,
-    /// Nanoseconds of the windows in which it had none although requests were held.
+    /// Idle with requests held.
     pub(crate) idle_holding_ns: u64,
-    /// Nanoseconds of the windows in which it had none and none was held.
+    /// Idle without requests.
     pub(crate) idle_empty_ns: u64,
-    /// Nanoseconds that bios spent in the system, by integrating their number over time; of the
-    /// whole trial.
+    /// The integral of the number of bios, over the whole trial.
     pub(crate) bio_time: u128,
-    /// The same, by adding up the latency of each.
+    /// The same as the sum of latencies.
     pub(crate) latency_sum: u128,
-    /// The longest wait in the windows: see [`crate::Outcome::longest_wait_ns`].
     pub(crate) longest_wait_ns: u64,
-    /// Sectors between the end of a request and the start of the next one, in the windows.
+    /// Between consecutive requests, in the windows.
     seek_sectors: u128,
     seeks: u64,
-    /// Where the last request ended.
     last_end: Option<u64>,
-    /// When the first window opened.
     pub(crate) at_open: Option<Mark>,
 }
 
 impl Ledger {
-    /// A pass begins, whose window is this; None: it is not measured.
+    /// Begins a pass; without a window it is unmeasured.
     pub(crate) fn begin(&mut self, window: Option<(Time, Time)>) {
         let never = Time::from_ns(u64::MAX);
         (self.open, self.close) = window.unwrap_or((never, never));
     }
 
-    /// Whether the next event is the first one in a window.
     pub(crate) fn opens(&self, next: Time) -> bool {
         self.at_open.is_none() && next >= self.open && self.open < self.close
     }
 
-    /// Time goes on from `from` to `to`, while the state was this.
     #[inline]
     pub(crate) fn pass(&mut self, from: Time, to: Time, state: State) {
         self.bio_time += u128::from(state.bios) * u128::from(to - from);
@@ -78,7 +64,6 @@ impl Ledger {
         }
     }
 
-    /// A bio is done.
     #[inline]
     pub(crate) fn done(&mut self, submitted: Time, now: Time) {
         self.latency_sum += u128::from(now - submitted);
@@ -88,7 +73,6 @@ impl Ledger {
         }
     }
 
-    /// The device gets a request.
     #[inline]
     pub(crate) fn issued(&mut self, now: Time, request: &BlockRequest) {
         if let Some(last) = self.last_end
@@ -101,13 +85,11 @@ impl Ledger {
         self.last_end = Some(request.end());
     }
 
-    /// Mean sectors from the end of a request to the start of the next.
     pub(crate) fn mean_seek_sectors(&self) -> Option<f64> {
         (self.seeks > 0).then(|| self.seek_sectors as f64 / self.seeks as f64)
     }
 }
 
-/// What idling has cost and brought between two moments.
 pub(crate) fn between(before: &Anticipation, after: &Anticipation) -> Anticipation {
     Anticipation {
         started: after.started - before.started,
@@ -118,8 +100,8 @@ pub(crate) fn between(before: &Anticipation, after: &Anticipation) -> Anticipati
     }
 }
 
-/// Jain's index of fairness: 1 if all have the same, 1/n if one has everything; None for fewer than
-/// two, or if no client has anything.
+/// Returns Jain's fairness index: 1 for equal shares, 1/n if one client has everything; `None` for
+/// fewer than two shares or all zero.
 pub fn jain(shares: &[f64]) -> Option<f64> {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|share| share * share).sum();

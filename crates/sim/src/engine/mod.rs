@@ -1,20 +1,12 @@
 //! The event loop: clients × queue × device in virtual time.
 //!
-//! Three things can make something happen: the device (its next event), the scheduler (its timer),
-//! and the clients (their wake-ups). The loop goes to the earliest of them. At one instant the
-//! order is fixed: the device's completions, which are passed to the scheduler; a dispatch is
-//! offered; the scheduler's timer; a dispatch is offered; then the clients whose time has come, one
-//! after another, each followed by an offer. So a synchronous reader's next request arrives after
-//! the device has been offered something else: that is what makes its idleness deceptive.
+//! The order at one instant is fixed: completions, dispatch, timer, dispatch, CPU jobs, then the due
+//! clients, with a dispatch after each or after all ([`Rules::dispatched_aside`]). So a synchronous
+//! reader's next request arrives after the device has been offered another one: this is what makes
+//! its idleness deceptive.
 //!
-//! Nothing is allocated for a request: tables grow to the number of bios that are open at once
-//! and stay.
-//!
-//! While it runs it checks: time never goes back; every bio is done once; the device never has
-//! more than it takes; with nothing at the device, a scheduler that holds requests has guaranteed
-//! that it may, and has a timer if it guaranteed one; at the end nothing is left, and the time that
-//! bios spent in the system is the sum of their latencies to the nanosecond (Little's law). A
-//! violation is a mistake in the laboratory: a panic that names scheduler, seed and state.
+//! It panics, naming scheduler, seed and state, if time goes back, a bio completes twice, the
+//! device is overfilled, a guarantee is broken, or Little's law fails to the nanosecond.
 
 mod client;
 mod cpus;
@@ -40,42 +32,30 @@ use running::{ClientState, RunningClient};
 use slots::Slots;
 use wakes::Wakes;
 
-/// The tag of a flush, of which the device has one at most: above those of all requests.
+/// Above the tags of all requests; the device has one flush at most.
 const FLUSH_TAG: u32 = 1 << 20;
-/// How much may happen without time going on. A closed loop needs a few events for each open bio,
-/// of which there are 65,536 at most.
+/// Maximum events at one instant: a closed loop needs a few per open bio (at most 65,536).
 const STANDSTILL: u32 = 10_000_000;
-/// The caller is asked whether to stop once in so many turns of the loop.
+/// Turns of the loop between two calls of `stop`.
 const STOP_EVERY: u32 = 1 << 6;
 
-/// What does not change during a trial.
 #[derive(Debug)]
 pub(crate) struct Rules {
-    /// For messages.
     pub(crate) elevator: &'static str,
     pub(crate) workload: &'static str,
     pub(crate) seed: u64,
-    /// From a completion to the client's next step.
     pub(crate) turnarounds: Turnarounds,
-    /// Whether I/O reaches the device at all.
     pub(crate) reaches_device: bool,
-    /// Whether writes go to memory first.
     pub(crate) buffered: bool,
-    /// Whether clients flush what they wrote before they end.
     pub(crate) flushes_at_end: bool,
-    /// Whether the first client that has done its work stops the others.
     pub(crate) first_stops_all: bool,
-    /// Whether a thread of the kernel's own asks the scheduler, after all clients of an instant: so
-    /// blk-mq with a scheduler (Linux 6.1 blk_mq_submit_bio, which runs the queue asynchronously;
-    /// confirmed). Else the client itself does.
+    /// kblockd dispatches after all clients of an instant (Linux 6.1 blk_mq_submit_bio runs the
+    /// queue asynchronously; confirmed). Otherwise the client dispatches.
     pub(crate) dispatched_aside: bool,
-    /// CPU time of a request.
     pub(crate) cpu_cost: CpuCost,
-    /// What the scheduler guaranteed.
     pub(crate) guarantees: &'static [Guarantee],
 }
 
-/// Everything that a trial consists of, at one moment.
 pub(crate) struct Engine<'a, O: Observer + ?Sized> {
     rules: Rules,
     observer: &'a mut O,
@@ -83,43 +63,37 @@ pub(crate) struct Engine<'a, O: Observer + ?Sized> {
     pub(crate) device: Box<dyn DeviceModel>,
     device_depth: u32,
     cpus: Cpus,
-    /// Commands that the device has, flushes included.
+    /// Commands at the device, flushes included.
     in_device: u32,
-    /// The clients that the flush under way is for.
     flushing: Vec<u32>,
-    /// It waits until the device takes another command.
+    /// The flush waits for room at the device.
     flush_waits: bool,
-    /// The clients that the next flush will be for, all of them together: the kernel has one flush
-    /// at the device at most (Linux 6.1 block/blk-flush.c; confirmed), and older kernels one
-    /// barrier.
+    /// One flush serves them all, since the kernel has at most one in flight (Linux 6.1
+    /// block/blk-flush.c; confirmed), and older kernels one barrier.
     to_flush: Vec<u32>,
     clients: Vec<RunningClient>,
-    /// Clients that have not ended.
     live: u32,
     wakes: Wakes,
     slots: Slots,
     pub(crate) now: Time,
-    /// The window of this pass: a request counts if it completes from `open` to `close`.
+    /// Requests count if completed within `open..=close`.
     open: Time,
     close: Time,
-    /// Whether a client has finished and the others must end.
     stopping: bool,
     pub(crate) ledger: Ledger,
-    /// The counters when the last window closed.
     pub(crate) at_close: Option<Mark>,
     pub(crate) measured: Measured,
-    /// The parts of flows; empty for a workload without them.
     flows: Vec<FlowMeasured>,
     turns: u32,
     turns_at_this_time: u32,
     done_tags: Vec<u32>,
     done_bios: Vec<u64>,
-    /// Clients of requests that waited for a tag and have one.
+    /// Clients whose waiting requests have just received a tag.
     admitted: Vec<u32>,
 }
 
 impl<'a, O: Observer + ?Sized> Engine<'a, O> {
-    /// A machine at time 0, without clients.
+    /// Starts at time 0, without clients.
     pub(crate) fn new(
         rules: Rules,
         queue: Queue,
@@ -161,13 +135,11 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         }
     }
 
-    /// The same machine, which measures these flows one by one.
     pub(crate) fn with_flows(self, flows: Vec<FlowMeasured>) -> Self {
         Engine { flows, ..self }
     }
 
-    /// Runs clients once, from now on: until the window has opened and closed, and everything that
-    /// they began has ended.
+    /// Ends once the window has closed and everything begun has ended.
     pub(crate) fn pass(
         &mut self,
         members: Vec<Member>,
@@ -208,9 +180,8 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         Ok(())
     }
 
-    /// Goes to the next time at which something happens, and lets it happen.
     fn turn(&mut self) {
-        // A timer may be set to a time that has passed, as the kernel's may; it fires at once.
+        // A timer may be set in the past, as the kernel's may; it fires at once.
         let timer = self.queue.next_timer().map(|at| at.max(self.now));
         let device = self.device.next_event();
         let next = earlier(earlier(timer, device), earlier(self.wakes.next(), self.cpus.next()));
@@ -252,7 +223,6 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         }
     }
 
-    /// Time goes on.
     fn go_to(&mut self, next: Time) {
         if next <= self.now {
             assert!(
@@ -277,7 +247,6 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         self.now = next;
     }
 
-    /// Something more happens at the same time.
     fn count_turn(&mut self) {
         self.turns_at_this_time += 1;
         if self.turns_at_this_time == STANDSTILL {
@@ -285,10 +254,9 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         }
     }
 
-    /// The device's events of this instant; completions are passed to queue, elevator and clients.
     fn completions(&mut self) {
         self.device.advance(self.now, &mut self.done_tags);
-        // Nothing that a completion causes appends to the list.
+        // No completion appends to the list.
         for at in 0..self.done_tags.len() {
             let tag = self.done_tags[at];
             assert!(
@@ -308,7 +276,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         self.done_tags.clear();
     }
 
-    /// The flush under way is done; clients that asked meanwhile get the next one.
+    /// Clients that asked during a flush get the next one.
     fn all_flushed(&mut self) {
         for client in std::mem::take(&mut self.flushing) {
             self.flushed(client);
@@ -316,7 +284,6 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         self.next_flush();
     }
 
-    /// Begins a flush for all clients that asked for one, if none is under way.
     fn next_flush(&mut self) {
         if self.flushing.is_empty() && !self.to_flush.is_empty() {
             self.flushing = std::mem::take(&mut self.to_flush);
@@ -324,7 +291,6 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         }
     }
 
-    /// A request is done, and with it perhaps bios.
     fn completed(&mut self, tag: u32) {
         let finished = self.queue.complete(self.now, tag, &mut self.done_bios);
         self.observe_request(EventKind::Complete, &finished.request);
@@ -334,7 +300,6 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         self.done_bios.clear();
     }
 
-    /// Inserts what waited for a tag that is free now.
     fn admit_waiting(&mut self) {
         let now = self.now;
         let (observer, admitted) = (&mut *self.observer, &mut self.admitted);
@@ -354,8 +319,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         }
     }
 
-    /// Gives the device what it takes: flushes first, which no scheduler sees, then what the
-    /// elevator gives.
+    /// Flushes first, which no scheduler sees.
     fn offer(&mut self) {
         let now = self.now;
         while self.in_device < self.device_depth {
@@ -379,8 +343,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         }
     }
 
-    /// The device has nothing to do while the scheduler holds requests: did it guarantee that it
-    /// may?
+    /// The device idles while requests are held: was this guaranteed?
     fn check_idling(&self) {
         for guarantee in self.rules.guarantees {
             match guarantee {
@@ -395,7 +358,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         }
     }
 
-    /// All clients have ended: nothing may be left, and Little's law holds exactly.
+    /// Checks that nothing remains and that Little's law holds exactly.
     fn check_drained(&mut self) {
         if self.slots.used() > 0
             || !self.queue.is_idle()
@@ -412,7 +375,6 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         );
     }
 
-    /// The device's and the scheduler's counters as they are.
     pub(crate) fn mark(&self) -> Mark {
         Mark { device: self.device.stats(), anticipation: self.queue.elevator().anticipation() }
     }
@@ -457,7 +419,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         self.observer.event(&of_request(self.now, kind, request));
     }
 
-    /// A client's own view: a bio that it submitted, or whose completion it received.
+    /// The client's view: a bio submitted, or its completion received.
     #[inline]
     fn observe_bio(&mut self, kind: EventKind, client: u32, request: &Request) {
         let (sector, nr_sectors) = sectors(self.clients[client as usize].base, request);
@@ -465,7 +427,6 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
     }
 }
 
-/// The earlier of two times, of which each may be never.
 #[inline]
 fn earlier(a: Option<Time>, b: Option<Time>) -> Option<Time> {
     match (a, b) {
@@ -474,7 +435,7 @@ fn earlier(a: Option<Time>, b: Option<Time>) -> Option<Time> {
     }
 }
 
-/// The sectors that hold a request's bytes: whole ones, also where a buffered request is smaller.
+/// The sectors that contain a request's bytes, rounded outwards for small buffered requests.
 fn sectors(base: u64, request: &Request) -> (u64, u32) {
     let from = (base + request.offset) / SECTOR_BYTES;
     let to = (base + request.offset + u64::from(request.len)).div_ceil(SECTOR_BYTES);
@@ -493,7 +454,6 @@ fn of_request(at: Time, kind: EventKind, request: &BlockRequest) -> Event {
     }
 }
 
-/// Reports to the observer what the queue did with a bio.
 #[inline]
 fn tell<O: Observer + ?Sized>(observer: &mut O, now: Time, process: Option<u32>, entry: &Entry) {
     observer.event(&match entry {

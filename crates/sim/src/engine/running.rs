@@ -1,67 +1,55 @@
-//! A client in a pass: its program, its state, and what it has open.
+//! A client in a pass: program, state and open I/O.
 
 use crate::workload::{Client, ClientTotals, Member};
 use elevator::{Completion, Priority, Request, Time};
 
-/// What a client may have under way to the device without waiting: bytes, and bios. [P]
+/// Maximum write-back per client, in bytes and bios. [P]
 const DIRTY_BYTES: u64 = 16 << 20;
 const DIRTY_BIOS: u32 = 1024;
 
-/// What a client does at the moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClientState {
-    /// Is asked for steps at its wake-up.
     Due,
-    /// All that it may have open is open; goes on after a completion.
+    /// At its iodepth; resumes after a completion.
     Full,
-    /// Goes on when at most so many of its requests are open.
+    /// Until at most this many requests are open.
     Awaiting(u32),
-    /// One of its requests waits for a tag, and its thread with it; goes on when the request has
-    /// one.
+    /// Its thread sleeps for a tag.
     Blocked,
-    /// Its CPU hands a request to the queue; goes on when that is done.
+    /// Its CPU is submitting a request.
     Submitting,
-    /// Copies until its wake-up; since when.
+    /// Until its wake-up; since when.
     Copying(Request, Time),
-    /// Too much is under way; goes on with this write when there is room.
     Throttled(Request),
-    /// Waits for everything in flight, then flushes.
     Syncing,
-    /// Waits for its flush, then goes on.
     Flushing,
-    /// Starts nothing any more; waits for what is in flight.
+    /// Waits for I/O in flight.
     Closing,
-    /// Waits for its last flush.
     LastFlush,
-    /// Has ended.
     Ended,
 }
 
-/// A client in a pass, and what it has open.
 pub(super) struct RunningClient {
     pub(super) program: Box<dyn Client + Send>,
-    /// First byte of its region on the device.
     pub(super) base: u64,
     pub(super) depth: u32,
     pub(super) priority: Priority,
-    /// The flow that it belongs to.
     pub(super) flow: Option<usize>,
     pub(super) state: ClientState,
-    /// The number of its wake-up; 0: none.
+    /// 0: none.
     pub(super) wake: u64,
     /// Bios in flight that it waits for.
     pub(super) in_flight: u32,
-    /// Parts of the request that is being submitted that wait for a tag.
+    /// Of the request being submitted, waiting for a tag.
     pub(super) waiting_parts: u32,
-    /// Completions that came while the client was blocked: they make room when it has submitted
-    /// everything else and looks for them.
+    /// Completions while blocked: they make room once everything else is submitted.
     pub(super) unseen: u32,
-    /// When the first of them came.
+    /// Time of the first of them.
     pub(super) first_unseen: Time,
-    /// Write-back under way.
+    /// Write-back in flight.
     pub(super) dirty_bios: u32,
     pub(super) dirty_bytes: u64,
-    /// The latest completion that was not passed to [`Client::next`] yet.
+    /// The latest completion not yet passed to [`Client::next`].
     pub(super) last: Option<Completion>,
     pub(super) began: Time,
     pub(super) ended: Time,
@@ -69,7 +57,6 @@ pub(super) struct RunningClient {
 }
 
 impl RunningClient {
-    /// A client that is asked for its first step at `start`.
     pub(super) fn new(member: Member, start: Time) -> RunningClient {
         let Member { program, base, iodepth, priority, flow } = member;
         assert!(iodepth > 0, "a client may have at least one request open");
@@ -94,19 +81,16 @@ impl RunningClient {
         }
     }
 
-    /// Whether a buffered write of `bytes` may be handed to the queue now.
     pub(super) fn has_room(&self, bytes: u32) -> bool {
         let fits =
             self.dirty_bytes + u64::from(bytes) <= DIRTY_BYTES && self.dirty_bios < DIRTY_BIOS;
         fits || self.dirty_bios == 0
     }
 
-    /// Requests in flight as far as the client knows.
     pub(super) fn open(&self) -> u32 {
         self.in_flight + self.unseen
     }
 
-    /// Whether anything that it started is in flight.
     pub(super) fn is_waiting(&self) -> bool {
         self.in_flight + self.dirty_bios > 0
     }

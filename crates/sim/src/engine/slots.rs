@@ -1,21 +1,18 @@
-//! The bios that are open: handed over and not done. The number of a slot is the bio's name in
-//! the queue.
+//! Open bios: submitted and not done. A bio's slot number is its name in the queue.
 
 use elevator::{Request, Time};
 
-/// A bio on its way.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Slot {
     pub(super) client: u32,
-    /// Whether the client waits for it; false for write-back.
+    /// False for write-back.
     pub(super) sync: bool,
     pub(super) request: Request,
-    /// When the client asked for it, and when the queue got it.
     pub(super) asked: Time,
     pub(super) submitted: Time,
 }
 
-/// All of them. Slots are reused, the youngest first, so that few are touched where few are open.
+/// LIFO reuse keeps the working set small.
 #[derive(Debug, Default)]
 pub(super) struct Slots {
     table: Vec<Option<Slot>>,
@@ -23,7 +20,6 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// Keeps a bio; its number.
     #[inline]
     pub(super) fn put(&mut self, slot: Slot) -> u32 {
         if let Some(number) = self.free.pop() {
@@ -34,7 +30,6 @@ impl Slots {
         (self.table.len() - 1) as u32
     }
 
-    /// Takes a bio that is done.
     #[inline]
     pub(super) fn take(&mut self, number: u32) -> Slot {
         let slot = self.table.get_mut(number as usize).and_then(Option::take);
@@ -42,7 +37,6 @@ impl Slots {
         slot.expect("every bio is done once")
     }
 
-    /// How many are open.
     #[inline]
     pub(super) fn used(&self) -> u64 {
         (self.table.len() - self.free.len()) as u64

@@ -1,30 +1,26 @@
-//! When clients want to be asked again: a heap of times.
+//! Client wake-ups: a heap of times.
 //!
-//! A client has one wake-up at most. One that is called off stays in the heap and is known by its
-//! number to be invalid when its time comes. Wake-ups of one instant come in the order in which
-//! they were asked for.
+//! A client has at most one wake-up. A cancelled one stays in the heap and is recognised by its
+//! number. Wake-ups of one instant are served in order of request.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use elevator::Time;
 
-/// Bits of a key that hold the client's number.
 const CLIENT_BITS: u32 = 20;
-/// Bits that hold the order of asking: enough for 10¹³ wake-ups.
+/// Bits for the order: enough for 10¹³ wake-ups.
 const ORDER_BITS: u32 = 44;
 
-/// The wake-ups of all clients.
 #[derive(Debug, Default)]
 pub(super) struct Wakes {
-    /// Time, order and client in one number: comparing it is one comparison.
+    /// Time, order and client in one number: one comparison.
     heap: BinaryHeap<Reverse<u128>>,
     asked: u64,
 }
 
 impl Wakes {
-    /// The client wants to be asked at this time; the number by which [`Wakes::pop`] names this
-    /// wake-up, never 0.
+    /// Returns a number for [`Wakes::pop`], never 0.
     pub(super) fn push(&mut self, at: Time, client: u32) -> u64 {
         self.asked += 1;
         debug_assert!(
@@ -36,12 +32,10 @@ impl Wakes {
         self.asked
     }
 
-    /// The next one.
     pub(super) fn next(&self) -> Option<Time> {
         self.heap.peek().map(|Reverse(key)| time(*key))
     }
 
-    /// Takes the next one if its time has come: the client, and the number of the wake-up.
     pub(super) fn pop(&mut self, now: Time) -> Option<(u32, u64)> {
         self.heap.peek().filter(|Reverse(key)| time(*key) <= now)?;
         let Reverse(key) = self.heap.pop().expect("it was there just now");
@@ -49,7 +43,6 @@ impl Wakes {
         Some((low as u32 & ((1 << CLIENT_BITS) - 1), low >> CLIENT_BITS))
     }
 
-    /// Forgets all.
     pub(super) fn clear(&mut self) {
         self.heap.clear();
     }

@@ -1,25 +1,23 @@
-//! How far a model's latencies are from a device's.
+//! The distance between a model's latencies and a device's.
 //!
 //! Source: Ruemler & Wilkes, An Introduction to Disk Drive Modeling, IEEE Computer 27(3), 1994: the
-//! demerit figure is the root mean square of the horizontal distance between the two distributions
-//! of latency, as a share of the device's mean. 0 is a perfect model; that article reaches 0.02 to
-//! 0.05 for a drive of which everything is modelled, and 0.35 to 1.12 for models with a constant
-//! time.
+//! demerit figure is the root mean square of the horizontal distance between the two latency
+//! distributions, relative to the device's mean. 0 is perfect; the article reaches 0.02 to 0.05
+//! with a full model, and 0.35 to 1.12 with a constant time.
 
 use serde::Serialize;
 
-/// Latencies of a device and of its model for the same reads.
+/// Latencies of a device and its model for the same reads.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Error {
     /// Reads on each side.
     pub reads: usize,
-    /// The demerit figure, a share of the device's mean.
+    /// Relative to the device's mean.
     pub demerit: f64,
     pub device: Summary,
     pub model: Summary,
 }
 
-/// Latencies in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Summary {
     pub mean_ns: f64,
@@ -28,7 +26,7 @@ pub struct Summary {
 }
 
 impl Error {
-    /// Compares two sets of latencies, which need not be of one size; None where one is empty.
+    /// Returns `None` if one set is empty.
     pub fn between(device: &[u64], model: &[u64]) -> Option<Error> {
         let (device, model) = (sorted(device), sorted(model));
         if device.is_empty() || model.is_empty() {
@@ -49,17 +47,14 @@ impl Error {
         })
     }
 
-    /// By how much the model's mean is off, as a share of the device's.
     pub fn mean(&self) -> f64 {
         self.model.mean_ns / self.device.mean_ns - 1.0
     }
 
-    /// The same for the median.
     pub fn median(&self) -> f64 {
         self.model.median_ns / self.device.median_ns - 1.0
     }
 
-    /// The same for the 99th percentile.
     pub fn p99(&self) -> f64 {
         self.model.p99_ns / self.device.p99_ns - 1.0
     }
@@ -78,8 +73,7 @@ fn sorted(latencies: &[u64]) -> Vec<u64> {
     sorted
 }
 
-/// The value below which this share lies, between two values where it falls between them; the
-/// values are sorted and not none.
+/// The quantile of sorted, non-empty values, interpolated.
 pub(crate) fn quantile(sorted: &[u64], p: f64) -> f64 {
     let at = (p * sorted.len() as f64 - 0.5).clamp(0.0, (sorted.len() - 1) as f64);
     let (low, rest) = (at.floor() as usize, at.fract());

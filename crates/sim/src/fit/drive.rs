@@ -1,31 +1,28 @@
-//! What a fit asks of a drive: single reads at chosen times, and many reads with several open.
+//! The drive interface of a fit: single timed reads, and many reads at a given depth.
 //!
-//! A real device and a model answer the same questions, so that a fit is tested on models whose
-//! parameters are known, and a fitted model is measured by the very reads that the device was
-//! measured by.
+//! A real device and a model both implement it. A fit can be tested on models with known
+//! parameters, and a fitted model is measured with the same reads as the device.
 
 use crate::DeviceModel;
 use crate::device::Command;
 use elevator::{Op, SECTOR_BYTES, Time};
 
-/// Why there is no model.
 #[derive(Debug, thiserror::Error)]
 pub enum FitError {
-    /// The device refused or failed; the text names it and the next step.
+    /// The device refused or failed; the text names it and the remedy.
     #[error("{0}")]
     Device(String),
-    /// The user or a limit of time ended it.
+    /// Stopped by the user or a time limit.
     #[error("fit: ended before there was a model: {0}")]
     Stopped(String),
-    /// What was measured fits no model of this kind.
+    /// The measurements fit no model of this kind.
     #[error("fit: {what} (found {found}); {next}")]
     Unfit { what: &'static str, found: String, next: &'static str },
-    /// The description that was written is not accepted: a mistake in schedlab.
+    /// The written description is rejected: a bug.
     #[error("fit: the description is not accepted: {0}; please report it with the device's model")]
     Description(String),
 }
 
-/// One read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Read {
     /// First sector of 512 bytes.
@@ -33,7 +30,7 @@ pub struct Read {
     pub sectors: u32,
 }
 
-/// When a read was submitted and when it completed, in nanoseconds of the drive's clock.
+/// Submission and completion time of a read, in ns of the drive's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timed {
     pub began: u64,
@@ -46,43 +43,33 @@ impl Timed {
     }
 }
 
-/// What is known of a drive before anything is measured.
+/// Properties known before measuring.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     /// As the user named it.
     pub name: String,
     pub sectors: u64,
-    /// Sectors of the smallest read; all reads begin and end at multiples of it.
+    /// Sectors of the smallest read; all reads are aligned to it.
     pub unit: u32,
-    /// Sectors of the largest read that reaches the drive as one.
+    /// Sectors of the largest read that reaches the drive unsplit.
     pub largest: u32,
-    /// Requests that it takes at once.
     pub queue_depth: u32,
     pub rotational: bool,
 }
 
-/// A drive that is read and timed.
 pub trait Drive {
     fn facts(&self) -> &Facts;
 
-    /// The drive's clock.
     fn now(&self) -> u64;
 
-    /// Reads alone, not before this time of the drive's clock.
-    ///
-    /// # Errors
-    /// [`FitError::Device`], [`FitError::Stopped`].
+    /// Runs a read, not before this time of the drive's clock.
     fn read(&mut self, read: Read, not_before: u64) -> Result<Timed, FitError>;
 
-    /// Reads all of them in this order with `depth` open, each new one as soon as one has
-    /// completed; answers in the order of the reads.
-    ///
-    /// # Errors
-    /// As [`Drive::read`].
+    /// Runs all reads in order with `depth` open.
     fn read_many(&mut self, depth: u32, reads: &[Read]) -> Result<Vec<Timed>, FitError>;
 }
 
-/// A model, measured in virtual time.
+/// A model in virtual time.
 #[derive(Debug)]
 pub struct ModelDrive {
     model: Box<dyn DeviceModel>,
@@ -103,7 +90,7 @@ impl ModelDrive {
         ModelDrive { model, facts, now: 0 }
     }
 
-    /// The same with reads in units of the drive that it stands for.
+    /// Adopts the original drive's read unit.
     #[must_use]
     pub fn like(mut self, facts: &Facts) -> ModelDrive {
         self.facts.unit = facts.unit;
@@ -116,7 +103,6 @@ impl ModelDrive {
         self.model.submit(Time::from_ns(self.now), command);
     }
 
-    /// Lets virtual time go on to the next event.
     fn step(&mut self, done: &mut Vec<u32>) {
         let at = self.model.next_event().expect("a command inside has an event to come");
         self.now = at.as_ns();
@@ -167,7 +153,6 @@ impl Drive for ModelDrive {
     }
 }
 
-/// Bytes of a read.
 pub fn bytes(read: Read) -> u64 {
     u64::from(read.sectors) * SECTOR_BYTES
 }

@@ -1,4 +1,4 @@
-//! Reads that no fit has seen, given to the device and to its model alike.
+//! Reads held out from the fit, run on the device and on its model.
 
 use crate::device::device_from_toml;
 use crate::{Stream, stream};
@@ -7,13 +7,11 @@ use elevator::Time;
 use crate::fit::demerit::Error;
 use crate::fit::drive::{Drive, FitError, ModelDrive, Read};
 
-/// Single reads, each after a pause.
 const SINGLE: usize = 2000;
-/// Longest pause before one.
 const PAUSE_NS: u64 = 12_000_000;
 
-/// One read at a time: two of three anywhere, the others near or right behind the one before; 1 to
-/// 128 units.
+/// Draws reads: two thirds anywhere, the others near or right after the previous one; 1 to 128
+/// units.
 pub fn single_reads(facts: &crate::fit::drive::Facts, seed: u64) -> Vec<(u64, Read)> {
     let mut random = stream(seed, "held-out");
     let unit = u64::from(facts.unit);
@@ -37,16 +35,12 @@ pub fn single_reads(facts: &crate::fit::drive::Facts, seed: u64) -> Vec<(u64, Re
         .collect()
 }
 
-/// Short ones are as frequent as long ones.
+/// Draws a log-uniform length.
 fn length(random: &mut Stream, longest: u64) -> u64 {
     let most = 1 << random.below(u64::from(longest.ilog2()) + 1);
     (1 + random.below(most)).min(longest)
 }
 
-/// The latencies of single reads after their pauses.
-///
-/// # Errors
-/// The drive's.
 pub fn latencies(drive: &mut dyn Drive, reads: &[(u64, Read)]) -> Result<Vec<u64>, FitError> {
     let mut ended = drive.now();
     reads
@@ -59,10 +53,7 @@ pub fn latencies(drive: &mut dyn Drive, reads: &[(u64, Read)]) -> Result<Vec<u64
         .collect()
 }
 
-/// The model that a description makes, on the bench.
-///
-/// # Errors
-/// [`FitError::Description`].
+/// A description's model on the bench.
 pub fn model(
     description: &str,
     facts: &crate::fit::drive::Facts,
@@ -71,15 +62,11 @@ pub fn model(
     let made = device_from_toml(description, &[], seed)
         .map_err(|e| FitError::Description(e.to_string()))?;
     let mut drive = ModelDrive::new(&facts.name, made).like(facts);
-    // Not at time 0, when all angles are those of the zones.
+    // Avoids time 0, at which all angles are those of the zones.
     drive.read(Read { sector: 0, sectors: facts.unit }, Time::from_ns(1_000_000_007).as_ns())?;
     Ok(drive)
 }
 
-/// The error of a description on reads that were held out.
-///
-/// # Errors
-/// The drive's; the description is refused.
 pub fn error_of(
     drive: &mut dyn Drive,
     description: &str,

@@ -1,36 +1,30 @@
-//! The requests of a trace as their disk sees them: when each was issued, how long it took, and
-//! what was inside.
-//!
-//! Only requests of one disk whose issue and completion are known. What went along in another's
-//! request is that one's.
+//! A trace's requests as the disk sees them: time of issue, latency, and what else was inside. Only
+//! requests of one disk with known issue and completion; merged ones belong to their request.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use trace::{Flags, Io, Kind};
 
-/// Larger requests, later times and places further out are those of a damaged or made-up trace:
-/// 32 MiB, a hundred years, 64 PiB.
+/// Bounds against damaged or fabricated traces: 32 MiB, 146 years, 64 PiB.
 const MOST_SECTORS: u32 = 1 << 16;
 const LATEST_NS: u64 = 1 << 62;
 const LAST_SECTOR: u64 = 1 << 47;
 
-/// A request at its disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Served {
     pub(crate) kind: Kind,
-    /// First sector and number of sectors; none for a flush.
+    /// Zero for a flush.
     pub(crate) sector: u64,
     pub(crate) sectors: u32,
-    /// When it was issued, and nanoseconds until it completed.
+    /// Issue, and latency in ns.
     pub(crate) at: u64,
     pub(crate) took: u64,
-    /// Transfers inside when it was issued, itself included; and the writes among the others.
+    /// Transfers inside at issue with itself, and writes among the others.
     pub(crate) depth: u32,
     pub(crate) writes: u32,
 }
 
-/// The disk with most requests that reached it.
 pub(crate) fn busiest(ios: &[Io]) -> Option<u16> {
     let mut counts = BTreeMap::<u16, usize>::new();
     let served = ios.iter().filter(|io| io.issued.get().is_some() && io.completed.get().is_some());
@@ -41,7 +35,6 @@ pub(crate) fn busiest(ios: &[Io]) -> Option<u16> {
         .map(|(device, _)| device)
 }
 
-/// The requests of a disk, in the order in which it got them.
 pub(crate) fn served(ios: &[Io], device: u16) -> Vec<Served> {
     let is_own = |io: &&Io| io.device == device && !io.flags.has(Flags::MERGED);
     let is_served = |io: &Io| Some((io.issued.get()?, io.completed.get()?, *io));
@@ -91,7 +84,7 @@ mod tests {
     use super::*;
 
     fn io(at: u64, took: u64, kind: Kind) -> Io {
-        // It waited for 3 ns in the scheduler, which is none of the disk's.
+        // 3 ns in the scheduler do not count as the disk's.
         Io {
             issued: At::ns(at),
             completed: At::ns(at + took),

@@ -1,12 +1,9 @@
-//! The model of a device without a spindle: its latencies by size and depth.
+//! Fits a device without a spindle: latencies by size and depth.
 //!
-//! Every cell of sizes and depths is read in several rounds, in an order that is drawn anew for
-//! each, so that what changes meanwhile falls on all cells alike. Every third round is held out:
-//! the fit does not see it. Further cells, of sizes and depths between those of the grid, are held
-//! out altogether.
-//!
-//! A device is not constant either. The rounds of the fit, taken as two halves, show by how much it
-//! differs from itself; no model can be expected to do better.
+//! Every cell is read in several rounds in a random order each, so that changes over time affect
+//! all cells alike. Every third round is held out, and so are extra cells between those of the
+//! grid. The device itself varies: two halves of the fitted rounds show by how much, which bounds
+//! any model's accuracy.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -20,19 +17,18 @@ use crate::fit::held_out;
 use crate::fit::inside::{busiest, served};
 use crate::fit::writes::Writes;
 
-/// Sectors of the reads of the grid, and of those between.
+/// Sectors of the grid's reads, and between.
 const SIZES: [u32; 4] = [8, 32, 128, 512];
 const DEPTHS: [u32; 10] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32];
 const BETWEEN_SIZES: [u32; 2] = [24, 80];
 const BETWEEN_DEPTHS: [u32; 2] = [5, 20];
-/// Rounds; of three the last is held out. Many short ones: a spell in which the device is slow
-/// lasts for tens of milliseconds, and is to fall on all cells.
+/// Every third is held out. Many short ones, because slow phases of a device last tens of
+/// milliseconds and should affect all cells.
 pub const ROUNDS: usize = 30;
-/// Reads of a cell in a round, without those of its beginning and end.
+/// Reads per cell and round, without the edges.
 const READS: usize = 160;
-/// Reads of a cell in a model: so many that its own chance does not count.
+/// Enough to make a model's own random error negligible.
 const MODELLED: usize = 1600;
-/// Time of a cell in a round at most.
 const MOST_NS: u64 = 2_000_000_000;
 /// Shares of the description, in millionths.
 pub(crate) const SHARES: [u64; 19] = [
@@ -40,41 +36,34 @@ pub(crate) const SHARES: [u64; 19] = [
     850_000, 900_000, 950_000, 970_000, 980_000, 990_000, 998_000, 1_000_000,
 ];
 
-/// A size in sectors and a depth.
 type Cell = (u32, u32);
 
-/// A device as it was measured.
+/// A measured device.
 #[derive(Debug)]
 pub struct Latency {
     facts: Facts,
     sizes: Vec<u32>,
     depths: Vec<u32>,
-    /// Latencies by cell, round by round.
     fitted: BTreeMap<Cell, Vec<Vec<u64>>>,
     held_out: BTreeMap<Cell, Vec<u64>>,
-    /// What a trace shows of writes.
+    /// From a trace.
     pub writes: Option<Writes>,
 }
 
-/// The error of a model at one size and depth.
+/// A model's error at one size and depth.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CellError {
     pub sectors: u32,
     pub depth: u32,
-    /// Whether the fit has seen other reads of this size and depth.
+    /// Whether the fit has seen other reads of this cell.
     pub in_grid: bool,
     #[serde(flatten)]
     pub error: Error,
-    /// By how much the device's median and 99th percentile differ between two halves of its own
-    /// rounds, as shares; grid only.
+    /// Relative difference between two halves of the rounds; grid only.
     pub own_median: Option<f64>,
     pub own_p99: Option<f64>,
 }
 
-/// Measures a device.
-///
-/// # Errors
-/// The drive's.
 pub fn measure(
     drive: &mut dyn Drive,
     seed: u64,
@@ -88,7 +77,7 @@ pub fn measure(
     let mut random = stream(seed, "fit");
     let (mut fitted, mut held_out) =
         (BTreeMap::<Cell, Vec<Vec<u64>>>::new(), BTreeMap::<Cell, Vec<u64>>::new());
-    // What a device does first is not what it does later: caches fill, clocks rise.
+    // Warm-up: caches fill, clocks rise.
     for cell in &grid {
         batch(drive, *cell, READS / 3, &mut random)?;
     }
@@ -116,7 +105,6 @@ pub fn measure(
     Ok(Latency { facts, sizes, depths, fitted, held_out, writes: None })
 }
 
-/// Sizes that the device can be read with.
 fn fitting(sizes: &[u32], facts: &Facts) -> Vec<u32> {
     let fits = |size: &u32| {
         size.is_multiple_of(facts.unit)
@@ -140,8 +128,7 @@ fn shuffle(cells: &mut [Cell], random: &mut Stream) {
     }
 }
 
-/// Latencies of random reads of one size with so many open. The first ones find fewer open, and so
-/// do those beside the last ones.
+/// Drops the first and last reads, which find fewer open.
 fn batch(
     drive: &mut dyn Drive,
     (size, depth): Cell,
@@ -152,7 +139,7 @@ fn batch(
     let edge = 2 * depth as usize;
     let mut latencies = Vec::with_capacity(reads);
     let began = drive.now();
-    // In parts, so that a slow device is measured for a limited time.
+    // In parts, to limit the time on a slow device.
     while latencies.len() < reads && drive.now() - began < MOST_NS {
         let part = (reads - latencies.len()).min(200) + 2 * edge;
         let reads: Vec<Read> = (0..part)
@@ -165,7 +152,6 @@ fn batch(
 }
 
 impl Latency {
-    /// The description, without its head.
     pub fn keys(&self) -> String {
         let Facts { sectors, queue_depth, .. } = self.facts;
         let reads = self.rows();
@@ -177,7 +163,6 @@ impl Latency {
         keys(sectors, queue_depth, &self.sizes, &self.depths, &reads, writes.as_ref())
     }
 
-    /// The latencies of reads at the shares, by size and within it by depth.
     fn rows(&self) -> Vec<Vec<u64>> {
         let row = |cell: Cell| {
             let mut all: Vec<u64> =
@@ -188,7 +173,6 @@ impl Latency {
         pairs(&self.sizes, &self.depths).into_iter().map(row).collect()
     }
 
-    /// The median of reads of this size and depth, as the description has it.
     pub(crate) fn median(&self, sectors: u32, depth: u32) -> f64 {
         let size = self.sizes.iter().rposition(|size| *size <= sectors).unwrap_or(0);
         let depth = self.depths.iter().rposition(|known| *known <= depth).unwrap_or(0);
@@ -198,17 +182,12 @@ impl Latency {
         quantile(&all, 0.5)
     }
 
-    /// Takes over what a trace shows of writes.
     pub fn learn_writes(&mut self, ios: &[trace::Io]) {
         let all = busiest(ios).map(|device| served(ios, device)).unwrap_or_default();
         self.writes = Writes::of(&all, &|sectors, depth| self.median(sectors, depth));
     }
 
-    /// Measures a description on the reads that were held out: at each size and depth as many
-    /// random reads with as many open.
-    ///
-    /// # Errors
-    /// The description is refused.
+    /// Runs the same number of random reads in each held-out cell.
     pub fn errors(&self, description: &str, seed: u64) -> Result<Vec<CellError>, FitError> {
         let mut model = held_out::model(description, &self.facts, seed)?;
         let mut random = stream(seed, "held-out");
@@ -230,7 +209,6 @@ impl Latency {
     }
 }
 
-/// What a description says of writes.
 pub(crate) struct WriteKeys {
     pub(crate) rows: Vec<Vec<u64>>,
     pub(crate) flush_ns: u64,
@@ -276,7 +254,6 @@ pub(crate) fn keys(
     text
 }
 
-/// By how much every second round differs from the others.
 fn halves(rounds: &[Vec<u64>]) -> Option<Error> {
     let half = |which: usize| {
         rounds.iter().skip(which).step_by(2).flatten().copied().collect::<Vec<u64>>()

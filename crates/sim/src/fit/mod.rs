@@ -1,10 +1,8 @@
-//! Models of devices, fitted from reads alone or from a trace of their work, and how far they
-//! are off.
+//! Device models fitted from reads or from a trace, with their errors.
 //!
-//! A fit measures through [`Drive`], which a real device and the simulator's models implement, and
-//! writes a description that the simulator and the kernel arena take. Reads that the fit has not
-//! seen measure what a model is worth ([`held_out`]); of a trace ([`recorded`]) some slices are
-//! kept back for it.
+//! A fit measures through [`Drive`], which real devices and the simulator's models implement, and
+//! writes a description for the simulator and the kernel arena. Its accuracy is measured on
+//! held-out reads ([`held_out`]) or held-out slices of the trace ([`recorded`]).
 
 #![allow(missing_docs, reason = "the names of most fields say what they are")]
 

@@ -1,9 +1,8 @@
-//! Writes, from a trace: a fit does not write. Their latencies, and by how much reads are
-//! slower beside them.
+//! Write latencies from a trace, since a fit does not write, and the slowdown of reads with writes
+//! inside.
 //!
-//! From issue to completion, as the device sees them. A trace of little variety tells little:
-//! sizes and depths that it does not have get the reads' times, multiplied by how writes compare to
-//! reads in it.
+//! Latency is from issue to completion. Sizes and depths missing from the trace get the reads'
+//! times, scaled by the ratio of writes to reads.
 
 use std::collections::BTreeMap;
 
@@ -12,29 +11,27 @@ use trace::Kind;
 use crate::fit::demerit::quantile;
 use crate::fit::inside::Served;
 
-/// Requests of a kind that are needed to say something of it.
 const ENOUGH: usize = 100;
-/// Writes inside that are distinguished: 0 to 3, and more.
+/// 0 to 3 writes inside, and more.
 const BESIDE: usize = 5;
 const MOST_PERCENT: f64 = 10_000.0;
 
-/// What a trace shows.
+/// Findings from a trace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Writes {
-    /// Writes that were looked at.
+    /// Writes examined.
     pub seen: usize,
-    /// Latencies by size in sectors and depth, both rounded up to powers of two.
+    /// By size in sectors and depth, rounded up to powers of two.
     cells: BTreeMap<(u32, u32), Vec<u64>>,
-    /// A write's median as a multiple of that of a read of the same size and depth.
+    /// Ratio of write to read medians at equal size and depth.
     factor: f64,
-    /// Of a read's latency, by the writes inside.
+    /// Read latency by the number of writes inside.
     pub beside_percent: Vec<u64>,
     pub flush_ns: u64,
 }
 
 impl Writes {
-    /// Of a disk's requests in the order in which it got them; `read_ns` is the median of reads of
-    /// a size and depth. None where there are too few writes.
+    /// `read_ns` returns the median read latency for a size and depth. `None` with too few writes.
     pub(crate) fn of(all: &[Served], read_ns: &dyn Fn(u32, u32) -> f64) -> Option<Writes> {
         let (mut cells, mut ratios) = (BTreeMap::<_, Vec<u64>>::new(), Vec::new());
         let (mut beside, mut flushes) = (vec![Vec::new(); BESIDE], Vec::new());
@@ -65,7 +62,6 @@ impl Writes {
         })
     }
 
-    /// Times at the shares for each size and depth; `reads` has those of reads.
     pub(crate) fn rows(
         &self,
         sizes: &[u32],
@@ -90,7 +86,6 @@ impl Writes {
     }
 }
 
-/// How reads beside so many writes compare to reads beside none.
 fn percentages(mut beside: Vec<Vec<f64>>) -> Vec<u64> {
     let enough = beside[0].len() >= ENOUGH;
     let Some(alone) = median(&mut beside[0]).filter(|alone| enough && *alone > 0.0) else {

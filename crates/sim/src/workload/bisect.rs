@@ -1,18 +1,14 @@
-//! Bisection: the largest number for which something still holds.
+//! Bisection of a monotone predicate.
 
-/// The largest of `lo..=hi` that is feasible, where every number up to it is and none beyond; None
-/// if `lo` is not. `feasible` is asked at most ⌈log₂(hi − lo + 2)⌉ times, and never twice for the
-/// same number.
-///
-/// # Errors
-/// The first one of `feasible`.
+/// Assumes that all numbers below a feasible one are feasible; `None` if `lo` is not. Calls
+/// `feasible` at most ⌈log₂(hi − lo + 2)⌉ times, never twice for one number.
 pub fn largest<E>(
     lo: u32,
     hi: u32,
     mut feasible: impl FnMut(u32) -> Result<bool, E>,
 ) -> Result<Option<u32>, E> {
     let (mut good, mut bad) = (u64::from(lo), u64::from(hi) + 2);
-    // Shifted by one, so that `good` = lo stands for: none yet.
+    // Shifted by one, so that `good` = lo means none yet.
     while bad > good + 1 {
         let middle = good.midpoint(bad);
         if feasible((middle - 1) as u32)? {
@@ -28,7 +24,7 @@ pub fn largest<E>(
 mod tests {
     use super::*;
 
-    /// What is found, and how often it was asked.
+    /// The result and the number of calls.
     fn find(lo: u32, hi: u32, limit: u32) -> (Option<u32>, usize) {
         let mut asked = Vec::new();
         let found = largest(lo, hi, |n| {

@@ -1,27 +1,24 @@
-//! What a client is: a program that does I/O, reduced to its steps.
+//! The client: a program that does I/O, reduced to its steps.
 
 use elevator::{Completion, Request, Time};
 
-/// What a client does next.
+/// A client's next action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Hand this request over. With an iodepth above 1 the client may be called again before it
-    /// completes.
+    /// With an iodepth above 1 the client may be called again before completion.
     Io(Request),
-    /// Start nothing for this many nanoseconds; what is in flight goes on.
+    /// Start nothing for this many nanoseconds; I/O in flight continues.
     Think(u64),
-    /// Start nothing until at most so many of the client's requests are in flight; at once where
-    /// that is so.
+    /// Start nothing until at most this many of the client's requests are in flight.
     Await(u32),
-    /// Wait until everything in flight has completed, then flush what was written to the medium.
+    /// Wait for everything in flight, then flush to the medium.
     Sync,
-    /// The client has finished; it must not be called again.
+    /// The client has finished and must not be called again.
     End,
 }
 
 /// A program that does I/O, reduced to its steps.
 pub trait Client {
-    /// Returns the next step. `last` is the latest completion that was not passed to the client
-    /// yet, None on the first call and where it is called again before anything completed.
+    /// `last` is the latest completion not yet passed to the client.
     fn next(&mut self, now: Time, last: Option<&Completion>) -> Step;
 }

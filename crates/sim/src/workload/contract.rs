@@ -1,19 +1,16 @@
-//! The contract of a client with a latency bound: which of its requests are inside the arrival
-//! curve, and when they are due.
+//! The contract of a client with a latency bound: which requests are inside the arrival curve, and
+//! when they are due.
 //!
-//! An arrival curve (σ, ρ) allows a burst of σ bytes and ρ bytes a second beyond it: a token bucket
-//! that starts full. A request that finds tokens for all of its bytes takes them and is inside; its
-//! deadline is its submission plus the bound. A request that does not is outside of the curve: it
-//! takes no tokens, is guaranteed nothing, and has no deadline of the contract.
-//!
-//! A flow of several clients divides its curve among them equally, since clients share no state.
+//! A curve (σ, ρ) is a token bucket that starts full. A request with enough tokens takes them and
+//! is due at its submission plus the bound; others take none and have no deadline. The clients of a
+//! flow share its curve equally, since they have no common state.
 
 use elevator::FlowSpec;
 
 /// A client's arrival curve and latency bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Contract {
-    /// Bytes a second.
+    /// Bytes/s.
     pub rate: u64,
     /// Bytes at once.
     pub burst: u64,
@@ -22,7 +19,7 @@ pub struct Contract {
 }
 
 impl Contract {
-    /// The part of a flow's contract that each of its clients has; None without a latency bound.
+    /// Each client's share of a flow's contract; `None` without a latency bound.
     pub fn of(spec: &FlowSpec, clients: u32) -> Option<Contract> {
         let clients = u64::from(clients.max(1));
         let (rate, latency_ns) = (spec.rate?, spec.latency_ns?);

@@ -1,15 +1,14 @@
-//! A client whose requests inside the arrival curve of its contract have a deadline.
+//! A client whose requests within its contract's arrival curve have a deadline.
 
 use elevator::{Completion, Request, Time};
 
 use crate::workload::client::{Client, Step};
 use crate::workload::contract::Contract;
 
-/// A client whose requests are due by its contract.
 pub(crate) struct Contracted {
     inner: Box<dyn Client + Send>,
     contract: Contract,
-    /// Tokens in bytes × 10⁹, so that a nanosecond's worth of any rate is whole.
+    /// Bytes × 10⁹, so that a nanosecond's tokens are whole at any rate.
     tokens: u128,
     at: Time,
 }
@@ -21,7 +20,6 @@ impl Contracted {
         Contracted { inner, contract, tokens: u128::from(contract.burst) * NS, at: Time::ZERO }
     }
 
-    /// Whether a request of so many bytes is inside the curve now.
     fn admits(&mut self, now: Time, bytes: u32) -> bool {
         let Contract { rate, burst, .. } = self.contract;
         let elapsed = now.as_ns().saturating_sub(self.at.as_ns());

@@ -1,13 +1,9 @@
-//! `dss`: decision support, several long scans at once, in requests of 32 to 256 KiB [C, RHEL 4
+//! `dss`: decision support, several concurrent scans in requests of 32 to 256 KiB [C, RHEL 4
 //! analysis].
 //!
-//! The source gives the range of sizes and says sequential and read-only. Filled in here [P]: each
-//! request's size is drawn with equal chances from block_size, twice that, … up to block_size_max;
-//! each client is one stream with its own start, at equal distances; at the end of the region a
-//! stream goes on from the beginning.
-//!
-//! Parameters: clients (streams), block_size (smallest), block_size_max (largest; block_size times
-//! a power of two), file_size, iodepth, direct, think_time, amount.
+//! The source gives the range of sizes, sequential and read-only. Ours [P]: each size is drawn
+//! uniformly from block_size, twice that, … up to block_size_max; clients are streams that start at
+//! equal distances and wrap around.
 
 use elevator::{Op, Request};
 
@@ -19,7 +15,7 @@ use crate::workload::row::{Params, Seat};
 struct Scan {
     rng: Rng,
     smallest: u32,
-    /// How many sizes there are: smallest << 0 … smallest << (sizes - 1).
+    /// Number of sizes: smallest << 0 … smallest << (sizes - 1).
     sizes: u64,
     at: u64,
     end: u64,

@@ -1,30 +1,20 @@
-//! `flows`: several flows at once, each a workload of this table with a contract: weight, arrival
-//! curve, latency bound, priority.
+//! `flows`: several flows, each a workload with a contract: weight, arrival curve, latency bound,
+//! priority.
 //!
-//! A flow is what a scheduler shares or reserves for: a process, a group of processes, a virtual
-//! machine, a tenant. Its part of the trial is measured by itself, so that a report can hold what
-//! each flow got against what it was guaranteed.
-//!
-//! Each flow works on an equal part of the device, in the order in which the flows are given; a
-//! flow's own `file_size` makes its region smaller. In a directory each flow has its own files.
-//!
-//! A flow with a latency bound gives each request that keeps to the flow's arrival curve a
-//! deadline: its submission plus the bound ([`Contract`]). So a violation of a latency bound is a
-//! missed deadline, in every arena.
-//!
-//! Without flows of its own the workload is one random reader beside sixteen random writers of 64
-//! KiB, the case of the ICPE 2024 study of schedulers on NVMe drives.
+//! A flow is the unit a scheduler shares or reserves for: a process, group, virtual machine or
+//! tenant. Each is measured separately and has an equal part of the device, or its own files.
+//! Requests within a latency-bound flow's curve have a deadline (`Contract`), so violations are
+//! missed deadlines in every arena. The default is the ICPE 2024 study's case: one random reader,
+//! sixteen random writers of 64 KiB.
 
 use crate::workload::client::Client;
 use crate::workload::param_table::ParamError;
 use crate::workload::row::{Extent, FlowWork, Params, Seat};
 
-/// Flows of a workload.
 const MAX_FLOWS: usize = 256;
-/// Regions of flows begin at multiples of this.
 const ALIGNMENT: u64 = 1 << 20;
 
-/// The flow of client `index`, its number, and the client's number within it.
+/// The flow, its number, and the client's number within it.
 fn at(flows: &[FlowWork], index: u32) -> (usize, u32) {
     let mut left = index;
     for (number, flow) in flows.iter().enumerate() {
@@ -111,7 +101,6 @@ pub(crate) fn aligned(params: &Params, logical_block: u32) -> Result<(), String>
     })
 }
 
-/// Where each client works: each flow in a part of its own.
 pub(crate) fn extents(
     params: &Params,
     target_len: u64,
@@ -136,7 +125,7 @@ pub(crate) fn build(params: &Params, seat: Seat) -> Box<dyn Client + Send> {
 }
 
 impl Params {
-    /// The number of the flow that client `index` belongs to; None for a workload without flows.
+    /// The flow of client `index`; `None` for a workload without flows.
     pub fn flow_of(&self, index: u32) -> Option<usize> {
         (!self.flows.is_empty()).then(|| at(&self.flows, index).0)
     }

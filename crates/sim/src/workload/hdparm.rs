@@ -1,19 +1,9 @@
-//! `buffered-read` and `cached-read`: what `hdparm -t` and `hdparm -T` time [C hdparm 9.65].
+//! `buffered-read` and `cached-read`: the timings of `hdparm -t` and `hdparm -T` [C hdparm 9.65].
 //!
-//! `buffered-read`: sequential 2 MiB reads through the page cache from the start of the device,
-//! cache dropped before, until the time is up or the device ends. What the disk sees is the
-//! kernel's read-ahead, not 2 MiB requests.
-//!
-//! `cached-read`: the first 2 MiB again and again, from memory. It measures copying from the page
-//! cache: no request of it ever reaches an I/O scheduler, so comparing schedulers by it compares
-//! noise. It is here because published comparisons did just that, and to show the `invalid` that
-//! such evidence deserves.
-//!
-//! Departures: rates are in MB/s of 10⁶ bytes, not 2²⁰; the time of empty seek loops is not
-//! subtracted (positioned reads have no seek); pauses of 1 s and 3 s before the measurement are
-//! left to the experiment's order of trials; the window is the trial's, not 3 s and 2 s.
-//!
-//! Parameters: block_size (2 MiB), file_size (buffered-read only: how much of the device to read).
+//! `buffered-read`: sequential 2 MiB reads through a dropped page cache; the disk sees the kernel's
+//! read-ahead. `cached-read`: the first 2 MiB repeatedly, from memory. No request reaches an I/O
+//! scheduler; published comparisons used it nevertheless, and here it results in `invalid`.
+//! Departures: MB is 10⁶ bytes; the time of seek loops is not subtracted.
 
 use elevator::{Op, Request};
 
@@ -21,7 +11,6 @@ use crate::workload::client::Client;
 use crate::workload::paced::{Paced, Pattern};
 use crate::workload::row::{Params, Seat};
 
-/// Reads once through a region.
 struct Once {
     len: u32,
     at: u64,
@@ -39,7 +28,6 @@ impl Pattern for Once {
     }
 }
 
-/// Reads the same block again and again.
 struct Again(u32);
 
 impl Pattern for Again {

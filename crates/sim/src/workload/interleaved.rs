@@ -1,19 +1,9 @@
-//! `interleaved`: N readers that together read one region in order, each every Nth block.
+//! `interleaved`: N readers that jointly scan one region, each reading every Nth block.
 //!
-//! Problem. Threads of one program share a sequential scan. Each of them alone looks as if it
-//! jumped; together they are one stream. A scheduler that waits for the next request of each, or
-//! seeks between them, loses the throughput that a merged stream has.
-//!
-//! Source. The interleaved I/O benchmark of the S suite [C]: reader i starts at i · 16 KiB, reads
-//! 16 KiB, skips (N − 1) · 16 KiB and, by an oddity of its script, one byte more; synchronous. The
-//! byte makes the readers drift apart and their blocks unaligned: it is left out unless
-//! `skip_extra=1:direct=false` asks for it.
-//!
-//! Parameters: clients (5), block_size (16 KiB), skip_extra (0), file_size, iodepth, direct,
-//! think_time, amount.
-//!
-//! Departures: at the end of the region a reader begins again where it started; the suite's runs
-//! end before that.
+//! A scheduler that waits for each reader or seeks between them loses the throughput of the merged
+//! stream. Source: the S suite's interleaved benchmark [C]: reader i starts at i · 16 KiB, reads 16
+//! KiB, skips (N − 1) · 16 KiB and, by a quirk of its script, one more byte, which makes readers
+//! drift (`skip_extra=1:direct=false`). Departure: at the end of the region a reader restarts.
 
 use elevator::{Op, Request};
 
@@ -26,7 +16,6 @@ struct Interleaved {
     first: u64,
     at: u64,
     len: u32,
-    /// From one block to the reader's next.
     stride: u64,
     end: u64,
 }
@@ -40,7 +29,6 @@ impl Pattern for Interleaved {
     }
 }
 
-/// Each reader has a first block.
 pub(crate) fn fits(params: &Params, region: u64) -> Result<(), String> {
     let needed = u64::from(params.clients) * u64::from(params.block_size);
     if needed <= region {

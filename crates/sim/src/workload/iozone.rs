@@ -1,22 +1,10 @@
 //! `iozone`: the throughput mode of IOzone (`-t N`), one phase at a time [C iozone.c 3.465].
 //!
-//! N clients, each with its own file of file_size, in records of block_size. Sequential phases do
-//! the records in order; random phases do a permutation of all records, each exactly once. The
-//! permutation comes from a fixed seed and is the same in every client and every trial, as in the
-//! source; the trial's seed has no part in it. The first client that finishes stops the others, and
-//! the figure is the sum of the clients' own rates.
-//!
-//! Where the source is silent or needs a file system [P]: on a device, files lie one after another
-//! with 1 MiB between them. `rewrite` and `reread` are preceded by one uncounted pass of `write`
-//! and `read`; `write` differs from `rewrite` only on a file system, where it starts from empty
-//! files.
-//!
-//! Departures: the permutation is ours (same law, other order); no fsync or close is timed (the
-//! source's -e and -c), except that buffered writes end with one; one phase is one workload, since
-//! a trial has one figure; a pass of 512 KiB lasts milliseconds, so the load engine repeats passes
-//! until the trial's time is up and reports all of them together.
-//!
-//! Parameters: clients, file_size, block_size, phase, direct.
+//! N clients with a file each, in records of block_size, in order or permuted. As in the source,
+//! the permutation has a fixed seed; the first client to finish stops the others, and the result is
+//! the sum of their rates. `rewrite` and `reread` follow one uncounted pass [P]; `write` differs
+//! from `rewrite` only on a file system. Departures: another permutation; no timed fsync or close
+//! (-e, -c) except after buffered writes; passes repeat.
 
 use elevator::{Op, Request};
 
@@ -25,16 +13,14 @@ use crate::workload::paced::{Paced, Pattern};
 use crate::workload::rng::Rng;
 use crate::workload::row::{Params, Seat};
 
-/// The seed of every permutation.
 const PERMUTATION_SEED: u64 = 1998;
 
-/// Records of one pass, in the order of the phase.
 struct Pass {
     op: Op,
     len: u32,
     next: u32,
     records: u32,
-    /// None: in order.
+    /// `None`: in order.
     order: Option<Vec<u32>>,
 }
 

@@ -1,7 +1,4 @@
-//! What a row of the workload table is, and what follows from it: parsing, checks, layout, clients,
-//! description.
-//!
-//! Everything that is true of all workloads is a method here, derived from the row; nothing matches
+//! Methods of a workload row: parsing, checks, layout, clients, description. Nothing here matches
 //! on a workload's name.
 
 use serde::Serialize;
@@ -15,9 +12,8 @@ use crate::workload::timed::task_set::Task;
 use crate::workload::timed::tasks::tightest;
 use text::format_size;
 
-/// Bytes between the files of clients that are laid out on one device.
 const GAP: u64 = 1 << 20;
-/// Bounds that keep a typo from asking for the machine's whole memory.
+/// Bounds that keep a typo from using all memory.
 const MAX_CLIENTS: u32 = 1024;
 const MAX_IODEPTH: u32 = 4096;
 const MAX_OPEN: u64 = 1 << 16;
@@ -32,18 +28,17 @@ const MAX_FILE: u64 = 1 << 50;
 pub struct UnknownWorkload {
     /// The name as written.
     pub name: String,
-    /// The one that was probably meant.
+    /// The closest known name.
     pub nearest: Option<&'static str>,
     /// All names.
     pub known: Vec<&'static str>,
 }
 
 impl WorkloadKind {
-    /// Reads parameters on top of the row's defaults and checks them. Later pairs win.
+    /// Applies and checks parameters. Later pairs win.
     ///
     /// # Errors
-    /// A key that this workload does not accept, a text that cannot be read, a value that cannot
-    /// be.
+    /// An unknown key, an unreadable text or an impossible value.
     pub fn params<'a>(
         &'static self,
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -67,8 +62,7 @@ impl WorkloadKind {
         Ok(params)
     }
 
-    /// The parameters that this workload accepts, with their values as text: what a record should
-    /// hold.
+    /// Returns the accepted parameters as text, for results.
     pub fn show(&self, params: &Params) -> Vec<(&'static str, String)> {
         self.accepts
             .iter()
@@ -76,10 +70,7 @@ impl WorkloadKind {
             .collect()
     }
 
-    /// Checks what can be checked without knowing the target.
-    ///
-    /// # Errors
-    /// [`ParamError::Impossible`], saying what would be right.
+    /// Checks what does not depend on the target.
     pub fn check(&self, params: &Params) -> Result<(), ParamError> {
         let clients = self.clients(params);
         self.ensure(params.writers > 0, || "writers = 0: at least 1 is needed".into())?;
@@ -128,13 +119,8 @@ impl WorkloadKind {
         self.own((self.possible)(params))
     }
 
-    /// Checks what depends on the target, and says where each client works. `target_len` is the
-    /// length of the device or shared file in bytes, `logical_block` its smallest addressable unit
-    /// in bytes.
-    ///
-    /// # Errors
-    /// [`ParamError::Impossible`] if requests do not fit the target's units or clients do not fit
-    /// into it.
+    /// Checks what depends on the target; returns each client's place. Both lengths are in bytes:
+    /// of the device or shared file, and of its addressable unit.
     pub fn extents(
         &self,
         params: &Params,
@@ -168,12 +154,10 @@ impl WorkloadKind {
         Ok(extents)
     }
 
-    /// The sizes of the files that clients need in a directory: one for all, or one each.
-    /// `logical_block` as in [`WorkloadKind::extents`].
+    /// Sizes of the files in a directory: one shared, or one per client.
     ///
     /// # Errors
-    /// [`ParamError::Impossible`], also where file_size is `all`: a directory has no size of its
-    /// own.
+    /// Also if file_size is `all`: a directory has no size.
     pub fn file_sizes(&self, params: &Params, logical_block: u32) -> Result<Vec<u64>, ParamError> {
         self.check(params)?;
         self.check_alignment(params, logical_block)?;
@@ -191,48 +175,46 @@ impl WorkloadKind {
         Ok(vec![len; files as usize])
     }
 
-    /// How many clients there are.
+    /// Returns the number of clients.
     pub fn clients(&self, params: &Params) -> u32 {
         (self.nr_clients)(params)
     }
 
-    /// Requests that client `index` keeps open.
+    /// The I/O depth of client `index`.
     pub fn iodepth(&self, params: &Params, index: u32) -> u32 {
         (self.depth)(params, index)
     }
 
-    /// Whether these parameters make it write.
+    /// Whether it writes with these parameters.
     pub fn writes_with(&self, params: &Params) -> bool {
         (self.writing)(params)
     }
 
-    /// Whether its clients go by the time or by what has completed: their steps cannot be generated
-    /// ahead.
+    /// Steps depend on time or completions, so they cannot be generated ahead.
     pub fn is_timed(&self, params: &Params) -> bool {
         (self.timed)(params) || params.contract.is_some()
     }
 
-    /// Real-time tasks that it makes, each with its name: those that have the least time for their
-    /// bytes. Empty for most rows.
+    /// The tasks with the least time for their bytes; empty for most rows.
     pub fn tightest_tasks(&self, params: &Params) -> Vec<(String, Task)> {
         if self.takes("deadline_min") { tightest(params) } else { Vec::new() }
     }
 
-    /// Whether a warm-up is observed: not by one-time passes (a pass has no steady state), not by a
-    /// given amount per client, not by buffered writes ([`WorkloadKind::flushes_at_end`]).
+    /// Whether it warms up: not with one-time passes, a given amount, or buffered writes
+    /// ([`WorkloadKind::flushes_at_end`]).
     pub fn warms_up_with(&self, params: &Params) -> bool {
         self.warms_up && params.amount.is_none() && !self.flushes_at_end(params)
     }
 
-    /// Whether clients flush what they wrote inside the measured time.
+    /// Whether clients flush their writes within the measured time.
     pub fn flushes_at_end(&self, params: &Params) -> bool {
         !params.direct && self.writes_with(params)
     }
 
-    /// Whether it replays a trace. The caller then reads the file that `params.replay.file` names
-    /// into a trace, makes a [`trace::replay::Replay`] of it with `params.replay.options()` and
-    /// hands it over by [`Params::with_trace`], before [`WorkloadKind::extents`] or
-    /// [`WorkloadKind::file_sizes`] are asked and clients are made: this crate reads no files.
+    /// Whether it replays a trace. The caller then reads `params.replay.file`, makes a
+    /// [`trace::replay::Replay`] with `params.replay.options()` and passes it to
+    /// [`Params::with_trace`] before calling [`WorkloadKind::extents`] or
+    /// [`WorkloadKind::file_sizes`]: this crate reads no files.
     pub fn needs_trace(&self) -> bool {
         self.takes("file")
     }
@@ -260,9 +242,8 @@ impl WorkloadKind {
         (0..self.clients(params)).map(of).fold(0, u64::saturating_add)
     }
 
-    /// Makes client `seat.index`. Parameters and the region must have passed
-    /// [`WorkloadKind::extents`] or [`WorkloadKind::file_sizes`]; the same arguments give the same
-    /// steps.
+    /// The parameters must have passed [`WorkloadKind::extents`] or [`WorkloadKind::file_sizes`];
+    /// equal arguments give equal steps.
     pub fn client(&self, params: &Params, seat: Seat) -> Box<dyn Client + Send> {
         assert!(seat.index < seat.count, "client {} of {}", seat.index, seat.count);
         assert!(
@@ -276,7 +257,7 @@ impl WorkloadKind {
         }
     }
 
-    /// What a list or a help page says about this row.
+    /// The row as data.
     pub fn describe(&self) -> Described {
         let defaults = (self.defaults)();
         let described = |name: &&'static str| {
@@ -303,7 +284,6 @@ impl WorkloadKind {
         self.accepts.contains(&name)
     }
 
-    /// The sizes that requests can have, with the parameter's name.
     fn request_sizes(&self, params: &Params) -> Vec<(&'static str, u32)> {
         if !params.flows.is_empty() {
             return vec![("the flows' largest request", flows::max_request(params))];
@@ -337,7 +317,7 @@ impl WorkloadKind {
             .expect("a workload with a file per client has a default size")
     }
 
-    /// Direct I/O moves whole logical blocks only.
+    /// Direct I/O transfers whole logical blocks only.
     pub(crate) fn check_alignment(
         &self,
         params: &Params,
@@ -357,7 +337,7 @@ impl WorkloadKind {
         self.own((self.aligned)(params, logical_block))
     }
 
-    /// A region holds at least one request for each stream, and permutations stay within memory.
+    /// A region holds at least one request per stream, and permutations fit in memory.
     fn check_file(&self, params: &Params, len: u64) -> Result<(), ParamError> {
         let largest = u64::from(self.max_request(params));
         self.ensure(len >= largest, || {
@@ -383,7 +363,7 @@ impl WorkloadKind {
     }
 }
 
-/// A row of the table as data for a list, a help page or JSON.
+/// A row of the table as data, for lists, help or JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Described {
     /// The name.
@@ -392,13 +372,13 @@ pub struct Described {
     pub help: &'static str,
     /// Whether it can write.
     pub writes: bool,
-    /// Whether its I/O can reach a device at all.
+    /// Whether its I/O can reach a device.
     pub reaches_device: bool,
-    /// The metric that decides.
+    /// The primary metric.
     pub primary: &'static str,
-    /// Where clients work.
+    /// Placement of clients.
     pub layout: Layout,
-    /// What it accepts.
+    /// Accepted parameters.
     pub params: Vec<DescribedParam>,
 }
 
@@ -407,9 +387,9 @@ pub struct Described {
 pub struct DescribedParam {
     /// The key.
     pub name: &'static str,
-    /// The value where nothing is said.
+    /// The default value.
     pub default: String,
-    /// What a value looks like.
+    /// The form of a value.
     pub form: &'static str,
     /// One line of meaning.
     pub help: &'static str,

@@ -1,5 +1,5 @@
-//! The clients of a trial at their places, and the passes that they make: the same in every arena
-//! that executes steps itself.
+//! The placed clients of a trial, and its passes; common to all arenas that execute steps
+//! themselves.
 
 use std::fmt;
 
@@ -8,23 +8,22 @@ use elevator::{FlowSpec, Priority};
 use crate::workload::client::Client;
 use crate::workload::row::{Extent, Params, Seat, WorkloadKind};
 
-/// A client of a trial: a program, its place, and how much it may have open.
+/// A client of a trial: program, place and depth.
 pub struct Member {
-    /// What it does.
+    /// Its program.
     pub program: Box<dyn Client + Send>,
     /// First byte of its region on the device.
     pub base: u64,
-    /// Requests that it may have open at once; at least 1. One that thinks between requests and has
-    /// always room is an open loop.
+    /// At least 1. A client that thinks between requests and always has room is an open loop.
     pub iodepth: u32,
     /// The I/O priority of its requests.
     pub priority: Priority,
-    /// The flow that it belongs to, with what that is guaranteed; None: it is guaranteed nothing.
+    /// Its flow and guarantees, if any.
     pub flow: Option<(u32, FlowSpec)>,
 }
 
 impl Member {
-    /// A client without a priority or a guarantee of its own.
+    /// A client without priority or guarantees.
     pub fn new(program: Box<dyn Client + Send>, base: u64, iodepth: u32) -> Member {
         Member { program, base, iodepth, priority: Priority::default(), flow: None }
     }
@@ -39,19 +38,19 @@ impl fmt::Debug for Member {
     }
 }
 
-/// One turn of all clients, from their first step to the last one's end.
+/// One run of all clients, from their first step to the last one's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pass {
     /// Nanoseconds before the window opens.
     pub warmup_ns: u64,
     /// Nanoseconds of the window.
     pub duration_ns: u64,
-    /// Whether it is measured, or only happens.
+    /// Whether it is measured.
     pub counts: bool,
 }
 
 impl WorkloadKind {
-    /// The clients, new, at the places that [`WorkloadKind::extents`] gave.
+    /// Creates the clients at the places given by [`WorkloadKind::extents`].
     pub fn members(&self, params: &Params, extents: &[Extent], seed: u64) -> Vec<Member> {
         let count = extents.len() as u32;
         (0..count)
@@ -74,15 +73,11 @@ impl WorkloadKind {
             .collect()
     }
 
-    /// Makes the passes of a trial, one after another; `pass` returns how many nanoseconds one
-    /// took, what was waited for after its window included.
+    /// Runs a trial's passes; `pass` returns the nanoseconds taken, including the drain.
     ///
-    /// A workload that has passes is repeated until the duration is used up, after one uncounted
-    /// pass where its phase needs one; the last pass is cut. Others run once: warm-up where it has
-    /// a meaning, then the window.
-    ///
-    /// # Errors
-    /// The first one of `pass`.
+    /// Pass-based workloads repeat until the duration is used up, after one uncounted pass if the
+    /// phase needs one; the last pass is truncated. Others run once: warm-up if applicable, then
+    /// the window.
     pub fn passes<E>(
         &self,
         params: &Params,

@@ -1,14 +1,9 @@
-//! `mixed`: sequential writers against one random reader, the case in which schedulers differ most.
+//! `mixed`: sequential writers and one random reader, the case in which schedulers differ most [P].
 //!
-//! One process copies a large file while another waits for a page: without a scheduler the reader
-//! queues behind megabytes of writes. The reader is synchronous (one small read at a time, think
-//! time if given); the writers keep iodepth large writes in flight each. 4 × 64 writes of 128 KiB
-//! by default: more than a queue of 128 requests takes, so that requests wait in the scheduler,
-//! where order can be chosen, and not in the device. The primary metric is what the reader gets;
-//! what the writers get is reported beside it. [P]
-//!
-//! Parameters: writers, write_size, iodepth (of each writer), block_size (the reader's), think_time
-//! (the reader's), file_size, direct.
+//! Without a scheduler the reader queues behind megabytes of writes. The reader is synchronous;
+//! each writer keeps iodepth large writes in flight. The default 4 × 64 writes of 128 KiB exceed a
+//! queue of 128, so requests wait in the scheduler rather than in the device. The primary metric is
+//! the reader's.
 
 use elevator::Op;
 
@@ -18,12 +13,10 @@ use crate::workload::random::Scatter;
 use crate::workload::row::{Params, Seat};
 use crate::workload::sequential::Stream;
 
-/// Writers and the reader.
 pub(crate) fn clients(params: &Params) -> u32 {
     params.writers.saturating_add(1)
 }
 
-/// The writers come first; the reader is the last client.
 pub(crate) fn is_reader(params: &Params, index: u32) -> bool {
     index == params.writers
 }

@@ -1,15 +1,9 @@
-//! Client programs as pure step generators, and the table of the workloads that schedlab knows.
+//! Client programs as pure step generators, and the table of workloads.
 //!
-//! A client is a value: each call returns its next step and passes the completion of the last one.
-//! It owns no clock, file or thread, so the same client drives a real disk, a simulated one, or a
-//! kernel in virtual time, and one seed gives one sequence of steps everywhere. Whatever executes
-//! the steps lives elsewhere (on a real machine: the load engine of `load`).
-//!
-//! What clients have done is reported by the same definitions everywhere too: [`Measured`] and
-//! [`metrics`].
-//!
-//! Adding a workload takes its own file and one row of [`WORKLOADS`]; parsing, help, checks, lists
-//! and the properties in `tests/` follow from the row.
+//! A client is a value: each call passes the last completion and returns the next step. It owns no
+//! clock, file or thread, so it drives a real disk, a simulated one or a kernel in virtual time
+//! with the same steps. Results have the same definitions everywhere: [`Measured`] and [`metrics`].
+//! A new workload is one file and one row of [`WORKLOADS`].
 
 mod bisect;
 mod client;

@@ -1,6 +1,4 @@
-//! The pacing that most workloads share: amount, think time and sync around a pattern of requests.
-//!
-//! Pacing is implemented here once, so that a workload's file holds its pattern alone.
+//! Pacing shared by most workloads: amount, think time and sync around a pattern of requests.
 
 use elevator::{Completion, Op, Request, Time};
 
@@ -8,26 +6,24 @@ use crate::workload::client::{Client, Step};
 use crate::workload::row::Params;
 use crate::workload::think::Think;
 
-/// A sequence of requests; None when there is nothing left.
+/// A sequence of requests; `None` at its end.
 pub(crate) trait Pattern {
     fn pick(&mut self) -> Option<Request>;
 }
 
-/// A client made of a pattern: think time after each request, a sync after every so many writes, an
-/// end after so many bytes.
+/// Adds think time, periodic syncs, and an end after a number of bytes.
 #[derive(Debug)]
 pub(crate) struct Paced<P> {
     pattern: P,
     think: Think,
     sync_every: u32,
-    /// Bytes left to do; None: no bound.
+    /// Bytes; `None`: no bound.
     left: Option<u64>,
     /// Writes since the last sync.
     unsynced: u32,
     due: Due,
 }
 
-/// What comes before the next request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Due {
     Request,
@@ -36,12 +32,10 @@ enum Due {
 }
 
 impl<P: Pattern> Paced<P> {
-    /// A client that thinks the same time after each request.
     pub(crate) fn new(pattern: P, params: &Params) -> Paced<P> {
         Paced::thinking(pattern, params, Think::fixed(params.think_time_ns))
     }
 
-    /// A client with think times of its own.
     pub(crate) fn thinking(pattern: P, params: &Params, think: Think) -> Paced<P> {
         Paced {
             pattern,
@@ -53,7 +47,6 @@ impl<P: Pattern> Paced<P> {
         }
     }
 
-    /// Takes `request` into account and decides what follows it.
     fn account(&mut self, request: Request) {
         if let Some(left) = &mut self.left {
             *left = left.saturating_sub(u64::from(request.len));

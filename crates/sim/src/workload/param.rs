@@ -1,19 +1,19 @@
-//! What a row of the parameter table is, and what rows have in common.
+//! A row of the parameter table, and helpers for rows.
 
 use crate::workload::row::Params;
 use text::parse_size;
 
-/// One parameter: its name, and how its value is read and written.
+/// One parameter: its name, parser and formatter.
 pub struct Param {
     /// The key in plans and on the command line.
     pub name: &'static str,
-    /// What a value looks like, e.g. "a size like 512, 4k".
+    /// The form of a value, e.g. "a size like 512, 4k".
     pub form: &'static str,
     /// One line of meaning.
     pub help: &'static str,
-    /// The value as text that `set` reads back.
+    /// The value as text that `set` accepts.
     pub get: fn(&Params) -> String,
-    /// Reads a value; false if the text does not have the form.
+    /// Parses a value; false if the text does not have the form.
     pub set: fn(&mut Params, &str) -> bool,
 }
 
@@ -21,7 +21,6 @@ pub(crate) const COUNT_FORM: &str = "a whole number";
 pub(crate) const PERCENT_FORM: &str = "a percentage from 0 to 100, like 50 or 50%";
 pub(crate) const BOOL_FORM: &str = "true or false";
 
-/// Puts a value into its field if the text could be read.
 pub(crate) fn put<T>(field: &mut T, value: Option<T>) -> bool {
     value.map(|value| *field = value).is_some()
 }

@@ -1,7 +1,5 @@
-//! The one table of parameters, from which parsing, help and messages follow.
-//!
-//! Parameters arrive as (key, text) because plans and command lines hold text, and a misspelt key
-//! is answered with the nearest one instead of being ignored.
+//! The table of parameters, from which parsing, help and messages follow. Parameters arrive as
+//! (key, text), as in plans and on command lines.
 
 use crate::workload::param::{BOOL_FORM, COUNT_FORM, PERCENT_FORM, Param, percent, put, size32};
 use crate::workload::phase::Phase;
@@ -194,12 +192,11 @@ pub static PARAMS: &[Param] = &[
     replay::SKIP_BAD,
 ];
 
-/// The row of a parameter.
 pub(crate) fn param(name: &str) -> Option<&'static Param> {
     PARAMS.iter().find(|param| param.name == name)
 }
 
-/// What is wrong with parameters.
+/// Errors in parameters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParamError {
     /// The workload has no such parameter.
@@ -209,10 +206,10 @@ pub enum ParamError {
         workload: &'static str,
         /// The key as written.
         key: String,
-        /// Every key that the workload accepts.
+        /// Every accepted key.
         accepted: Vec<&'static str>,
     },
-    /// The text cannot be read.
+    /// The text cannot be parsed.
     #[error("workload {workload}: {key} = {text:?} is not {form}")]
     Unreadable {
         /// The workload.
@@ -221,15 +218,15 @@ pub enum ParamError {
         key: &'static str,
         /// The text as written.
         text: String,
-        /// What a value looks like.
+        /// The form of a value.
         form: &'static str,
     },
-    /// The value is out of range, or does not go with another one.
+    /// The value is out of range or contradicts another one.
     #[error("workload {workload}: {problem}")]
     Impossible {
         /// The workload.
         workload: &'static str,
-        /// What is wrong, and what would be right.
+        /// The problem and its remedy.
         problem: String,
     },
 }
@@ -258,7 +255,7 @@ mod tests {
 
     #[test]
     fn every_parameter_refuses_nonsense_and_keeps_its_value() {
-        // Every text but the empty one can be a file's name, or that of a disk in it.
+        // Any non-empty text can be the name of a file or of a disk in it.
         for param in PARAMS.iter().filter(|param| !["file", "device"].contains(&param.name)) {
             let mut params = Params::default();
             for text in ["", "bananas", "-1"] {

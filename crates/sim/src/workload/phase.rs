@@ -7,13 +7,13 @@ use elevator::Op;
 /// A phase of IOzone's throughput mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// Writes every record in order, into empty files where there is a file system.
+    /// Writes every record in order, into empty files on a file system.
     Write,
-    /// Writes every record in order over what a first pass has written.
+    /// Overwrites every record in order, after a first pass.
     Rewrite,
     /// Reads every record in order.
     Read,
-    /// Reads every record in order, after a first pass that read the same.
+    /// Reads every record in order, after a first pass of reads.
     Reread,
     /// Reads every record once in random order.
     RandRead,
@@ -57,7 +57,7 @@ impl Phase {
         matches!(self, Phase::RandRead | Phase::RandWrite)
     }
 
-    /// Whether one uncounted pass of the same comes first.
+    /// Whether an uncounted pass precedes it.
     pub fn repeats_a_pass(self) -> bool {
         matches!(self, Phase::Rewrite | Phase::Reread)
     }

@@ -1,15 +1,8 @@
-//! `randread`, `randwrite`, `oltp`: blocks drawn at random from the whole region, each block as
-//! likely as any other.
+//! `randread`, `randwrite`, `oltp`: blocks drawn uniformly from the whole region, with repetition.
 //!
-//! `oltp` is the on-line transaction load of the analysis by which many servers' defaults were once
-//! chosen: 4 KiB random requests, half reads and half writes, by N users [C, RHEL 4 study]. Its
-//! users wait for each request (iodepth 1), as a database session does [P]. Read or write is drawn
-//! independently of the offset, so shares hold on average and no user falls into a rhythm.
-//!
-//! Offsets may repeat: no map of blocks already visited is kept, since a real load has none either.
-//!
-//! Parameters: clients, block_size, file_size, iodepth, direct, think_time, rate (unlimited),
-//! amount; writers also sync_every; oltp also read_share.
+//! `oltp` is the transaction load behind many servers' defaults: 4 KiB random requests, half reads
+//! and half writes, by N users [C, RHEL 4 study]; each user waits for each request, as a database
+//! session does [P]. Direction and offset are drawn independently.
 
 use elevator::{Op, Request};
 
@@ -19,7 +12,6 @@ use crate::workload::rng::Rng;
 use crate::workload::row::{Params, Seat};
 use crate::workload::timed::rate::limited;
 
-/// Random blocks of one size; a given share of them is read.
 #[derive(Debug)]
 pub(crate) struct Scatter {
     rng: Rng,
@@ -29,8 +21,6 @@ pub(crate) struct Scatter {
 }
 
 impl Scatter {
-    /// Random blocks of `len` bytes within the first `region` bytes, `read_percent` of 100 being
-    /// reads.
     pub(crate) fn new(rng: Rng, len: u32, region: u64, read_percent: u32) -> Scatter {
         Scatter { rng, blocks: region / u64::from(len), len, read_percent }
     }

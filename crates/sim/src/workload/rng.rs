@@ -1,19 +1,17 @@
-//! The random numbers of a client: ChaCha8, one stream for each client.
+//! A client's random numbers: ChaCha8, one stream per client.
 //!
-//! The sequence must stay the same for years, or old plans stop being repeatable. ChaCha8 is
-//! specified outside of any library; the seed is laid out here byte by byte and numbers are mapped
-//! to ranges here too, because the convenience methods of random number libraries change their
-//! mapping between versions. Speed is no reason against it: two nanoseconds a number.
+//! Plans must stay repeatable for years. ChaCha8 is specified outside any library; the seed's byte
+//! layout and the mapping to ranges are defined here, because random number libraries change theirs
+//! between versions. A number takes two nanoseconds.
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng as _, SeedableRng};
 
-/// Random numbers of one client of one trial.
 #[derive(Debug)]
 pub(crate) struct Rng(ChaCha8Rng);
 
-/// At the same position of the same stream. The library leaves this out so that no keys are
-/// duplicated by accident; these are not secret.
+/// Same stream, same position. The library omits `Clone` to prevent key reuse; these keys are not
+/// secret.
 impl Clone for Rng {
     fn clone(&self) -> Rng {
         let mut rng = ChaCha8Rng::from_seed(self.0.get_seed());
@@ -24,8 +22,6 @@ impl Clone for Rng {
 }
 
 impl Rng {
-    /// The numbers that belong to `seed` and `stream`; different streams of one seed are
-    /// independent.
     pub(crate) fn new(seed: u64, stream: u64) -> Rng {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
@@ -35,15 +31,14 @@ impl Rng {
         Rng(rng)
     }
 
-    /// A number below `bound`, which is not 0. The high half of a 128-bit product: for bounds of
-    /// disk size the shares of two numbers differ by less than 2⁻²⁰, and no loop makes the time of
-    /// a step depend on luck.
+    /// The high half of a 128-bit product; `bound` is not 0. For disk-sized bounds the bias is
+    /// below 2⁻²⁰, and no rejection loop makes a step's time vary.
     #[inline]
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// Shuffles in place (Fisher and Yates).
+    /// Shuffles by Fisher-Yates.
     pub(crate) fn shuffle(&mut self, items: &mut [u32]) {
         for i in (1..items.len()).rev() {
             items.swap(i, self.below(i as u64 + 1) as usize);
@@ -51,20 +46,16 @@ impl Rng {
     }
 }
 
-/// Bits after the point of a logarithm.
 const FRACTION_BITS: u32 = 32;
 
-/// A number from the exponential distribution with this mean (below 2⁵⁸), made of 64 random bits:
-/// times without memory, of thinking, service or between arrivals. −ln u · mean in integers,
-/// rounded down.
+/// Draws −ln u · mean in integers, rounded down; the mean is below 2⁵⁸.
 pub fn exponential(bits: u64, mean: u64) -> u64 {
     let times = negative_ln(bits.saturating_add(1));
     ((times * u128::from(mean)) >> FRACTION_BITS) as u64
 }
 
-/// −ln(u / 2⁶⁴) with [`FRACTION_BITS`] bits after the point; u is not 0. The whole part of the
-/// binary logarithm is the position of the highest bit; each further bit is whether the square of
-/// what is left reaches 2.
+/// −ln u with [`FRACTION_BITS`]; u is not 0. The highest bit is the integer part of log₂; squaring
+/// the rest yields one further bit at a time.
 fn negative_ln(u: u64) -> u128 {
     /// As a fraction of 2⁶⁴.
     const LN_2: u128 = 0xB172_17F7_D1CF_79AB;

@@ -1,8 +1,6 @@
-//! What a row of the workload table is made of: the row itself, the values of its parameters, the
-//! flows among them, and the seat of a client.
-//!
-//! They stand in one file because they contain each other: a row makes clients from parameters,
-//! parameters can hold flows, and a flow is a row with parameters.
+//! A row of the workload table, its parameter values, flows, and a client's seat. They share a file
+//! because they contain each other: a row makes clients from parameters, parameters hold flows, and
+//! a flow is a row with parameters.
 
 use std::fmt;
 
@@ -19,13 +17,13 @@ use crate::workload::rng::Rng;
 use crate::workload::think::{Think, ThinkDist};
 use crate::workload::timed::setup::TimedParams;
 
-/// Where clients work.
+/// Placement of clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Layout {
     /// All clients work on one region.
     Shared,
-    /// Each client has its own file; on a device, one after another with 1 MiB between them.
+    /// On a device consecutively, with gaps of 1 MiB.
     FilePerClient,
 }
 
@@ -35,39 +33,32 @@ pub struct WorkloadKind {
     pub name: &'static str,
     /// One line for `schedlab list workloads`.
     pub help: &'static str,
-    /// Whether it can write; see [`WorkloadKind::writes_with`] for given parameters.
+    /// See [`WorkloadKind::writes_with`].
     pub writes: bool,
-    /// False if its I/O is served from memory by design, so that no scheduler ever sees it.
+    /// False if served from memory by design, so that no scheduler sees it.
     pub reaches_device: bool,
-    /// The metric that decides, unless the plan names another.
+    /// The primary metric, unless the plan names another.
     pub primary: &'static str,
-    /// Where clients work.
+    /// Placement of clients.
     pub layout: Layout,
-    /// False if it has to be measured from its first request on: a one-time pass has no steady
-    /// state to wait for.
+    /// A one-time pass has no steady state.
     pub warms_up: bool,
-    /// Whether the first client that ends stops the others, and passes are repeated until the
-    /// trial's time is up.
+    /// The first client to end stops the others, and passes repeat until the time is up.
     pub pass_based: bool,
-    /// The parameters that it accepts.
+    /// Accepted parameters.
     pub accepts: &'static [&'static str],
-    /// The values that hold where nothing is said.
+    /// Default values.
     pub defaults: fn() -> Params,
-    /// How many clients there are.
     pub(crate) nr_clients: fn(&Params) -> u32,
-    /// Requests that a client keeps open.
     pub(crate) depth: fn(&Params, u32) -> u32,
-    /// Whether it writes, given its parameters.
     pub(crate) writing: fn(&Params) -> bool,
-    /// Whether its steps depend on the time, given its parameters.
     pub(crate) timed: fn(&Params) -> bool,
-    /// What else must hold of the parameters, whatever the target; Err says what would be right.
+    /// Independent of the target; errors include the remedy.
     pub(crate) possible: fn(&Params) -> Result<(), String>,
-    /// What else must hold of a region of this many bytes.
+    /// For a region of this many bytes.
     pub(crate) fits: fn(&Params, u64) -> Result<(), String>,
-    /// What else must hold for direct I/O on a target with logical blocks of this many bytes.
+    /// For direct I/O on logical blocks of this many bytes.
     pub(crate) aligned: fn(&Params, u32) -> Result<(), String>,
-    /// Makes a client.
     pub(crate) build: fn(&Params, Seat) -> Box<dyn Client + Send>,
 }
 
@@ -77,21 +68,20 @@ impl std::fmt::Debug for WorkloadKind {
     }
 }
 
-/// Which client of how many, where and with which seed.
+/// A client's number, region and seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seat {
     /// From 0.
     pub index: u32,
-    /// How many clients there are; more than `index`.
+    /// Number of clients; more than `index`.
     pub count: u32,
-    /// Bytes of the region or file that the client works on.
+    /// Bytes of the client's region or file.
     pub len: u64,
     /// The trial's seed.
     pub seed: u64,
 }
 
 impl Seat {
-    /// The client's own random numbers.
     pub(crate) fn rng(&self) -> Rng {
         Rng::new(self.seed, self.index.into())
     }
@@ -109,20 +99,20 @@ pub struct Extent {
 /// A flow of a workload.
 #[derive(Clone)]
 pub struct FlowWork {
-    /// Its name: the prefix of its metrics, and of its control group on Linux.
+    /// Prefix of its metrics; name of its control group.
     pub name: String,
     /// What its clients do.
     pub kind: &'static WorkloadKind,
-    /// With these parameters.
+    /// The parameters of `kind`.
     pub params: Params,
-    /// What it is guaranteed.
+    /// Its guarantees.
     pub spec: FlowSpec,
     /// The I/O priority of its clients.
     pub priority: Priority,
 }
 
 impl FlowWork {
-    /// A flow; the contract becomes part of the parameters of its clients.
+    /// Makes a flow. The contract becomes part of its clients' parameters.
     pub fn new(
         name: &str,
         kind: &'static WorkloadKind,
@@ -140,8 +130,7 @@ impl FlowWork {
         }
     }
 
-    /// The seed of the flow with this number in a trial: flows of the same kind draw different
-    /// numbers.
+    /// Flows of the same kind draw different numbers.
     pub fn seed(trial: u64, number: usize) -> u64 {
         trial.wrapping_add((number as u64) << 32)
     }
@@ -179,60 +168,60 @@ impl fmt::Debug for FlowWork {
     }
 }
 
-/// The values of all parameters; those that a workload does not accept are ignored by it.
+/// A workload ignores those that it does not accept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Params {
-    /// How many clients run at once; at least 1.
+    /// Concurrent clients; at least 1.
     pub clients: u32,
-    /// Writers of `mixed`, beside its one reader; at least 1.
+    /// In addition to `mixed`'s reader; at least 1.
     pub writers: u32,
     /// Bytes of a request.
     pub block_size: u32,
-    /// Bytes of the largest request, where sizes are drawn: block_size times a power of two.
+    /// If sizes are drawn: block_size times a power of two.
     pub block_size_max: u32,
     /// Bytes of a write of `mixed`.
     pub write_size: u32,
-    /// Bytes of the region that is used, or of each client's own file; None: the whole device or
-    /// file.
+    /// Of the region, or of each client's file; `None`: the whole device or file.
     pub file_size: Option<u64>,
-    /// Nanoseconds of thinking after each request.
+    /// Nanoseconds of think time after each request.
     pub think_time_ns: u64,
-    /// Requests that each client keeps open; at least 1.
+    /// Open requests per client; at least 1.
     pub iodepth: u32,
-    /// Past the page cache (O_DIRECT) or through it.
+    /// O_DIRECT, or through the page cache.
     pub direct: bool,
     /// Percent of requests that are reads; 0 to 100.
     pub read_share: u32,
-    /// A client ends after this many bytes; None: it goes on until the trial's time is up.
+    /// Bytes per client; `None`: until the time is up.
     pub amount: Option<u64>,
-    /// Flush to the medium after this many writes of a client; 0: never.
+    /// Writes of a client between flushes; 0: never.
     pub sync_every: u32,
-    /// Which phase of `iozone`.
+    /// The phase of `iozone`.
     pub phase: Phase,
-    /// How think times of `think-mix` are spread around think_time_ns.
+    /// Distribution of `think-mix`'s think times around think_time_ns.
     pub think_dist: ThinkDist,
-    /// Percent of the clients of `think-mix` that are random; 0 to 100.
+    /// Percent of `think-mix`'s clients; 0 to 100.
     pub random_share: u32,
-    /// Percent of the requests of `virtual-machines` that go to a random place; 0 to 100.
+    /// Percent of `virtual-machines`' requests; 0 to 100.
     pub jump_share: u32,
-    /// Bytes that `interleaved` skips beyond the others' blocks.
+    /// Bytes that `interleaved` skips additionally.
     pub skip_extra: u32,
-    /// What only clients that go by the time have.
+    /// Parameters of time-driven clients.
     pub timed: TimedParams,
-    /// What is `postmark`'s alone.
+    /// Parameters of `postmark`.
     pub postmark: PostmarkParams,
-    /// What is `replay`'s alone.
+    /// Parameters of `replay`.
     pub replay: ReplayParams,
     /// The flows of `flows`.
     pub flows: Vec<FlowWork>,
-    /// Whether each flow of `flows` is measured alone as well.
+    /// Whether each flow of `flows` is also measured alone.
     pub alone: bool,
-    /// What the clients are guaranteed as a part of a flow; their requests are due by it.
+    /// The deadlines of a flow's clients follow from it.
     pub contract: Option<Contract>,
 }
 
 impl Default for Params {
-    /// One synchronous client, 4 KiB, direct, the whole target, no thinking, until the time is up.
+    /// One synchronous client, 4 KiB direct I/O on the whole target, no think time, until the time
+    /// is up.
     fn default() -> Params {
         Params {
             clients: 1,
@@ -263,7 +252,6 @@ impl Default for Params {
 }
 
 impl Params {
-    /// The think times of client `index` in a trial with this seed.
     pub(crate) fn think(&self, seed: u64, index: u32) -> Think {
         Think::of_client(self.think_dist, self.think_time_ns, seed, index)
     }

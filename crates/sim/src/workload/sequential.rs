@@ -1,13 +1,9 @@
-//! `seqread`, `seqwrite`: a stream through the region, block after block, from the first again when
-//! the end is reached.
+//! `seqread`, `seqwrite`: a stream through the region, block by block, wrapping around: backups,
+//! scans, logs, copies.
 //!
-//! Backups, scans, logs, copies. Several clients share the region and start at equal distances from
-//! each other, so that N clients are N streams: that is what a scheduler has to keep apart. (With
-//! one common start, as some load generators have it, the second client reads what the first has
-//! just read.) [P]
-//!
-//! Parameters: clients, block_size, file_size, iodepth, direct, think_time, rate (unlimited),
-//! amount; seqwrite also sync_every.
+//! Several clients share the region and start at equal distances, so N clients are N streams, which
+//! a scheduler must keep apart [P]. With a common start, as in some load generators, the second
+//! client would read what the first has just read.
 
 use elevator::{Op, Request};
 
@@ -16,18 +12,16 @@ use crate::workload::paced::{Paced, Pattern};
 use crate::workload::row::{Params, Seat};
 use crate::workload::timed::rate::limited;
 
-/// A stream of blocks of one size that wraps around.
 #[derive(Debug)]
 pub(crate) struct Stream {
     op: Op,
     len: u32,
     at: u64,
-    /// First byte behind the last whole block.
     end: u64,
 }
 
 impl Stream {
-    /// The stream of client `index` of `count` over the first `region` bytes, in blocks of `len`.
+    /// Creates client `index` of `count`, over `region` bytes in blocks of `len`.
     pub(crate) fn new(op: Op, len: u32, region: u64, index: u32, count: u32) -> Stream {
         let blocks = region / u64::from(len);
         let first = (u128::from(blocks) * u128::from(index) / u128::from(count)) as u64;

@@ -1,8 +1,5 @@
-//! The table of workloads: one self-describing row each.
-//!
-//! Defaults are chosen so that a workload without parameters is the plain case of its kind: 4 KiB
-//! for random work, 1 MiB for streams, direct, because what a scheduler does is blurred by a page
-//! cache in front of it.
+//! The table of workloads. Defaults are the plain case of each kind: 4 KiB for random work, 1 MiB
+//! for streams, and direct I/O, because a page cache would blur the scheduler's effect.
 
 use elevator::{FlowSpec, Op, Priority};
 
@@ -301,13 +298,10 @@ pub static WORKLOADS: &[WorkloadKind] = &[
     },
 ];
 
-/// Another name of `replay`, before a file: `trace:FILE`.
+/// `trace:FILE` is another name for `replay`.
 const TRACE: &str = "trace";
 
 /// The row of a workload.
-///
-/// # Errors
-/// [`UnknownWorkload`] with the name that was probably meant.
 pub fn find(name: &str) -> Result<&'static WorkloadKind, UnknownWorkload> {
     let name = if name == TRACE { "replay" } else { name };
     WORKLOADS.iter().find(|row| row.name == name).ok_or_else(|| UnknownWorkload {
@@ -318,7 +312,6 @@ pub fn find(name: &str) -> Result<&'static WorkloadKind, UnknownWorkload> {
     })
 }
 
-/// One random reader beside sixteen random writers of 64 KiB.
 fn default_flows() -> Vec<FlowWork> {
     let find = |name| find(name).expect("the table has it");
     let flow = |name, kind: &'static WorkloadKind, params| {
@@ -332,7 +325,6 @@ fn default_flows() -> Vec<FlowWork> {
     ]
 }
 
-/// Rows whose everyday name is a program's.
 fn known_as(name: &str) -> Option<&'static str> {
     match name {
         "hdparm" | "hdparm -t" => Some("buffered-read"),
@@ -343,12 +335,12 @@ fn known_as(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Every row as data, in the order of the table.
+/// Every row as data, in table order.
 pub fn describe() -> Vec<Described> {
     WORKLOADS.iter().map(WorkloadKind::describe).collect()
 }
 
-/// What most rows have in common; each row names what differs.
+/// Common values; each row overrides what differs.
 const fn writer(primary: &'static str) -> WorkloadKind {
     WorkloadKind {
         name: "",

@@ -1,31 +1,28 @@
-//! Think times: how long a client waits after a request before it makes the next one.
-//!
-//! All distributions have the mean that the parameter think_time gives. They are computed with
-//! integers only, so that think times are the same on every platform.
+//! Think times between requests. Every distribution has the mean think_time; integer arithmetic
+//! makes them equal on every platform.
 
 use crate::workload::rng::{Rng, exponential};
 
-/// The longest mean: an hour. A think time then fits into 64 bits with room to spare.
+/// Maximum mean: an hour, so that any think time fits into 64 bits.
 const MAX_MEAN_NS: u64 = 3_600_000_000_000;
-/// Think times have random numbers of their own, so that another distribution leaves offsets as
-/// they are.
+/// A separate stream, so that changing the distribution leaves offsets unchanged.
 const THINK_STREAM: u64 = 1 << 32;
 
-/// How think times are spread around their mean.
+/// Distribution of think times around their mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThinkDist {
     /// Always the mean.
     Fixed,
-    /// Between nothing and twice the mean, all equally likely.
+    /// Uniform from 0 to twice the mean.
     Uniform,
-    /// Exponential: without memory.
+    /// Exponential.
     Exponential,
-    /// Nine of ten times half the mean, else 5.5 times the mean.
+    /// Half the mean in 90 % of cases, otherwise 5.5 times the mean.
     Bimodal,
 }
 
 impl ThinkDist {
-    /// All of them.
+    /// Every distribution.
     pub const ALL: [ThinkDist; 4] =
         [ThinkDist::Fixed, ThinkDist::Uniform, ThinkDist::Exponential, ThinkDist::Bimodal];
 
@@ -40,22 +37,19 @@ impl ThinkDist {
     }
 }
 
-/// Think times of one client.
 #[derive(Debug)]
 pub(crate) struct Think {
     dist: ThinkDist,
     mean_ns: u64,
-    /// None where nothing is drawn.
+    /// `None` if nothing is drawn.
     rng: Option<Box<Rng>>,
 }
 
 impl Think {
-    /// Always the same time.
     pub(crate) fn fixed(mean_ns: u64) -> Think {
         Think { dist: ThinkDist::Fixed, mean_ns, rng: None }
     }
 
-    /// The think times of client `index` in a trial with this seed.
     pub(crate) fn of_client(dist: ThinkDist, mean_ns: u64, seed: u64, index: u32) -> Think {
         Think::drawn(dist, mean_ns, Rng::new(seed, THINK_STREAM + u64::from(index)))
     }
@@ -64,13 +58,11 @@ impl Think {
         Think { dist, mean_ns, rng: Some(Box::new(rng)) }
     }
 
-    /// Whether there is any thinking.
     #[inline]
     pub(crate) fn happens(&self) -> bool {
         self.mean_ns > 0
     }
 
-    /// The next think time in nanoseconds.
     #[inline]
     pub(crate) fn draw(&mut self) -> u64 {
         let mean = self.mean_ns;
@@ -85,7 +77,6 @@ impl Think {
     }
 }
 
-/// Whether think times with this mean can be drawn.
 pub(crate) fn mean_is_possible(mean_ns: u64) -> Result<(), String> {
     if mean_ns > MAX_MEAN_NS {
         return Err("think_time: at most 3600s is possible".into());
@@ -113,7 +104,7 @@ mod tests {
     #[test]
     fn each_distribution_has_its_own_spread() {
         let mean = 1_000_000u64;
-        // Variance over the square of the mean: 0, 1/3, 1, and 0.9·0.25 + 0.1·20.25 = 2.25.
+        // Squared coefficient of variation: 0, 1/3, 1, 0.9·0.25 + 0.1·20.25 = 2.25.
         for (dist, wanted) in ThinkDist::ALL.into_iter().zip([0.0, 1.0 / 3.0, 1.0, 2.25]) {
             let mut think = Think::drawn(dist, mean, Rng::new(3, THINK_STREAM));
             let n = 200_000;

@@ -1,22 +1,11 @@
-//! `think-mix`: synchronous clients that think after each request, each of them sequential or
-//! random: what anticipation is about.
+//! `think-mix`: synchronous clients that think after each request, sequential or random, to
+//! exercise anticipation.
 //!
-//! A scheduler that waits for a process's next request gains if the process reads on nearby and
-//! comes back soon. Which clients are sequential and how long they think are therefore the two
-//! things to vary. All of it is ours [P]: no source gives such a generator; two sequential
-//! synchronous readers, the case of the anticipatory scheduling paper, are the defaults.
-//!
-//! Random clients are spread evenly over the clients: of each hundred, random_share. A sequential
-//! client walks through its own file and wraps around; a random one draws blocks of it. Read or
-//! write is drawn for each request.
-//!
-//! Think times, all with the mean think_time: `fixed`; `uniform` between 0 and twice the mean;
-//! `exponential`; `bimodal`, nine of ten times half the mean, else five and a half times the mean
-//! (a process that mostly computes a little and sometimes waits for its user). Integers only, so
-//! that think times are the same on every platform.
-//!
-//! Parameters: clients, random_share (percent of the clients), block_size, file_size (of each
-//! client), think_time (mean), think_dist, read_share, direct, amount. iodepth is 1.
+//! A scheduler gains by waiting if the process reads on nearby and comes back soon, so randomness
+//! and think time are the variables. The workload is ours [P]; the defaults are the two sequential
+//! readers of the anticipatory scheduling paper. random_share percent of the clients, spread
+//! evenly, are random. `bimodal` think times are a process that computes briefly and sometimes
+//! waits for its user.
 
 use elevator::{Op, Request};
 
@@ -26,12 +15,11 @@ use crate::workload::rng::Rng;
 use crate::workload::row::{Params, Seat};
 use crate::workload::think::mean_is_possible;
 
-/// Blocks of one client's file, in order or drawn.
 struct Blocks {
     rng: Rng,
     len: u32,
     blocks: u64,
-    /// The next block in order; None: at random.
+    /// The next block in order; `None`: random.
     at: Option<u64>,
     read_percent: u32,
 }
@@ -56,7 +44,6 @@ impl Pattern for Blocks {
     }
 }
 
-/// Whether client `index` is a random one: random ones are spread evenly.
 fn is_random(index: u32, share: u32) -> bool {
     let before = |n: u64| n * u64::from(share) / 100;
     before(u64::from(index) + 1) > before(index.into())

@@ -1,21 +1,10 @@
-//! `virtual-machines`: guests with an image each, that jump about in it, go on in order, and think.
+//! `virtual-machines`: guests with an image each, that jump within it, continue sequentially, and
+//! think.
 //!
-//! Problem. A host of virtual machines sees from each guest what is left after the guest's own page
-//! cache and scheduler: short runs in order, between them jumps, reads and writes mixed, a few at a
-//! time, with pauses. The guests know nothing of each other, and the host is to share its disk
-//! among them.
-//!
-//! Approach. Guest i of n has the i-th part of the region as its image. Each request goes on where
-//! the last one ended, or with `jump_share` percent to a random block; `read_share` percent are
-//! reads; after each request the guest thinks. The sizes of runs are then geometric, of mean 100 /
-//! jump_share.
-//!
-//! Source. All of it is ours [P]: studies of schedulers for virtual machines (DVT, SoCC'10) run
-//! programs in real guests.
-//!
-//! Parameters: clients (4), block_size (16 KiB), jump_share (50), read_share (70), think_time (2
-//! ms, mean), think_dist (exponential), iodepth (4), file_size (of all images together), direct,
-//! amount.
+//! A host sees what each guest's page cache and scheduler leave: short sequential runs, mixed reads
+//! and writes, a few at a time, with pauses. Guest i of n has the i-th part of the region;
+//! `jump_share` percent of requests go to a random block, so run lengths are geometric. The
+//! workload is ours [P]; studies such as DVT (SoCC'10) run programs in real guests.
 
 use elevator::{Op, Request};
 
@@ -44,7 +33,7 @@ struct Guest {
     base: u64,
     blocks: u64,
     len: u32,
-    /// The block after the last request's.
+    /// The block after the last request.
     next: u64,
     jump_percent: u32,
     read_percent: u32,
@@ -52,8 +41,7 @@ struct Guest {
 
 impl Pattern for Guest {
     fn pick(&mut self) -> Option<Request> {
-        // All three numbers are drawn in any case: another share leaves the others' numbers as they
-        // are.
+        // All three are always drawn, so that changing one share leaves the other draws unchanged.
         let (jumps, to, reads) =
             (self.rng.below(100), self.rng.below(self.blocks), self.rng.below(100));
         let block = if jumps < u64::from(self.jump_percent) { to } else { self.next };
@@ -113,7 +101,7 @@ mod tests {
             let in_order =
                 |pair: &[Request]| pair[1].offset == pair[0].offset + u64::from(pair[0].len);
             let jumps = made.windows(2).filter(|pair| !in_order(pair)).count() as f64 / 3999.0;
-            // The image wraps around after 1024 blocks, and one jump of 1024 goes to the next
+            // The image wraps around after 1024 blocks, and one jump in 1024 goes to the next
             // block.
             assert!((jumps - wanted).abs() < 0.03, "{jump_share}: {jumps}");
         }

@@ -1,14 +1,10 @@
-//! Sequential synchronous readers, end to end: bfq, cfq and the anticipatory scheduler wait for
-//! them, on disks with and without a queue of their own, and bfq shares by weight.
+//! Sequential synchronous readers under bfq, cfq and the anticipatory scheduler, and bfq's sharing
+//! by weight.
 //!
-//! Under bfq readers have ten seconds before they are measured. A queue of bfq that was preempted
-//! may preempt in its turn while it has budget left, so readers that fall into step at the start
-//! send each other away, request by request, until their first budgets are used up; the rules are
-//! the kernel's. Afterwards each has its turns.
-//!
-//! Claims: bfq gives sequential readers about what cfq does; two readers get nine tenths of what
-//! one gets. The second is put lower here: the one reader has the fastest zone to itself, the two
-//! read there and half a disk away, and a turn is 100 ms of cfq and 125 ms of bfq.
+//! Ten seconds of warm-up: a preempted bfq queue may preempt in turn while it has budget left, so
+//! readers in lockstep preempt each other until their first budgets are used up, as in the kernel.
+//! Claims: bfq gives sequential readers about what cfq does, and two readers nine tenths of one.
+//! The latter is set lower here, because one reader has the fastest zone to itself.
 #![allow(missing_docs)]
 
 use elevator::{Build, Elevator, ElevatorKind, FlowSpec};
@@ -16,7 +12,7 @@ use sim::{Outcome, Trial, Unobserved, device, run};
 
 const S: u64 = 1_000_000_000;
 
-/// Disks and how many requests they get at once; None: as many as they take.
+/// Disks and their queue depths; `None`: the disk's own.
 const DISKS: [(&str, Option<u32>); 6] = [
     ("cheetah9lp", None),
     ("cheetah9lp:queue_depth=8", None),
@@ -26,7 +22,6 @@ const DISKS: [(&str, Option<u32>); 6] = [
     ("wd4tb7200", None),
 ];
 
-/// Four seconds of readers of 4 KiB in sequence, one request at a time.
 fn trial(elevator: &'static ElevatorKind, disk: (&str, Option<u32>), readers: u32) -> Trial {
     let workload = sim::workload::find("seqread").unwrap();
     let bfq = elevator.name == "bfq";
@@ -58,7 +53,6 @@ fn outcome(trial: Trial) -> Outcome {
     run(trial, &mut Unobserved, &|| false).unwrap()
 }
 
-/// MB/s.
 fn rate(outcome: &Outcome) -> f64 {
     outcome.measured.reads.bytes as f64 * 1e3 / outcome.window_ns as f64
 }
@@ -111,7 +105,7 @@ fn readers_that_start_together_are_merged_for_good_while_they_are_raised() {
             early < 0.6 * plain,
             "{disk:?}: {early:.2} of {plain:.2} MB/s while all are raised"
         );
-        // From then on they share a queue, in which none is waited for.
+        // Afterwards they share a queue, without idling within it.
         assert!(late < 0.6 * plain, "{disk:?}: {late:.2} of {plain:.2} MB/s afterwards");
     }
 }
@@ -160,7 +154,7 @@ fn bandwidth_is_shared_by_weight() {
             ratio(&equal),
             rate(&equal)
         );
-        // The second reader's zone is slower, and slow turns are charged by time.
+        // The second reader's zone is slower, and slow queues are charged by time.
         let by_weight = ratio(&weighted) / ratio(&equal);
         assert!((1.8..2.3).contains(&by_weight), "{disk:?}: {by_weight}");
         assert!(rate(&weighted) > 0.8 * rate(&equal), "{disk:?}: {} MB/s", rate(&weighted));

@@ -1,19 +1,12 @@
-//! Golden traces: what each scheduler makes of one scripted scenario, event by event, to be read
-//! beside its rules.
+//! Golden traces: the decisions of each scheduler in one scripted scenario, without randomness.
 //!
-//! A change of a scheduler, of the queue or of the HP 97560 that alters a decision shows here as a
-//! difference that a person can assess. Nothing in the scenario is drawn: the seed does not matter.
+//! Four processes on an HP 97560 (1,368 sectors per cylinder, one request at a time): `A` and `B`
+//! read 4 KiB blocks sequentially from cylinders 100 and 1700, 0.3 ms after each block; `A` pauses
+//! for 20 ms after its third. `R` keeps two distant reads of 8 KiB open. `W` writes back
+//! asynchronously: blocks that merge backwards, forwards, one that joins two requests, and a far
+//! one.
 //!
-//! Four processes on an HP 97560 (1,368 sectors a cylinder, one request at a time), writes through
-//! the page cache:
-//! * `A` and `B` read 4 KiB blocks in order, from cylinders 100 and 1700, each block 0.3 ms after
-//!   the one before: deceptive idleness. `A` stops for 20 ms after its third block.
-//! * `R` keeps two reads of 8 KiB open, far from each other.
-//! * `W` writes back at once, asynchronously: blocks that merge backwards, one that merges
-//!   forwards, one that joins two requests into one, and a far one.
-//!
-//! A line: time in µs, event, process, tag, direction, first sector + sectors, cylinder. What a
-//! client submits and what it receives (done) is left out.
+//! A line: time in µs, event, process, tag, direction, first sector + sectors, cylinder.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -29,7 +22,6 @@ const MS: u64 = 1_000_000;
 const CYLINDER: u64 = 19 * 72;
 const NAMES: [char; 4] = ['A', 'B', 'R', 'W'];
 
-/// A client that says steps from a list.
 struct Script(VecDeque<Step>);
 
 impl Client for Script {
@@ -46,7 +38,7 @@ fn io(op: Op, sector: u64, nr_sectors: u32) -> Step {
     Step::Io(Request::new(op, sector * 512, nr_sectors * 512))
 }
 
-/// Blocks of 4 KiB in order, with thinking after each, and a long pause after the third.
+/// Consecutive 4 KiB blocks with think time, and a long pause after the third.
 fn stream(cylinder: u64, blocks: u64, pause_ns: u64) -> Member {
     let block = move |n| {
         let think = if n == 2 && pause_ns > 0 { pause_ns } else { 300 * US };
@@ -61,18 +53,17 @@ fn scenario() -> Vec<Member> {
     let dirty = 1000 * CYLINDER;
     let writes = [
         (dirty, 8),
-        (dirty + 8, 8),       // goes on behind it
-        (dirty + 24, 8),      // leaves a gap,
+        (dirty + 8, 8),       // back merge
+        (dirty + 24, 8),      // leaves a gap
         (1900 * CYLINDER, 8), // far away
-        (dirty + 16, 8),      // which this fills: where the queue can, three become one
-        (dirty - 8, 8),       // ends where the first one starts
+        (dirty + 16, 8),      // fills the gap: three become one if the queue can
+        (dirty - 8, 8),       // front merge with the first one
         (50 * CYLINDER, 8),
     ];
     let writes = writes.map(|(sector, nr_sectors)| io(Op::Write, sector, nr_sectors));
     vec![stream(100, 5, 20 * MS), stream(1700, 5, 0), member(2, reads), member(1, writes)]
 }
 
-/// Writes down what happens to requests.
 struct Lines(String);
 
 impl Observer for Lines {
@@ -96,15 +87,15 @@ impl Observer for Lines {
 
 /// The trace of a scheduler with default tunables at HZ 1000.
 fn trace(elevator: &'static ElevatorKind) -> String {
-    // Only the way of I/O matters of the workload: through the page cache.
+    // Of the workload only buffered I/O matters.
     let workload = sim::workload::find("seqread").expect("there is a workload that takes direct");
     let trial = Trial {
         elevator,
         tunables: Vec::new(),
         hz: 1000,
         host: sim::Host::default(),
-        // So many that no client has to wait for one: a drive with one request at a time would have
-        // two in Linux today.
+        // Enough that no client waits for one; current Linux would have two for a drive that takes
+        // one at a time.
         nr_requests: Some(32),
         queue_depth: None,
         device: device("hp97560", 1).expect("there is such a drive"),

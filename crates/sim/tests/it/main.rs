@@ -1,4 +1,4 @@
-//! The simulator from outside: devices, the engine, and what schedulers do on modelled disks.
+//! The simulator from outside: devices, engine, and schedulers on modelled disks.
 
 mod bfq;
 mod claims;

@@ -1,9 +1,8 @@
-//! Memory is constant: a trial of ten times as many requests needs not a byte more for each of
-//! them.
+//! Memory is constant: a trial of ten times as many requests needs no more.
 //!
-//! An allocator that counts what a thread holds stands under the whole test program, so everything
-//! is in it: engine, queue, scheduler, disk, clients and measures. `cargo bench -p sim -- --memory`
-//! shows the same for 100 million requests by what the kernel says.
+//! A counting allocator per thread serves the whole test program, so engine, queue, scheduler,
+//! disk, clients and measures are included. `cargo bench -p sim -- --memory` reports resident
+//! memory for 100 million requests.
 
 use elevator::{ELEVATORS, ElevatorKind};
 use sim::{Trial, Unobserved, device, run};
@@ -12,11 +11,11 @@ use testbed::allocator::{Counting, count_held};
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// What may come and go with the random choices of a longer trial: nodes of trees, a table that
-/// doubles. Far less than a byte for each of the requests that the longer trial has more.
+/// Allowed variation from the random choices of a longer trial, such as tree nodes or a doubled
+/// table: far less than a byte per additional request.
 const SLACK: isize = 4096;
 
-/// Requests of a trial of so many simulated seconds, and the most that it held at once, in bytes.
+/// Requests of a trial of `seconds` simulated seconds, and its peak memory in bytes.
 fn peak(elevator: &'static ElevatorKind, workload: &str, seconds: u64) -> (u64, isize) {
     let workload = sim::workload::find(workload).expect("the workload is in the table");
     let make = || Trial {
@@ -44,7 +43,7 @@ fn peak(elevator: &'static ElevatorKind, workload: &str, seconds: u64) -> (u64, 
 
 #[test]
 fn ten_times_as_many_requests_need_no_more_memory() {
-    // The simulated disk does some tens of random requests a second, and some hundreds of
+    // The simulated disk does a few dozen random requests per second, and several hundred
     // sequential ones.
     let all = ELEVATORS.iter().map(|row| (row, "randread", 200));
     let long = ELEVATORS.iter().filter(|row| row.name == "none").map(|row| (row, "randread", 2000));

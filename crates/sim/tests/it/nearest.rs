@@ -1,15 +1,14 @@
-//! The search for the nearest request by bounds chooses what asking about every request would
-//! choose: over the models of disks, while they read on, cache writes and are busy.
+//! The bounded search for the nearest request equals a linear one, on disk models with read-ahead,
+//! write cache and work in progress.
 //!
-//! `crates/elevator/src/nearest.rs` holds the same over a disk in a few lines, and finds a bound
-//! that is too tight.
+//! `crates/elevator/src/nearest.rs` tests the same on a minimal disk, and detects bounds that are
+//! too tight.
 
 use elevator::testing::request;
 use elevator::{BlockRequest, Build, Disk, Elevator, Finished, InsertAt, Op, Time, find};
 use proptest::prelude::*;
 use sim::device::{Command, DEVICES, DeviceModel, device};
 
-/// The device, which bounds nothing.
 struct Unbounded<'a>(&'a dyn DeviceModel);
 
 impl Disk for Unbounded<'_> {
@@ -18,16 +17,15 @@ impl Disk for Unbounded<'_> {
     }
 }
 
-/// What a request is, in parts: its sector in millionths of the disk, whether it goes on after the
-/// last one, whether it is a write, its length, and the pause before it in µs.
+/// A request: sector in millionths of the disk, whether it continues the last one, whether it is a
+/// write, length, and the preceding pause in µs.
 type Drawn = (u64, bool, bool, u32, u64);
 
 fn drawn() -> impl Strategy<Value = Drawn> {
     (0u64..1_000_000, prop::bool::weighted(0.3), prop::bool::weighted(0.3), 1u32..64, 0u64..30_000)
 }
 
-/// A scheduler beside itself over the same device: one bounded, one linear. Up to 24 requests are
-/// held.
+/// Runs a bounded and a linear scheduler over the same device, with up to 24 requests held.
 fn in_lockstep(specification: &str, name: &str, set: &[(&str, u64)], drawn: &[Drawn]) {
     let mut disk = device(specification, 1).expect("the device is in the table");
     let row = find(name).expect("the scheduler is in the table");
@@ -81,7 +79,7 @@ fn dispatch(
     elevators: &mut [Box<dyn Elevator>; 2],
     in_disk: &mut Vec<BlockRequest>,
 ) {
-    // Busy with something else, a drive is asked all the same.
+    // A busy drive can be queried as well.
     while in_disk.len() < disk.queue_depth().min(4) as usize {
         let [bounded, linear] = elevators;
         let (found, expected) =

@@ -1,9 +1,8 @@
-//! Queueing theory: with arrivals that know nothing of each other and one server, the engine's mean
-//! waiting times are those of the formulas, within 1 %.
+//! Queueing theory: with Poisson arrivals and one server, the engine's mean waits match the
+//! formulas within 1 %.
 //!
-//! M/M/1: W = ρ/(1 − ρ) · 1/μ. M/D/1: half of that. For n arrivals the standard error of the mean
-//! wait of M/M/1 at ρ = 0.5 is √(29/n) of the mean: 0.27 % at four million. The seed is fixed, so
-//! that the test does not depend on luck.
+//! M/M/1: W = ρ/(1 − ρ) · 1/μ; M/D/1: half of that. For n arrivals the relative standard error of
+//! the mean wait of M/M/1 at ρ = 0.5 is √(29/n): 0.27 % at four million. The seed is fixed.
 
 use std::collections::VecDeque;
 
@@ -14,7 +13,6 @@ use sim::{Member, Outcome, Stream, Trial, Unobserved, run_members, stream};
 
 const SERVICE_NS: u64 = 1_000_000;
 
-/// An open loop with independent arrivals.
 struct Arrivals {
     times: Stream,
     mean_ns: u64,
@@ -32,12 +30,11 @@ impl Client for Arrivals {
             return Step::End;
         }
         self.left -= 1;
-        // Never next to each other, so that nothing is merged.
+        // Never adjacent, so nothing is merged.
         Step::Io(Request::new(Op::Read, u64::from(self.left % 1024) * 65536, 4096))
     }
 }
 
-/// One server.
 struct Server {
     draw: Option<Stream>,
     inside: VecDeque<(Time, u32)>,
@@ -89,7 +86,6 @@ impl DeviceModel for Server {
     }
 }
 
-/// Arrivals at `load_percent` of what one server can do.
 fn queue(arrivals: u32, load_percent: u64, exponential: bool) -> Outcome {
     let workload = sim::workload::find("randread").unwrap();
     let trial = Trial {

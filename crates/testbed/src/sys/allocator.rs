@@ -1,52 +1,50 @@
-//! An allocator that counts what each thread holds. A test program installs it with
+//! An allocator that counts the bytes each thread holds. A test program installs it with
 //! `#[global_allocator]`.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 thread_local! {
-    /// Bytes held and their peak. Signed, as a thread may free what another one has allocated.
+    /// Bytes held and their peak. Signed, because a thread may free another thread's allocation.
     static HELD: Cell<isize> = const { Cell::new(0) };
     static PEAK: Cell<isize> = const { Cell::new(0) };
 }
 
-/// The system's allocator, with counters of its own for each thread: tests that run next to each
-/// other do not disturb the count.
+/// The system's allocator with counters per thread: concurrent tests do not disturb each other.
 #[derive(Debug)]
 pub struct Counting;
 
 fn count(bytes: isize) {
-    // Counters without a destructor can be used until their thread is gone.
+    // Without a destructor, the counters are usable until their thread ends.
     HELD.set(HELD.get() + bytes);
     PEAK.set(PEAK.get().max(HELD.get()));
 }
 
-// SAFETY: every call goes to the system's allocator unchanged; the counters need no memory of it.
+// SAFETY: every call is passed to the system's allocator unchanged; the counters allocate nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as isize);
-        // SAFETY: the caller keeps the rules for this layout.
+        // SAFETY: the caller upholds the contract for this layout.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         count(-(layout.size() as isize));
-        // SAFETY: the pointer came from `alloc` above with this layout, so from the system's
-        // allocator.
+        // SAFETY: `alloc` above returned this pointer for this layout, so the system's allocator
+        // did.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
 
-/// Bytes that this thread allocated during a call and still holds after it, and the maximum during
-/// it.
+/// Bytes allocated by this thread during a call and still held afterwards, and the peak during it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Held {
     pub now: isize,
     pub peak: isize,
 }
 
-/// What a call allocates, if the program's allocator is [`Counting`]. Its value is dropped after
-/// the count.
+/// Counts what a call allocates, if the program's allocator is [`Counting`]. The call's value is
+/// dropped after counting.
 pub fn count_held<T>(call: impl FnOnce() -> T) -> (T, Held) {
     let before = HELD.get();
     PEAK.set(before);

@@ -1,4 +1,4 @@
-//! The kernel's calls for loop devices (linux/loop.h).
+//! System calls for loop devices (linux/loop.h).
 
 pub mod allocator;
 
@@ -17,15 +17,14 @@ const READ_ONLY: u32 = 1;
 const PARTSCAN: u32 = 8;
 const DIRECT_IO: u32 = 16;
 
-/// What a loop device is over its file.
 #[derive(Debug, Clone, Copy)]
 pub struct LoopOptions {
-    /// Past the page cache of the file.
+    /// Bypasses the file's page cache.
     pub direct_io: bool,
-    /// Whether the kernel looks for partitions.
+    /// Whether the kernel scans for partitions.
     pub partitions: bool,
     pub read_only: bool,
-    /// Bytes of a logical block; 0 for the kernel's choice.
+    /// Logical block size in bytes; 0 for the kernel's default.
     pub block_size: u32,
 }
 
@@ -63,14 +62,14 @@ struct LoopConfig {
 }
 const _: () = assert!(size_of::<LoopConfig>() == 304);
 
-/// The number of a loop device without a file.
+/// The number of a free loop device.
 pub(crate) fn free_loop_device(control: &File) -> io::Result<u32> {
-    // SAFETY: LOOP_CTL_GET_FREE takes no argument and touches no memory of this process.
+    // SAFETY: LOOP_CTL_GET_FREE takes no argument and does not access this process's memory.
     let found = unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_GET_FREE) };
     u32::try_from(found).map_err(|_| io::Error::last_os_error())
 }
 
-/// Attaches an open file; EBUSY if the device has one.
+/// Fails with EBUSY if the device already has a file.
 pub(crate) fn attach_loop(device: &File, backing: &File, options: LoopOptions) -> io::Result<()> {
     let LoopOptions { direct_io, partitions, read_only, block_size } = options;
     let bit = |is_set: bool, bit: u32| if is_set { bit } else { 0 };
@@ -90,21 +89,20 @@ pub(crate) fn attach_loop(device: &File, backing: &File, options: LoopOptions) -
     };
     let fd = u32::try_from(backing.as_raw_fd()).expect("open descriptors are not negative");
     let config = LoopConfig { fd, block_size, info, reserved: [0; 8] };
-    // SAFETY: LOOP_CONFIGURE reads a `struct loop_config`, which `config` is laid out as, and keeps
-    // nothing of it but the file.
+    // SAFETY: LOOP_CONFIGURE reads a `struct loop_config`, whose layout `config` has, and keeps
+    // only the file.
     Ok(unsafe { ioctl(device, Setter::<LOOP_CONFIGURE, LoopConfig>::new(config)) }?)
 }
 
 /// Device and inode of the file behind a loop device.
 pub(crate) fn loop_backing(device: &File) -> Option<(u64, u64)> {
-    // SAFETY: LOOP_GET_STATUS64 writes a `struct loop_info64`, which `LoopInfo` is laid out as;
-    // every value is one of its numbers.
+    // SAFETY: LOOP_GET_STATUS64 writes a `struct loop_info64`, whose layout `LoopInfo` has; every
+    // bit pattern is valid.
     let info = unsafe { ioctl(device, Getter::<LOOP_GET_STATUS64, LoopInfo>::new()) }.ok()?;
     Some((info.device, info.inode))
 }
 
-/// Detaches the file now, or when the last opener closes the device.
 pub(crate) fn detach_loop(device: &File) -> io::Result<()> {
-    // SAFETY: LOOP_CLR_FD takes no argument and touches no memory of this process.
+    // SAFETY: LOOP_CLR_FD takes no argument and does not access this process's memory.
     Ok(unsafe { ioctl(device, NoArg::<LOOP_CLR_FD>::new()) }?)
 }

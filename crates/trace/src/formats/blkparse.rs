@@ -1,29 +1,22 @@
-//! The text that blkparse prints by default [C, blkparse(1) and blkparse_fmt.c].
+//! blkparse's default text output [C, blkparse(1) and blkparse_fmt.c].
 //!
 //! A line is
-//! `major,minor cpu sequence seconds.nanoseconds pid action rwbs sector + sectors [command]`,
-//! sectors being 512 bytes. An event Q is a request: what a process asked for, before merging and
-//! scheduling. Its later stages are joined to it by [`super::join`], as far as the text holds them.
-//! rwbs begins with F for a flush that goes first; then R, W, D (discard) or N (nothing: a flush
-//! alone), then letters that say more: F (force unit access), A (read-ahead), S (synchronous), M
-//! (metadata).
-//!
-//! Each device is a disk of the trace; a remap (A) names the device above. What follows the
-//! events, per-CPU and total counts, begins with a line "CPU…" or "Total (…" and is not read. A
-//! process is a pid with the command's name.
+//! `major,minor cpu sequence seconds.nanoseconds pid action rwbs sector + sectors [command]`, in
+//! sectors of 512 bytes. A Q event is a request before merging and scheduling; [`super::join`] adds
+//! its later stages. rwbs is F for a leading flush; then R, W, D (discard) or N (a flush alone);
+//! then F (FUA), A (read-ahead), S (sync), M (metadata). A remap (A) names the device above. The
+//! summary begins with "CPU…" or "Total (…".
 
 use super::builder::{Builder, Extent, SECOND_NS};
 use super::join::{Action, Event, Joiner};
 use super::lines::{Next, Reader, excerpt, number};
 use crate::io::{Flags, Kind};
 
-/// Reads events.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     joiner: Joiner,
 }
 
-/// Whether a line is an event.
 pub(super) fn is_event(line: &str) -> bool {
     let words: Vec<&str> = line.split_ascii_whitespace().take(6).collect();
     match words.as_slice() {
@@ -34,7 +27,7 @@ pub(super) fn is_event(line: &str) -> bool {
     }
 }
 
-/// What blkparse prints first where it reads several files.
+/// Whether this is the header line that blkparse prints when it reads several files.
 fn is_banner(line: &str) -> bool {
     line.starts_with("Input file ")
 }
@@ -87,7 +80,7 @@ impl Reader for Events {
                 number(sector, "a sector")?,
                 number(sectors, "a number of sectors")?,
             )?,
-            // A flush that announces a write which is an event of its own.
+            // A flush that precedes a write with its own event.
             _ if rwbs.starts_with('F') || kind == Kind::Flush => Extent { sector: 0, sectors: 0 },
             _ if action == Action::Queue => return Err(wrong(line)),
             _ => return Ok(Next::Line),
@@ -108,8 +101,7 @@ impl Reader for Events {
     }
 }
 
-/// The name between brackets at the end of a line; it may hold anything. blkparse writes `(null)`
-/// where it knows none.
+/// The command name may contain anything; blkparse prints `(null)` for an unknown one.
 fn command(line: &str) -> &str {
     let (Some(from), Some(to)) = (line.find('['), line.rfind(']')) else { return "" };
     line.get(from + 1..to).filter(|name| *name != "(null)").unwrap_or("")
@@ -123,13 +115,12 @@ fn device_of(name: &str, major: u32, minor: u32, to: &mut Builder) -> u16 {
     number
 }
 
-/// `A rwbs sector + sectors <- (major,minor) sector`: the device in parentheses lies above this
-/// one.
+/// `A rwbs sector + sectors <- (major,minor) sector`: the device in parentheses is above this one.
 fn remap(below: &str, numbers: (u32, u32), rest: &[&str], to: &mut Builder) {
     let Some(above) = rest.iter().skip_while(|word| **word != "<-").nth(1) else { return };
     let above = above.trim_start_matches('(').trim_end_matches(')');
     let Some(above_numbers) = numbers_of(above) else { return };
-    // A partition is a part of the disk itself: its requests are the disk's.
+    // A partition's requests are its disk's.
     if above_numbers.0 == numbers.0 {
         return;
     }
@@ -141,7 +132,6 @@ fn remap(below: &str, numbers: (u32, u32), rest: &[&str], to: &mut Builder) {
     }
 }
 
-/// Kind and flags of rwbs.
 fn marks(rwbs: &str) -> Result<(Kind, Flags), String> {
     let first = rwbs.starts_with('F');
     let mut letters = rwbs.strip_prefix('F').unwrap_or(rwbs).chars();
@@ -167,15 +157,14 @@ fn marks(rwbs: &str) -> Result<(Kind, Flags), String> {
     Ok((kind, waited_for(kind, flags)))
 }
 
-/// The same with the mark of what somebody waits for: reads but read-ahead, and writes that must
-/// reach the medium.
+/// Adds SYNC where implied: reads except read-ahead, and writes that must reach the medium.
 pub(super) fn waited_for(kind: Kind, flags: Flags) -> Flags {
     let durable = flags.has(Flags::FUA) || flags.has(Flags::PREFLUSH);
     let waited = kind == Kind::Flush || kind == Kind::Read && !flags.has(Flags::AHEAD) || durable;
     if waited { flags.with(Flags::SYNC) } else { flags }
 }
 
-/// `8,0`.
+/// Parses `8,0`.
 fn numbers_of(word: &str) -> Option<(u32, u32)> {
     let (major, minor) = word.split_once(',')?;
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -186,7 +175,7 @@ fn numbers_of(word: &str) -> Option<(u32, u32)> {
     }
 }
 
-/// `12.000000345`, with nine digits after the point.
+/// Parses `12.000000345`, with nine decimals.
 fn nanoseconds(text: &str) -> Result<u64, String> {
     let wrong = || format!("expected a time like 0.000012345, found {:?}", excerpt(text));
     let (seconds, fraction) = text.split_once('.').ok_or_else(wrong)?;

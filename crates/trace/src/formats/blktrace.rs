@@ -1,14 +1,11 @@
 //! blktrace's binary files, version 7 [C, include/uapi/linux/blktrace_api.h and blktrace's
 //! blkparse.c].
 //!
-//! A file is a sequence of `struct blk_io_trace`, 48 bytes in the byte order of the machine that
-//! wrote it, each followed by so many bytes as its last field says. There is a file for each CPU,
-//! NAME.blktrace.CPU; what `blkparse -d` writes is one file of all. [`Decoder`] takes the bytes of
-//! one file as they come; [`Stream`] takes the decoded events of all in the order of time.
-//!
-//! The low 16 bits of the action say what happened, the high ones which kind of request it is.
-//! Notes have the names of processes and the wall clock. Times are those of the machine's monotonic
-//! clock.
+//! A file is a sequence of `struct blk_io_trace`, 48 bytes in the writer's byte order, each
+//! followed by its payload. There is one file per CPU, NAME.blktrace.CPU, or one for all from
+//! `blkparse -d`. [`Decoder`] takes the bytes of one file; [`Stream`] the decoded events of all in
+//! order of time. The action's low 16 bits are the event, the high ones the kind of request. Notes
+//! carry process names and the wall clock.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +14,7 @@ use super::builder::{Builder, Extent};
 use super::join::{Action, Event, Joiner};
 use crate::io::{Flags, Kind};
 
-/// Bytes of a record without what follows it.
+/// Without payload.
 pub const HEAD: usize = 48;
 /// The upper three bytes of the first word.
 const MAGIC: u32 = 0x6561_7400;
@@ -33,10 +30,9 @@ const AHEAD: u32 = 1 << 11;
 const META: u32 = 1 << 12;
 const DISCARD: u32 = 1 << 13;
 const FUA: u32 = 1 << 15;
-/// The number of a control group stands first in what follows.
+/// The payload begins with a control group's number.
 const CGROUP: u32 = 1 << 8;
 
-/// A record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     pub at: u64,
@@ -47,20 +43,17 @@ pub struct Record {
     pid: u32,
     device: u32,
     error: u16,
-    /// What follows it, if it is of interest: the text of a note, the device above in a remap.
+    /// The text of a note, or a remap's device above.
     data: Vec<u8>,
     is_big_endian: bool,
 }
 
-/// Decodes the bytes of one file.
 #[derive(Debug, Default)]
 pub struct Decoder {
     rest: Vec<u8>,
-    /// Bytes that were decoded.
     at: u64,
 }
 
-/// Whether a file begins with a record, of any version.
 pub fn is_blktrace(bytes: &[u8]) -> bool {
     bytes.first_chunk::<4>().is_some_and(|word| {
         [u32::from_le_bytes(*word), u32::from_be_bytes(*word)]
@@ -85,10 +78,10 @@ fn short(bytes: &[u8], at: usize, is_big: bool) -> u16 {
 }
 
 impl Decoder {
-    /// The next bytes of the file; `each` is called with every record that is complete.
+    /// Calls `each` with every complete record.
     ///
     /// # Errors
-    /// What stands there is no record, or one of another version.
+    /// Not a record, or one of another version.
     pub fn feed(&mut self, bytes: &[u8], each: &mut dyn FnMut(Record)) -> Result<(), String> {
         self.rest.extend_from_slice(bytes);
         let mut from = 0;
@@ -125,7 +118,7 @@ impl Decoder {
         ))
     }
 
-    /// Bytes of a record that is cut off at the end of the file.
+    /// Bytes truncated at the end of the file.
     pub fn left(&self) -> usize {
         self.rest.len()
     }
@@ -149,13 +142,12 @@ fn record(head: &[u8; HEAD], data: &[u8], is_big: bool) -> Record {
 }
 
 impl Record {
-    /// Where it belongs among the records of all CPUs.
     pub fn order(&self) -> (u64, u32) {
         (self.at, self.sequence)
     }
 }
 
-/// Joins records, which are given in their order, into a trace.
+/// Joins records, given in order, into a trace.
 #[derive(Debug, Default)]
 pub struct Stream {
     joiner: Joiner,
@@ -197,7 +189,7 @@ impl Stream {
             Extent { sector: if kind == Kind::Flush { 0 } else { record.sector }, sectors };
         let name = self.names.get(&record.pid).map_or("", String::as_str);
         let process = if action == Action::Queue { to.process(record.pid, name) } else { 0 };
-        // Records of a CPU may be a little out of order: requests are in the order of the files.
+        // Records of a CPU may be slightly out of order: requests are in the order of the files.
         let at =
             record.at.min(u64::MAX - 1).max(if action == Action::Queue { self.last } else { 0 });
         if action == Action::Queue {
@@ -255,8 +247,7 @@ fn device(number: u32, to: &mut Builder) -> u16 {
     index
 }
 
-/// What follows a remap: the device above, the device to which it goes, the sector above, all in
-/// the network's byte order.
+/// The payload of a remap: device above, target device, sector above, in network byte order.
 fn remap(record: &Record, to: &mut Builder) {
     let skip = if record.action & CGROUP != 0 { 8 } else { 0 };
     let Some(above) =

@@ -1,4 +1,4 @@
-//! A trace while it is read: requests as they come, and the tables that they point into.
+//! Builds a trace while it is read: requests, and the tables they refer to.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,10 @@ use super::format::Format;
 use crate::io::{At, Io, Kind};
 use crate::trace::{Device, Process, Trace};
 
-/// Nanoseconds of a second.
 pub(super) const SECOND_NS: u64 = 1_000_000_000;
-/// Bytes of a sector.
 const SECTOR: u64 = 512;
-/// Characters of a name that are kept: a path's longest.
 const NAME: usize = 4096;
 
-/// A place on a disk in sectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
     pub sector: u64,
@@ -23,7 +19,6 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// The whole sectors that these bytes touch: a disk is asked for no less.
     pub(super) fn of_bytes(offset: u64, len: u64) -> Result<Extent, String> {
         if len == 0 || u32::try_from(len).is_err() {
             return Err(format!("expected a length of 1 to {} bytes, found {len}", u32::MAX));
@@ -37,7 +32,6 @@ impl Extent {
         Ok(Extent { sector, sectors })
     }
 
-    /// These sectors.
     pub(super) fn of_sectors(sector: u64, sectors: u64) -> Result<Extent, String> {
         let fits = sector.checked_add(sectors).and_then(|end| end.checked_mul(SECTOR)).is_some();
         match u32::try_from(sectors) {
@@ -49,21 +43,18 @@ impl Extent {
     }
 }
 
-/// A trace while it is read. Times count from wherever the trace counts; [`Builder::finish`]
-/// counts them from the first.
+/// Times are relative to the trace's epoch until [`Builder::finish`].
 #[derive(Debug, Default)]
 pub struct Builder {
     trace: Trace,
     processes: BTreeMap<(u32, String), u32>,
     devices: BTreeMap<String, u16>,
-    /// The names that were asked for last: neighbours of a trace are alike.
+    /// Neighbouring requests are often alike.
     last_process: Option<(u32, u32)>,
     last_device: Option<u16>,
-    /// The time of the last request.
     last: u64,
-    /// The largest table is full.
     exceeded: Option<String>,
-    /// The wall clock at a time of the trace, both in nanoseconds.
+    /// A time of the trace and its wall clock, in ns.
     wall: Option<(u64, u64)>,
 }
 
@@ -72,7 +63,6 @@ impl Builder {
         Builder::default()
     }
 
-    /// A request with its times as the trace counts them.
     pub fn push(&mut self, io: Io) -> u32 {
         let number = self.trace.ios.len();
         self.last = io.queued;
@@ -81,12 +71,10 @@ impl Builder {
         u32::try_from(number).unwrap_or(u32::MAX)
     }
 
-    /// A request that was pushed.
     pub(super) fn io(&mut self, number: u32) -> &mut Io {
         &mut self.trace.ios[number as usize]
     }
 
-    /// The number of requests.
     pub fn len(&self) -> usize {
         self.trace.ios.len()
     }
@@ -95,7 +83,7 @@ impl Builder {
         self.trace.ios.is_empty()
     }
 
-    /// Refuses a time before that of the last request, in a trace that one clock wrote.
+    /// Rejects times out of order, in traces written by one clock.
     pub(super) fn in_order(&self, at: u64) -> Result<(), String> {
         if self.is_empty() || at >= self.last {
             return Ok(());
@@ -106,7 +94,7 @@ impl Builder {
         ))
     }
 
-    /// The number of a process; a pid with another name is another process.
+    /// A pid with another name is another process.
     pub fn process(&mut self, pid: u32, name: &str) -> u32 {
         if let Some((last, number)) = self.last_process
             && last == pid
@@ -125,7 +113,6 @@ impl Builder {
         number
     }
 
-    /// The number of a disk.
     pub fn device(&mut self, name: &str) -> u16 {
         if let Some(last) = self.last_device
             && self.trace.devices.get(usize::from(last)).is_some_and(|device| device.name == name)
@@ -143,27 +130,23 @@ impl Builder {
         number
     }
 
-    /// A disk of the table.
     pub fn device_mut(&mut self, number: u16) -> Option<&mut Device> {
         self.trace.devices.get_mut(usize::from(number))
     }
 
-    /// Says what the wall clock was, nanoseconds since 1970, at a time of the trace.
+    /// Sets the wall clock, ns since 1970, at a time of the trace.
     pub fn wall(&mut self, at: u64, since_1970: u64) {
         self.wall.get_or_insert((at, since_1970));
     }
 
-    /// Counts what is no request of a disk.
     pub fn left_out(&mut self) {
         self.trace.about.left_out += 1;
     }
 
-    /// Counts events that the trace itself says are missing.
     pub fn lost(&mut self, number: u64) {
         self.trace.about.lost = self.trace.about.lost.saturating_add(number);
     }
 
-    /// Counts a broken line.
     pub fn bad(&mut self) {
         self.trace.about.bad += 1;
     }
@@ -172,7 +155,7 @@ impl Builder {
         self.trace.about.bad
     }
 
-    /// The limit that the trace exceeds: it cannot be read on.
+    /// Prevents further reading.
     pub fn exceeded(&self) -> Option<&str> {
         self.exceeded.as_deref()
     }
@@ -187,7 +170,7 @@ impl Builder {
         }
     }
 
-    /// The trace, its times from that of the first request on.
+    /// Returns the trace, with times relative to its first request.
     pub fn finish(self, format: Format) -> Trace {
         let Builder { mut trace, wall, .. } = self;
         trace.sort();
@@ -220,7 +203,7 @@ impl Builder {
     }
 }
 
-/// A request of bytes that a format without stages knows; `took` is 0 where it does not say.
+/// A request from a format without stages; `took` is 0 if unknown.
 pub(super) fn asked(
     at: u64,
     took: u64,

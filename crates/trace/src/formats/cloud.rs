@@ -1,15 +1,12 @@
-//! The CSV of three collections from clouds.
+//! CSV of three cloud trace collections.
 //!
-//! **Alibaba** [C, github.com/alibaba/block-traces]: `device_id,opcode,offset,length,timestamp`,
-//! opcode R or W, bytes, microseconds since 1970. **Tencent** [C, the README of the CBS traces,
-//! SNIA IOTTA]: `Timestamp,Offset,Size,IOType,VolumeID`, seconds since 1970, sectors of 512 bytes,
-//! 0 for a read and 1 for a write. **CloudPhysics** has two forms. `ts,lba,op,size` [C, as Cydonia
-//! reads it]: microseconds, sectors of 512 bytes, r or w, bytes. `version,time,op,size,lbn` [C,
-//! libCacheSim's sample]: seconds, the SCSI command in hexadecimal, bytes, sectors; that its times
-//! are seconds is taken from their distances [P].
-//!
-//! None of them knows processes: each volume counts as one [P]. None has a header in its own files;
-//! one with these names is passed over. The lines may be in another order than their times.
+//! Alibaba [C, github.com/alibaba/block-traces]: `device_id,opcode,offset,length,timestamp`, R or
+//! W, bytes, µs since 1970. Tencent [C, README of the CBS traces, SNIA IOTTA]:
+//! `Timestamp,Offset,Size,IOType,VolumeID`, seconds since 1970, sectors of 512 bytes, 0 read, 1
+//! write. CloudPhysics: `ts,lba,op,size` [C, as Cydonia reads it], µs, sectors, r or w, bytes; or
+//! `version,time,op,size,lbn` [C, libCacheSim's sample], seconds (inferred [P]), hexadecimal SCSI
+//! command, bytes, sectors. Each volume counts as a process [P]. A header is skipped; lines may be
+//! out of order.
 
 use super::builder::{Builder, Extent, SECOND_NS, asked};
 use super::lines::{Next, Reader, cells, excerpt, number, times};
@@ -20,7 +17,7 @@ const TENCENT: &str = "Timestamp,Offset,Size,IOType,VolumeID";
 const CLOUDPHYSICS: &str = "ts,lba,op,size";
 const VSCSI: &str = "version,time,op,size,lbn";
 
-/// Reads Alibaba's lines; a header can only stand before the first good one, here and below.
+/// A header is accepted only before the first valid line, here and below.
 #[derive(Debug, Default)]
 pub(super) struct Alibaba {
     begun: bool,
@@ -72,7 +69,6 @@ pub(super) fn is_cloudphysics(line: &str) -> bool {
         || has_cells::<5>(line, vscsi)
 }
 
-/// R or W.
 fn letter(word: &str) -> Option<Kind> {
     match word {
         "R" | "r" => Some(Kind::Read),
@@ -81,7 +77,7 @@ fn letter(word: &str) -> Option<Kind> {
     }
 }
 
-/// READ and WRITE of 6, 10, 12 and 16 bytes.
+/// Knows READ and WRITE of 6, 10, 12 and 16 bytes.
 fn command(word: &str) -> Option<Kind> {
     match u8::from_str_radix(word, 16).ok()? {
         0x08 | 0x28 | 0xa8 | 0x88 => Some(Kind::Read),
@@ -173,7 +169,7 @@ fn sectors_of(sector: &str, sectors: u64) -> Result<Extent, String> {
     Extent::of_sectors(sector, sectors)
 }
 
-/// `at` counts since 1970 where that is said.
+/// `since_1970` tells whether `at` is wall-clock time.
 fn push(to: &mut Builder, at: u64, since_1970: bool, kind: Kind, extent: Extent, volume: &str) {
     let (process, device) = (to.process(0, volume), to.device(volume));
     to.push(asked(at, 0, kind, extent, process, device));

@@ -1,31 +1,24 @@
 //! fio's iolog, versions 2 and 3 [C, fio 3.33: HOWTO, "Trace file format", and logs written by it].
 //!
-//! The first line names the version. Then `filename action` (add, open, close) or
-//! `filename action offset length` (read, write, and others); in version 3 each line begins with a
-//! time in microseconds. Version 2 has no times: `wait` advances the clock by as many microseconds
-//! as its offset says (fewer than 100 are discarded), and all else happens as soon as possible.
-//!
-//! A log is what one thread of fio did, so it is one process, however many files it names [P]; a
-//! file counts as a disk. sync and datasync are flushes, trim is a discard. Whether a file was
-//! added and opened before is not checked: it does not matter here.
+//! Lines are `filename action` (add, open, close) or `filename action offset length`; in version 3
+//! with a leading time in µs. In version 2 `wait` advances the clock by its offset in µs (fewer
+//! than 100 are discarded), and all else happens as soon as possible. A log is one process [P], a
+//! file one disk; sync and datasync are flushes, trim a discard.
 
 use super::builder::{Builder, Extent, asked};
 use super::lines::{Next, Reader, excerpt, number, times};
 use crate::io::Kind;
 
-/// Waits below this are discarded.
 const SHORTEST_WAIT_NS: u64 = 100_000;
 
-/// Reads an iolog.
 #[derive(Debug, Default)]
 pub(super) struct Iolog {
-    /// None before the header.
+    /// `None` before the header.
     version: Option<u32>,
-    /// Version 2: where the waits have brought the clock, in nanoseconds.
+    /// Version 2: the sum of the waits, in nanoseconds.
     clock_ns: u64,
 }
 
-/// Whether a line begins an iolog.
 pub(super) fn is_header(line: &str) -> bool {
     line.starts_with("fio version ")
 }

@@ -1,9 +1,8 @@
-//! The table of formats, how a trace is read, and what is wrong with one.
+//! The table of formats, parse options, and parse errors.
 
-/// A format of traces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// Found out from the contents.
+    /// Detected from the contents.
     Auto,
     Parquet,
     Blktrace,
@@ -16,22 +15,17 @@ pub enum Format {
     Perfetto,
 }
 
-/// A row of the table of formats.
 #[derive(Debug)]
 pub struct FormatRow {
     pub format: Format,
-    /// The word in plans and on the command line.
     pub name: &'static str,
-    /// What it is, for people.
     pub what: &'static str,
-    /// What a reader knows of a request beside time, place, length and direction.
+    /// Information beyond time, place, length and direction.
     pub knows: &'static str,
-    /// The endings of names by which a file to be written is recognised; empty where the format is
-    /// not written.
+    /// File extensions for output; empty if the format cannot be written.
     pub endings: &'static [&'static str],
 }
 
-/// All formats, in the order of the reference.
 pub static FORMATS: &[FormatRow] = &[
     FormatRow {
         format: Format::Parquet,
@@ -99,12 +93,10 @@ pub static FORMATS: &[FormatRow] = &[
 ];
 
 impl Format {
-    /// The word in plans and on the command line.
     pub fn name(self) -> &'static str {
         FORMATS.iter().find(|row| row.format == self).map_or("auto", |row| row.name)
     }
 
-    /// The format of this name.
     pub fn of_name(name: &str) -> Option<Format> {
         if name == "auto" {
             return Some(Format::Auto);
@@ -112,35 +104,31 @@ impl Format {
         FORMATS.iter().find(|row| row.name == name).map(|row| row.format)
     }
 
-    /// The format in which a file of this name is written.
+    /// The output format of a file extension.
     pub fn of_ending(ending: &str) -> Option<Format> {
         FORMATS.iter().find(|row| row.endings.contains(&ending)).map(|row| row.format)
     }
 
-    /// Every name, `auto` first.
     pub fn names() -> impl Iterator<Item = &'static str> {
         std::iter::once("auto").chain(FORMATS.iter().map(|row| row.name))
     }
 
-    /// Whether it is text, read by a [`Parser`].
+    /// Whether it is text, for a `Parser`.
     pub fn is_text(self) -> bool {
         !matches!(self, Format::Auto | Format::Parquet | Format::Blktrace | Format::Perfetto)
     }
 }
 
-/// How to read a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Options {
-    /// Count broken lines and pass over them, instead of giving up at the first one.
+    /// Count and skip malformed lines instead of failing at the first.
     pub skip_bad: bool,
 }
 
-/// What is wrong with a trace.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {problem}")]
 pub struct TraceError {
-    /// The line, from 1.
     pub line: u64,
-    /// What was expected there and what was found.
+    /// Expected and actual text.
     pub problem: String,
 }

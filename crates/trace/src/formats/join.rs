@@ -1,49 +1,36 @@
-//! From events of the block layer to requests: what blktrace, its text and other tracers give one
-//! by one.
+//! Joins block layer events to requests, for blktrace, its text and other tracers.
 //!
-//! Problem: a tracer has one event for each stage, and no number says which of them belong
-//! together. A bio that a process asked for may be merged into another's request, and a request
-//! may be issued and completed in parts.
-//!
-//! Approach [P; btt matches by sector as well]: each event Q makes an [`Io`], and stays open at its
-//! place until that has completed. An event of a later stage covers sectors: it goes through the
-//! open ones of the same disk and direction from its first sector to its end, taking one for each
-//! sector, and gives each its time. So merged bios get the times of the request that carried them
-//! ([`Flags::MERGED`] where the trace says so), and a bio that is completed in part stays open
-//! with what is left of it.
-//!
-//! Departures: two bios at the same place at the same time are distinguished by their age alone.
-//! Events of different CPUs may be a little out of order: a stage never gets a time before the one
-//! that precedes it.
+//! Events have no identifier, bios are merged, and requests are issued or completed in parts. So
+//! each Q event makes an [`Io`], open until completed, and a later event walks the open ones of its
+//! disk and direction over its sectors (as in btt) [P]. Merged bios get their request's times
+//! ([`Flags::MERGED`]); a partly completed bio stays open with the rest; equal bios differ by age
+//! only.
 
 use std::collections::BTreeMap;
 
 use super::builder::{Builder, Extent, asked};
 use crate::io::{At, Flags, Io, Kind};
 
-/// What an event says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Asked for by a process (Q).
+    /// Q: submitted by a process.
     Queue,
-    /// Got a tag (G).
+    /// G: got a tag.
     Tag,
-    /// Merged into an open request (M, F).
+    /// M, F: merged into an open request.
     Merge,
-    /// Entered the scheduler (I).
+    /// I: entered the scheduler.
     Insert,
-    /// Given to the driver (D).
+    /// D: given to the driver.
     Issue,
-    /// Taken back from the driver (R).
+    /// R: returned by the driver.
     Requeue,
-    /// Done (C).
+    /// C: completed.
     Complete,
 }
 
-/// An event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
-    /// In nanoseconds from wherever the trace counts.
     pub at: u64,
     pub action: Action,
     pub kind: Kind,
@@ -53,22 +40,18 @@ pub struct Event {
     pub device: u16,
 }
 
-/// Open bios at one place among which one is looked for: a trace without completions has ever
-/// more of them.
+/// Limits the search in traces without completions.
 const MOST_ALIKE: usize = 1024;
 
-/// Where an open bio begins: disk, direction, sector; and its number, which is its age.
+/// Disk, direction, sector; and its number, which orders by age.
 type OpenBio = (u16, Kind, u64, u32);
 
-/// Joins events; they are given in the order of time.
 #[derive(Debug, Default)]
 pub struct Joiner {
-    /// The end of each open bio.
     open: BTreeMap<OpenBio, u64>,
 }
 
 impl Joiner {
-    /// Takes an event into the trace.
     pub fn event(&mut self, event: &Event, to: &mut Builder) {
         let Event { at, action, kind, flags, extent, process, device } = *event;
         if action == Action::Queue {
@@ -94,14 +77,13 @@ impl Joiner {
             let Some((&place, &bio_end)) = found else { return };
             self.stage(event, place, bio_end, end, to);
             next = bio_end;
-            // A flush has no sectors: each event is one's.
+            // A flush has no sectors: each event concerns one.
             if next >= end {
                 return;
             }
         }
     }
 
-    /// An event has reached the open bio at a place.
     fn stage(&mut self, event: &Event, place: OpenBio, bio_end: u64, end: u64, to: &mut Builder) {
         let number = place.3;
         let io = to.io(number);
@@ -128,8 +110,7 @@ impl Joiner {
     }
 }
 
-/// Whether an open bio takes an event of this action; one that comes after a later stage is
-/// another's, or of a damaged trace.
+/// An action after a later stage belongs to another bio, or the trace is damaged.
 fn is_wanted(action: Action, io: &Io) -> bool {
     match action {
         Action::Issue => io.issued == At::UNKNOWN || io.flags.has(Flags::REQUEUED),

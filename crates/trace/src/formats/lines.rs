@@ -1,8 +1,7 @@
-//! What the readers of text share: a reader of lines, and reading a number.
+//! Shared by the text formats: the line reader trait and number parsing.
 
 use super::builder::Builder;
 
-/// What is to be done after a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
     Line,
@@ -10,13 +9,11 @@ pub(super) enum Next {
     End,
 }
 
-/// Reads lines of one format.
 pub(super) trait Reader {
-    /// Err says what was expected and what was found; nothing of the line is kept then.
+    /// Parses a line; on error nothing of it is kept.
     fn line(&mut self, line: &str, to: &mut Builder) -> Result<Next, String>;
 }
 
-/// Enough of a text to recognise it by.
 pub(super) fn excerpt(text: &str) -> String {
     let mut short: String = text.trim().chars().take(60).collect();
     if short.len() < text.trim().len() {
@@ -25,21 +22,19 @@ pub(super) fn excerpt(text: &str) -> String {
     short
 }
 
-/// A number of a trace.
 pub(super) fn number(text: &str, what: &str) -> Result<u64, String> {
     let wrong =
         || format!("expected {what}, a whole number of at most 64 bits, found {:?}", excerpt(text));
     if text.starts_with('+') { Err(wrong()) } else { text.parse().map_err(|_| wrong()) }
 }
 
-/// A number of units of so many nanoseconds.
 pub(super) fn times(text: &str, unit_ns: u64, what: &str) -> Result<u64, String> {
     number(text, what)?
         .checked_mul(unit_ns)
         .ok_or_else(|| format!("expected {what} of less than 584 years, found {text}"))
 }
 
-/// The cells of a line of CSV, if there are so many.
+/// The cells, if there are `N`.
 pub(super) fn cells<'a, const N: usize>(
     line: &'a str,
     names: &str,

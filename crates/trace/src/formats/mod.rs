@@ -1,14 +1,9 @@
-//! Formats of traces: what others have recorded, read into a [`crate::Trace`], and traces
-//! written for other tools.
+//! Trace formats: read into a [`crate::Trace`], or written for other tools.
 //!
-//! [`FORMATS`] is the table. A reader of text is one file with a [`lines::Reader`], which is called
-//! with one line at a time, so that a file is never in memory as a whole ([`Parser::feed`]).
-//! blktrace's binary files are decoded by [`blktrace`]. Parquet, compression and everything else
-//! that needs a file are in crate `recorder`.
-//!
-//! Traces come from elsewhere and may be damaged: any bytes give a trace or an error that names
-//! the line and what was expected there, never a panic. With `skip_bad` broken lines are counted
-//! and passed over instead.
+//! [`FORMATS`] is the table. A text format is one file with a [`lines::Reader`], fed line by line
+//! ([`Parser::feed`]); [`blktrace`] decodes binary files. Parquet, compression and file access are
+//! in crate `recorder`. Any bytes give a trace or an error that names the line and what was
+//! expected, never a panic. With `skip_bad` malformed lines are counted and skipped.
 
 mod blkparse;
 pub mod blktrace;

@@ -1,27 +1,24 @@
-//! The CSV of the MSR Cambridge traces [C, the collection's README].
+//! CSV of the MSR Cambridge traces [C, the collection's README].
 //!
-//! `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`: the time of issue and how long it
-//! took in units of 100 ns (Windows file time), type Read or Write, offset and size in bytes.
-//! Processes are not recorded: each disk of each host counts as one [P]. A header line with these
-//! names is passed over. The lines may be in another order than their times: they were written at
-//! completion.
+//! `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`: time of issue and latency in
+//! units of 100 ns (Windows file time), Read or Write, bytes. Processes are not recorded: each disk
+//! of each host counts as one [P]. A header line is skipped. Lines were written at completion and
+//! may be out of order.
 
 use super::builder::{Builder, Extent, asked};
 use super::lines::{Next, Reader, cells, excerpt, number};
 use crate::io::Kind;
 
-/// Nanoseconds of a tick of Windows file time.
 const TICK_NS: u64 = 100;
-/// Ticks from 1601, where file time begins, to 1970.
+/// Ticks from 1601, the epoch of file time, to 1970.
 const EPOCH_TICKS: u64 = 116_444_736_000_000_000;
 
-/// Reads lines; a header can only stand before the first good one.
+/// A header is accepted only before the first valid line.
 #[derive(Debug, Default)]
 pub(super) struct Csv {
     begun: bool,
 }
 
-/// Whether a line is one of this format.
 pub(super) fn is_msr(line: &str) -> bool {
     is_header(line)
         || line.split(',').count() == 7
@@ -69,7 +66,7 @@ impl Reader for Csv {
     }
 }
 
-/// Nanoseconds since 1601 would not fit after 2185; the times of these traces are of 2007.
+/// Nanoseconds since 1601 overflow in 2185; these traces are of 2007.
 fn ticks(text: &str, what: &str) -> Result<u64, String> {
     number(text, what)?
         .checked_mul(TICK_NS)

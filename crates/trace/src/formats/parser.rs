@@ -1,5 +1,4 @@
-//! From bytes to a trace: lines, the format, and everything that is checked alike in all
-//! formats.
+//! From bytes to a trace: lines, format detection, and checks common to all formats.
 
 use text::limits::TRACE_LINE;
 
@@ -9,44 +8,38 @@ use super::lines::{Next, Reader, excerpt};
 use super::{blkparse, cloud, fio, msr};
 use crate::Trace;
 
-/// Reads a trace of text.
+/// Parses a text trace.
 ///
 /// # Errors
-/// The first line that is broken (unless they are skipped), or that the trace holds no request at
-/// all.
+/// The first malformed line (unless skipped), or a trace without requests.
 pub fn parse(format: Format, bytes: &[u8], options: Options) -> Result<Trace, TraceError> {
     let mut parser = Parser::new(format, options);
     parser.feed(bytes)?;
     parser.finish()
 }
 
-/// Reads text as it comes.
+/// Incremental [`parse`].
 pub struct Parser {
     format: Format,
     options: Options,
-    /// None until the format is known.
+    /// `None` until the format is known.
     reader: Option<Box<dyn Reader>>,
     to: Builder,
-    /// The beginning of a line whose end has not come.
+    /// An incomplete last line.
     rest: Vec<u8>,
-    /// Lines that have come to their end.
     line: u64,
-    /// The last line that is not blank.
     last: u64,
     ended: bool,
 }
 
 impl Parser {
-    /// Reads text of this format; [`Format::Auto`] finds it out from the first line.
+    /// [`Format::Auto`] detects it from the first line.
     pub fn new(format: Format, options: Options) -> Parser {
         let (reader, to) = (reader_of(format), Builder::new());
         Parser { format, options, reader, to, rest: Vec::new(), line: 0, last: 0, ended: false }
     }
 
-    /// The next bytes.
-    ///
-    /// # Errors
-    /// As [`parse`].
+    /// Feeds the next bytes.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<(), TraceError> {
         let mut bytes = bytes;
         while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
@@ -72,15 +65,12 @@ impl Parser {
         Ok(())
     }
 
-    /// Whether enough was read: nothing of interest follows.
+    /// Whether nothing of interest follows.
     pub fn ended(&self) -> bool {
         self.ended
     }
 
-    /// The trace.
-    ///
-    /// # Errors
-    /// As [`parse`].
+    /// Returns the trace.
     pub fn finish(mut self) -> Result<Trace, TraceError> {
         let rest = std::mem::take(&mut self.rest);
         if !self.ended && !rest.is_empty() {
@@ -105,7 +95,6 @@ impl Parser {
             .map_err(|exceeded| TraceError { line, problem: exceeded.to_string() })
     }
 
-    /// A line without its end.
     fn one(&mut self, line: &[u8]) -> Result<(), TraceError> {
         self.line += 1;
         self.fits(line.len(), self.line)?;
@@ -125,7 +114,7 @@ impl Parser {
                 self.to.bad();
             }
         }
-        // Not a broken line, which could be skipped.
+        // Not a malformed line, which could be skipped.
         match self.to.exceeded() {
             None => Ok(()),
             Some(problem) => Err(TraceError { line: number, problem: problem.to_owned() }),
@@ -162,7 +151,6 @@ fn reader_of(format: Format) -> Option<Box<dyn Reader>> {
     })
 }
 
-/// The format that has such a line.
 fn detect(line: &str) -> Option<Format> {
     let known = [
         (Format::Fio, fio::is_header(line)),

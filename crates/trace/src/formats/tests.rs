@@ -1,4 +1,4 @@
-//! Traces in, traces out: each format, what is refused and how it is named.
+//! Traces in and out: each format, rejected inputs and their messages.
 
 use proptest::prelude::*;
 
@@ -62,7 +62,6 @@ fn problem(format: Format, text: &str) -> String {
     parse(format, text.as_bytes(), STRICT).expect_err(text).to_string()
 }
 
-/// Time, kind, sector, sectors, process and disk of each request.
 fn facts(trace: &Trace) -> Vec<(u64, Kind, u64, u32, u32, u16)> {
     trace
         .ios

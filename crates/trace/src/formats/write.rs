@@ -1,12 +1,9 @@
-//! Traces as text for other tools: fio's iolog, version 3, and what blkparse prints.
+//! Writes traces as text for other tools: fio's iolog version 3, and blkparse's default output.
 //!
-//! An iolog has reads, writes, trims and flushes in the order of time, in microseconds, each disk
-//! as a file of its own; fio replays it as one thread, so that who asked is lost. blkparse's text
-//! has an event for each stage that is known: Q, G, I (M for a bio that was merged), D and C; the
-//! time at which a request entered the queue has none, and control groups, priorities and
-//! schedulers have no place.
-//!
-//! Names are written without what would end a word or a line, whatever the trace says.
+//! An iolog has one file per disk and no processes: fio replays it as one thread. blkparse's text
+//! has an event for each known stage: Q, G, I (M for a merged bio), D and C; it has no place for
+//! queue entry, control groups, priorities and schedulers. Characters that would end a word or line
+//! are removed from names.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,8 +13,7 @@ use super::format::Format;
 use crate::io::{Flags, Io, Kind};
 use crate::trace::{Device, Trace};
 
-/// The lines of a trace in this format, each without its end; None if it is not written as
-/// text.
+/// The lines without line ends; `None` for a binary format.
 pub fn lines(format: Format, trace: &Trace) -> Option<Box<dyn Iterator<Item = String> + '_>> {
     match format {
         Format::Fio => Some(Box::new(iolog(trace))),
@@ -26,14 +22,12 @@ pub fn lines(format: Format, trace: &Trace) -> Option<Box<dyn Iterator<Item = St
     }
 }
 
-/// A name as one word.
 fn word(name: &str) -> String {
     let plain =
         |c: char| if c.is_whitespace() || c.is_control() || text::steers(c) { '_' } else { c };
     name.chars().map(plain).collect()
 }
 
-/// A disk's name as a file's.
 fn file(device: &Device, number: usize) -> String {
     match device.name.as_str() {
         "" => format!("disk-{number}"),
@@ -70,7 +64,7 @@ fn iolog(trace: &Trace) -> impl Iterator<Item = String> + '_ {
     begin.chain(requests).chain(mark(end, "close"))
 }
 
-/// The stages that have events, in the order in which they are written where their times are equal.
+/// In the order in which equal times are written.
 const STAGES: [char; 5] = ['Q', 'G', 'I', 'D', 'C'];
 
 fn time_of(io: &Io, stage: usize) -> Option<u64> {
@@ -83,8 +77,7 @@ fn time_of(io: &Io, stage: usize) -> Option<u64> {
     }
 }
 
-/// Events in the order of time: a heap holds the later stages of what was asked for, until their
-/// time has come.
+/// A heap holds later stages until they are due.
 fn events(trace: &Trace) -> impl Iterator<Item = String> + '_ {
     let mut heap: BinaryHeap<Reverse<(u64, usize, usize)>> = BinaryHeap::new();
     let (mut next, mut sequence) = (0usize, 0u64);
@@ -128,7 +121,7 @@ fn event(trace: &Trace, io: &Io, stage: usize, sequence: u64) -> String {
                 .collect(),
         ),
     };
-    // A disk without numbers has its place in the table.
+    // A disk without numbers gets its index.
     let (major, minor) =
         if device.major > 0 { (device.major, device.minor) } else { (0, u32::from(io.device)) };
     let numbers = format!("{major},{minor}");
@@ -158,7 +151,7 @@ fn rwbs(io: &Io) -> String {
     put(true, letter);
     put(io.flags.has(Flags::FUA), 'F');
     put(io.flags.has(Flags::AHEAD), 'A');
-    // Of a read nobody doubts it.
+    // Implied for reads.
     put(io.flags.has(Flags::SYNC) && io.kind != Kind::Read, 'S');
     put(io.flags.has(Flags::META), 'M');
     text

@@ -1,4 +1,4 @@
-//! What is counted for one process on one disk.
+//! Counters of one process on one disk.
 
 use super::anticipation::History;
 use super::counts::Counts;
@@ -6,10 +6,9 @@ use super::shape;
 use super::terms::NEAR;
 use crate::io::{Flags, Io, Kind};
 
-/// A process.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Actor {
-    /// Threads, where several are one.
+    /// Number of threads merged.
     threads: u64,
     requests: [u64; 3],
     bytes: [u64; 2],
@@ -32,10 +31,9 @@ pub(super) struct Actor {
     size: Counts,
     latency: Counts,
     pub(super) history: History,
-    /// Where its last request with data ends.
     last_end: Option<u64>,
     pub(super) outstanding: u32,
-    /// When its last outstanding request completed, if it has asked for nothing since.
+    /// If it has made no request since.
     pub(super) idle_since: Option<u64>,
 }
 
@@ -44,8 +42,7 @@ impl Actor {
         Actor { threads: 1, ..Actor::default() }
     }
 
-    /// A request at the time at which it was queued. Those that are never known to complete are not
-    /// outstanding.
+    /// Requests that never complete do not become outstanding.
     pub(super) fn asks(&mut self, io: &Io) {
         let kind = match io.kind {
             Kind::Read => 0,
@@ -90,7 +87,7 @@ impl Actor {
         self.last_end = Some(io.end());
     }
 
-    /// The same request becomes outstanding. Returns the think time before it, if there was one.
+    /// Returns the preceding think time.
     pub(super) fn begins(&mut self, io: &Io) -> Option<u64> {
         let think = self.idle_since.take().map(|since| io.queued.saturating_sub(since));
         match think {
@@ -112,7 +109,6 @@ impl Actor {
         self.requests.iter().sum()
     }
 
-    /// Adds what was counted for another one.
     pub(super) fn merge(&mut self, other: &Actor) {
         self.threads += other.threads;
         let pairs = self
@@ -194,8 +190,8 @@ fn wider(one: Option<(u64, u64)>, other: Option<(u64, u64)>) -> Option<(u64, u64
     }
 }
 
-/// Whether somebody waits for it: as the kernel counts it, a read, or a write of fsync, O_DIRECT or
-/// with FUA or a flush.
+/// Whether the kernel counts it as synchronous: a read, or a write with SYNC (fsync, O_DIRECT), FUA
+/// or a flush.
 pub(super) fn is_sync(io: &Io) -> bool {
     let marks = [Flags::SYNC, Flags::FUA, Flags::PREFLUSH];
     (io.kind == Kind::Read && !io.flags.has(Flags::AHEAD))

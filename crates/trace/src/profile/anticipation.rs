@@ -1,26 +1,11 @@
-//! What anticipation would have waited and gained on recorded work.
+//! The potential gain of anticipation on a recorded trace.
 //!
-//! Problem: a process that reads one request after the other has none in the queue when its last
-//! one completes. A scheduler that never waits takes another's request then, and seeks there and
-//! back (deceptive idleness). Whether a wait would have paid is known afterwards: a trace says
-//! when the process asked again, how far away, and what was served instead.
-//!
-//! Approach: a chance is a completion after which its process has nothing outstanding while
-//! another's request waits in the scheduler. The candidate is the first of those that the disk gets
-//! afterwards. With the think time T, and the service times S of this trace by distance, a wait
-//! of at most P gains S(candidate) − S(own) − T if T ≤ P, and −P otherwise. This is WPCAS's Δ =
-//! p_s·(T^s − T_s) − p_f·P with what happened in the place of what is expected.
-//!
-//! Rules: `always` waits 6 ms unless the process thinks longer on average (the anticipatory
-//! scheduler of Linux 2.6.20 without its exit statistics); `wpcas` is the classifier and the
-//! service time evaluation of our scheduler of this name, by intervals that it knew then; `best`
-//! waits exactly where it pays, and is the bound.
-//!
-//! A trace in which no request is served near the one before does not say what one takes: such
-//! waits have a bound instead of a gain.
-//!
-//! Limits: each chance is compared by itself, one step ahead; after a wait the rest of the
-//! trace would have been another. Only a replay says what that comes to.
+//! A chance is a completion that leaves its process idle while another's request waits in the
+//! scheduler; the candidate is the next one issued. With think time T and this trace's service
+//! times S by distance, a wait of at most P gains S(candidate) − S(own) − T if T ≤ P, and −P
+//! otherwise (WPCAS's Δ with outcomes for expectations). `always` waits 6 ms unless the mean think
+//! time is longer (Linux 2.6.20's anticipatory without exit statistics); `wpcas` decides on the
+//! history known then; `best` waits only if it pays.
 
 use elevator::wpcas_rule::{Classes, Intervals, Point, Region, Times, Waits as Counters};
 
@@ -28,22 +13,21 @@ use super::service::ServiceTable;
 use super::shape;
 use super::terms::NEAR;
 
-/// The longest wait of any rule, and think times above are as long.
+/// Longer think times are clamped to it.
 pub(super) const LONGEST: u64 = 20_000_000;
 
 /// The wait of the anticipatory scheduler: 6 ms.
 const ALWAYS: u64 = 6_000_000;
 
-/// Intervals that WPCAS needs.
 const KNOWN: u64 = 8;
 
-/// Decisions of WPCAS against waiting for a process before one wait on trial.
+/// Negative WPCAS decisions per process before a trial wait.
 const RELEARN: u32 = 64;
 
-/// Waits at which the counters of WPCAS are halved.
+/// Waits after which WPCAS's counters are halved.
 const HALVING: u64 = 1024;
 
-/// How WPCAS looks at intervals here: the last 64, in bins of 100 µs.
+/// WPCAS's intervals: the last 64, in bins of 100 µs.
 const CLASSES: Classes = Classes {
     window: 64,
     bin_ns: 100_000,
@@ -56,22 +40,17 @@ const CLASSES: Classes = Classes {
 
 pub(super) const RULES: [&str; 3] = ["always", "wpcas", "best"];
 
-/// A request to be: its direction and distance.
 pub(super) type Target = (bool, u64);
 
-/// What was known when a chance came about, and how it went so far.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Chance {
     pub(super) at: u64,
-    /// The end of the request that completed.
+    /// The end of the completed request.
     pub(super) head: u64,
-    /// P of the rules `always` and `wpcas` then; None: it does not wait (before STE, for the
-    /// latter).
+    /// Wait of each rule; `None`: no wait (for `wpcas` before STE).
     always: Option<u64>,
     wpcas: Option<u64>,
-    /// What was served instead.
     pub(super) candidate: Option<Target>,
-    /// The process's next request, and how long after.
     pub(super) next: Option<(u64, Target)>,
 }
 
@@ -82,7 +61,7 @@ pub(super) struct Totals {
     deceived: u64,
     deceived_think_ns: u64,
     deceived_loss_ns: u64,
-    /// The greatest loss, and when.
+    /// Loss and time.
     worst: (u64, u64),
     pub(super) open: u64,
     rules: [Rule; RULES.len()],
@@ -99,41 +78,36 @@ struct Rule {
     bound_ns: u64,
 }
 
-/// The history of a process, and what came of its chances.
 #[derive(Debug, Clone, Default)]
 pub(super) struct History {
     pub(super) totals: Totals,
-    /// Its last completion at which another could have been preferred, until it is known how that
-    /// went.
+    /// Until the outcome is known.
     pub(super) chance: Option<Chance>,
     wpcas: Option<Box<Wpcas>>,
 }
 
-/// The history by which WPCAS decides.
 #[derive(Debug, Clone, Default)]
 struct Wpcas {
     intervals: Intervals,
     counters: Counters,
     refusals: u32,
-    /// The decaying mean of distances and of think times, in eighths.
+    /// Decaying means with weight 1/8.
     mean_distance: u64,
     mean_think: u64,
 }
 
-/// Seven eighths of what was, one of the new.
 fn decay(mean: u64, new: u64) -> u64 {
     mean - mean / 8 + new / 8
 }
 
 impl History {
-    /// A request that somebody waits for, so long after the process had nothing outstanding.
+    /// Records a request `think` after the process's last outstanding one.
     pub(super) fn thought(&mut self, think: u64) {
         let wpcas = self.wpcas.get_or_insert_default();
         wpcas.intervals.push(think, &CLASSES);
         wpcas.mean_think = decay(wpcas.mean_think, think.min(LONGEST));
     }
 
-    /// A request so far from the end of the last one.
     #[inline]
     pub(super) fn moved(&mut self, distance: u64) {
         if let Some(wpcas) = &mut self.wpcas {
@@ -201,8 +175,7 @@ impl Totals {
     }
 }
 
-/// What the disk takes for the candidate, and less for the process's own request; None: the
-/// trace does not say.
+/// The candidate's service time, and its excess over the own request's.
 #[derive(Debug, Clone, Copy)]
 struct Price {
     candidate: u64,
@@ -210,8 +183,7 @@ struct Price {
 }
 
 impl Rule {
-    /// A wait of at most `period` for a request that came after `think`, or never. Returns whether
-    /// it succeeded.
+    /// `think` is `None` if the process never returned. Returns whether the wait succeeded.
     fn wait(&mut self, period: u64, think: Option<u64>, price: Price) -> bool {
         self.waits += 1;
         match think.filter(|think| *think <= period) {
@@ -237,8 +209,7 @@ impl Rule {
     }
 }
 
-/// Counts how a chance went: its candidate is known, and the process's next request, unless it
-/// never came.
+/// Scores a chance; without a next request the process never came.
 pub(super) fn resolve(history: &mut History, chance: &Chance, service: &ServiceTable) {
     let Some(candidate) = chance.candidate else {
         history.totals.open += 1;
@@ -279,7 +250,7 @@ fn by_wpcas(
     service: &ServiceTable,
 ) {
     let (Some(period), Some(wpcas)) = (chance.wpcas, history.wpcas.as_mut()) else { return };
-    // Without a service time there is nothing to compare, and it behaves as its base.
+    // Without a service time there is nothing to compare, and it behaves like its base.
     let expected = service.mean_ns(candidate.0, wpcas.mean_distance);
     let pays = match (service.mean_ns(candidate.0, candidate.1), expected) {
         (Some(seek_s), Some(seek_a)) => {

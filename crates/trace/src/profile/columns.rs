@@ -1,15 +1,13 @@
-//! Columns of time whose number is bounded: when a time does not fit, neighbours are merged and
-//! each column is twice as long.
+//! A bounded number of time columns: when a time does not fit, neighbours are merged and columns
+//! double in length.
 
-/// Columns, at most; at least half as many are used once the first merge has happened.
+/// At least half are in use after the first merge.
 pub(super) const COLUMNS: usize = 256;
 
-/// The length of a column to begin with: 65 µs.
+/// log₂ of the initial column length: 65 µs.
 const SHORTEST: u32 = 16;
 
-/// What can be in a column.
 pub(super) trait Cell: Default {
-    /// Takes the other's part.
     fn merge(&mut self, other: Self);
 }
 
@@ -22,10 +20,9 @@ impl Cell for Vec<u32> {
     }
 }
 
-/// Columns from time 0 on.
 #[derive(Debug, Clone)]
 pub(super) struct Columns<T> {
-    /// The logarithm of a column's length in nanoseconds.
+    /// log₂ of a column's length in nanoseconds.
     shift: u32,
     pub(super) cells: Vec<T>,
 }
@@ -37,7 +34,6 @@ impl<T> Default for Columns<T> {
 }
 
 impl<T: Cell> Columns<T> {
-    /// The column of a time.
     #[inline]
     pub(super) fn at(&mut self, ns: u64) -> &mut T {
         while ns >> self.shift >= COLUMNS as u64 {
@@ -50,7 +46,7 @@ impl<T: Cell> Columns<T> {
         &mut self.cells[at]
     }
 
-    /// Each column from one time to another, and how much of that time is in it.
+    /// Visits columns with the time that falls into each.
     #[inline]
     pub(super) fn over(&mut self, from: u64, until: u64, mut each: impl FnMut(&mut T, u64)) {
         if until <= from {

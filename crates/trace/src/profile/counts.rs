@@ -1,17 +1,16 @@
-//! Counts of values by size, and what is said of them: the shape in which every distribution of a
-//! profile is given.
+//! Histograms, and the distributions derived from them.
 //!
-//! Values are counted in steps of three percent, so that a percentile is within two percent of its
-//! value, and memory does not grow with the number of values. The sum is exact, and the mean with
-//! it. hdrhistogram does the same and took two fifths of the time of a profile, which counts some
-//! fourteen values of each request.
+//! Bins are three percent wide, so percentiles are within two percent of their value, and memory
+//! does not grow with the number of values. The sum, and hence the mean, is exact. hdrhistogram
+//! does the same but took two fifths of a profile's time, which counts about fourteen values per
+//! request.
 
 use serde::{Deserialize, Serialize};
 
-/// Values beyond are counted as this one: thirteen days in nanoseconds.
+/// Clamp for values: thirteen days in nanoseconds.
 const LARGEST: u64 = 1 << 50;
 
-/// How values are distributed. All zero where there are none.
+/// A distribution; all zero if empty.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Distribution {
@@ -27,19 +26,17 @@ pub struct Distribution {
     pub p99: u64,
     pub p999: u64,
     pub max: u64,
-    /// The greatest value of a bucket, and how many values are in it; four buckets for each
-    /// doubling.
+    /// Maximum and count; four buckets per doubling.
     pub buckets: Vec<(u64, u64)>,
 }
 
 impl Distribution {
-    /// The greatest difference between the cumulative shares of both, 0 to 1, as far as the buckets
-    /// tell. None if one has no values.
+    /// The Kolmogorov-Smirnov distance at bucket resolution; `None` if one is empty.
     pub fn ks(&self, other: &Distribution) -> Option<f64> {
         if self.count == 0 || other.count == 0 {
             return None;
         }
-        // What is in the buckets up to this one.
+        // The count up to this bucket.
         let below = |of: &Distribution, bucket: usize| {
             let held = of.buckets.iter().take_while(|(value, _)| quarter_of(*value) <= bucket);
             held.map(|(_, count)| count).sum::<u64>() as f64 / of.count as f64
@@ -54,20 +51,19 @@ impl Distribution {
     }
 }
 
-/// Steps of each doubling, as a power of two: a step is three percent of its value.
+/// log₂ of steps per doubling: a step is three percent wide.
 const STEPS: u32 = 5;
 
-/// Counts values. Takes memory up to the greatest one only.
+/// Allocates only up to the greatest value.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Counts {
     counts: Vec<u32>,
     total: u64,
     sum: u64,
-    /// The least and the greatest value.
     range: (u64, u64),
 }
 
-/// The step of a value: each one by itself below 32, then so many for each doubling.
+/// The step, exact below 32.
 #[inline]
 fn step_of(value: u64) -> usize {
     if value < 1 << STEPS {
@@ -77,7 +73,6 @@ fn step_of(value: u64) -> usize {
     ((u64::from(shift) << STEPS) + (value >> shift)) as usize
 }
 
-/// The middle of a step.
 fn middle_of(step: usize) -> u64 {
     let step = step as u64;
     if step < 1 << (STEPS + 1) {
@@ -151,7 +146,6 @@ impl Counts {
         }
     }
 
-    /// The value that a share of all does not exceed.
     fn at(&self, quantile: f64) -> u64 {
         let wanted = (quantile * self.total as f64).ceil().max(1.0) as u64;
         let mut seen = 0;
@@ -182,8 +176,7 @@ impl Counts {
     }
 }
 
-/// The bucket of a value where there are four for each doubling: 0 for 0, then by the two bits
-/// after the first.
+/// The bucket, four per doubling: 0 for 0, then by the two bits after the first.
 pub(super) fn quarter_of(value: u64) -> usize {
     if value < 4 {
         return value as usize;
@@ -192,7 +185,7 @@ pub(super) fn quarter_of(value: u64) -> usize {
     (octave - 1) * 4 + ((value >> (octave - 2)) & 3) as usize
 }
 
-/// The smallest value of such a bucket.
+/// The smallest value of a bucket.
 pub fn quarter_start(bucket: usize) -> u64 {
     if bucket < 4 {
         return bucket as u64;

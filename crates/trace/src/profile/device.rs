@@ -1,9 +1,8 @@
-//! One disk while its requests are counted: what is queued, what it has, who is about to ask.
+//! The state of one disk while its requests are counted.
 //!
-//! Requests come in the order in which they were queued, each with all its times. Their issues and
-//! completions are events in a heap, handled up to the time of the next request; so everything
-//! happens in the order in which it happened, and memory is that of the requests outstanding at a
-//! time. At equal times a completion comes before an issue, and both before a request.
+//! Requests arrive in order of queueing, each with all its times. Issues and completions are events
+//! in a heap, so memory is bounded by the outstanding requests. At equal times a completion
+//! precedes an issue, and both precede a request.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,16 +16,15 @@ use super::service::ServiceTable;
 use super::stages::Stages;
 use crate::io::{Io, Kind};
 
-/// Processes that are counted one by one; further ones are counted together.
+/// Processes counted individually; the rest are counted together.
 pub(super) const ACTORS: usize = 4096;
 
-/// An event's key is its request's slot, and this for an issue.
+/// An event's key is its request's slot, with this bit for an issue.
 const ISSUE: u32 = 1 << 31;
 
-/// The process numbers that are looked up.
+/// Size of the process number table.
 const PROCESSES: usize = 1 << 22;
 
-/// A process that has no number yet.
 const NONE: u32 = u32::MAX;
 
 #[derive(Debug, Clone)]
@@ -35,10 +33,9 @@ pub(super) struct State {
     events: BinaryHeap<Reverse<(u64, u32)>>,
     slots: Vec<(Io, u32)>,
     free: Vec<u32>,
-    /// By the trace's number of a process.
     numbers: Vec<u32>,
     pub(super) actors: Vec<Actor>,
-    /// The trace's number of each actor; the last one holds all further processes.
+    /// The last one represents all further processes.
     pub(super) processes: Vec<u32>,
     /// Actors whose chance has no candidate yet.
     undecided: Vec<u32>,
@@ -56,7 +53,7 @@ pub(super) struct State {
     pub(super) seeks_none: u64,
     pub(super) distance: Counts,
     last_asked_end: Option<u64>,
-    /// The last completion of a request that the disk had: when, its end, whose.
+    /// Last completion: time, end sector, actor.
     head: Option<(u64, u64, u32)>,
     pub(super) occupancy: Occupancy,
 }
@@ -108,7 +105,7 @@ impl State {
         let number = self.number(io.process);
         let actor = &mut self.actors[number as usize];
         actor.asks(io);
-        // One that is never known to complete would stay outstanding.
+        // A request that is not known to complete would stay outstanding.
         let Some(completed) = io.completed.get() else { return };
         if let Some(think) = actor.begins(io) {
             self.answer_chance(number, io, think);
@@ -121,7 +118,6 @@ impl State {
         }
     }
 
-    /// Handles what happened up to a time.
     pub(super) fn advance(&mut self, until: u64) {
         while let Some(Reverse((at, key))) = self.events.peek().copied()
             && at <= until
@@ -136,7 +132,7 @@ impl State {
         }
     }
 
-    /// Handles the rest, and counts chances whose process never asked again.
+    /// Closes chances whose process never asked again.
     pub(super) fn finish(&mut self) {
         self.advance(u64::MAX);
         for number in 0..self.actors.len() {
@@ -269,7 +265,6 @@ impl State {
         self.undecided.push(number);
     }
 
-    /// The process of a chance asks again.
     fn answer_chance(&mut self, number: u32, io: &Io, think: u64) {
         let Some(chance) = &mut self.actors[number as usize].history.chance else { return };
         if io.sectors == 0 {
@@ -281,8 +276,7 @@ impl State {
         }
     }
 
-    /// The disk gets a request: it is the candidate of others' chances, if it waited when they came
-    /// about.
+    /// An issued request is the candidate of chances that arose while it waited.
     fn decide(&mut self, io: &Io, number: u32) {
         for at in (0..self.undecided.len()).rev() {
             let other = self.undecided[at];

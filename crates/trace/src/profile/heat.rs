@@ -1,29 +1,25 @@
 //! Heat maps: requests by time and sector, and by time and latency.
 //!
-//! Both are counted while requests come, without knowing how long the trace is or which part of
-//! the disk it uses: columns grow as in `columns.rs`, and rows of sectors are powers of two that
-//! double whenever the range in use does not fit.
+//! The trace's length and the range in use are not known in advance: columns grow as in
+//! `columns.rs`, and rows of sectors are powers of two that double when the range does not fit.
 
 use serde::{Deserialize, Serialize};
 
 use super::columns::{Cell, Columns};
 use super::counts::{quarter_of, quarter_start};
 
-/// Rows of sectors, at most.
 const ROWS: u64 = 128;
 
 /// Requests by time (columns) and another quantity (rows).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HeatMap {
-    /// How long a column is; the first begins at time 0.
     pub column_ns: u64,
-    /// Where each row begins, the lowest first, and where the last one ends: one more than there
-    /// are rows.
+    /// Row boundaries, ascending: one more than rows.
     pub edges: Vec<u64>,
-    /// Each column's counts, by row; rows after the last count are left out.
+    /// Counts by column and row; trailing zero rows are omitted.
     pub reads: Vec<Vec<u32>>,
-    /// The same of everything that is no read.
+    /// Everything except reads.
     pub writes: Vec<Vec<u32>>,
 }
 
@@ -36,7 +32,6 @@ impl HeatMap {
         self.edges.len().saturating_sub(1)
     }
 
-    /// Reads and writes of a cell.
     pub fn count(&self, column: usize, row: usize) -> (u32, u32) {
         let of = |columns: &[Vec<u32>]| {
             columns.get(column).and_then(|rows| rows.get(row)).copied().unwrap_or(0)
@@ -45,7 +40,7 @@ impl HeatMap {
     }
 }
 
-/// A column's counts, by row: reads and the rest.
+/// A column's counts by row: reads and the rest.
 #[derive(Debug, Clone, Default)]
 struct Rows([Vec<u32>; 2]);
 
@@ -68,15 +63,14 @@ impl Rows {
     }
 }
 
-/// Time × sector.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SectorMap {
     columns: Columns<Rows>,
-    /// The logarithm of a row's sectors.
+    /// log₂ of a row's sectors.
     shift: u32,
-    /// The disk's row that is the first here.
+    /// The number of the first row, on the disk.
     low: u64,
-    /// The lowest and the highest sector, where there was one.
+    /// The lowest and the highest sector seen.
     used: Option<(u64, u64)>,
 }
 
@@ -91,7 +85,6 @@ impl SectorMap {
         self.columns.at(ns).count(row, is_read);
     }
 
-    /// Makes room for a range of sectors.
     fn include(&mut self, lowest: u64, highest: u64) {
         let first = self.used.is_none();
         let grows_down = self.used.is_some_and(|(low, _)| lowest < low);
@@ -107,8 +100,7 @@ impl SectorMap {
         if fits {
             return;
         }
-        // Room is left on the side to which the range grows, so that it is not moved for each
-        // request.
+        // Leave room on the growing side, to avoid a move per request.
         let (bottom, top) = (lowest >> shift, highest >> shift);
         let low = if grows_down { (top + 1).saturating_sub(ROWS) } else { bottom };
         let by = shift - self.shift;
@@ -137,7 +129,7 @@ impl SectorMap {
     }
 }
 
-/// Time × latency, in four rows for each doubling.
+/// Time × latency, in four rows per doubling.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LatencyMap {
     columns: Columns<Rows>,
@@ -158,7 +150,6 @@ impl LatencyMap {
     }
 }
 
-/// The rows from `first` on.
 fn made(columns: &Columns<Rows>, first: usize, edges: Vec<u64>) -> HeatMap {
     let of = |kind: usize| {
         let rows = |rows: &Rows| rows.0[kind].get(first..).unwrap_or(&[]).to_vec();
@@ -171,7 +162,6 @@ fn made(columns: &Columns<Rows>, first: usize, edges: Vec<u64>) -> HeatMap {
 mod tests {
     use super::*;
 
-    /// Every request is in the row that its sector belongs to, whatever the order.
     fn holds(sectors: &[u64]) {
         let mut map = SectorMap::default();
         sectors

@@ -1,14 +1,12 @@
-//! Requests of a live disk in the order in which they were queued: they are handed over as they
-//! complete.
+//! Sorts the requests of a live disk, delivered at completion, by queueing time.
 
 use std::collections::BTreeMap;
 
 use crate::io::Io;
 
-/// Requests that are held back, at most; beyond that the earliest go on, as if their time had come.
+/// Beyond it the earliest are released early.
 const HELD_BACK: usize = 1 << 20;
 
-/// Holds requests back until no earlier one is expected.
 #[derive(Debug, Clone, Default)]
 pub struct InOrder {
     held: BTreeMap<(u64, u64), Io>,
@@ -21,7 +19,7 @@ impl InOrder {
         self.number += 1;
     }
 
-    /// Hands over those that were queued before a time.
+    /// Releases requests queued before `before_ns`.
     pub fn release(&mut self, before_ns: u64, each: &mut dyn FnMut(&Io)) {
         while let Some(first) = self.held.first_entry()
             && (first.key().0 < before_ns || self.held.len() > HELD_BACK)

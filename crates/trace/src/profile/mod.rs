@@ -1,14 +1,9 @@
-//! A profile: who asks a disk for what, how the disk answers, and whether it is kept from work by
-//! waiting or by not waiting.
+//! A profile: processes, access patterns, service times, and the cost of waiting or not waiting.
 //!
-//! A [`Profiler`] takes requests in the order in which they were queued and keeps counts, no
-//! requests: its memory is bounded by the number of disks, processes and outstanding requests, so
-//! it follows a live disk as long as that is watched.
-//!
-//! Definitions, as in the anticipatory scheduler and btt: a *think time* is from the completion of
-//! a process's last outstanding request to its next one; a *distance* is from the end of a
-//! process's request to the beginning of its next; stages are the differences of
-//! [`crate::io::Stage`]. What a trace does not know has no count.
+//! A [`Profiler`] keeps only counts, so it can follow a live disk. As in the anticipatory scheduler
+//! and btt, a *think time* is from the completion of a process's last outstanding request to its
+//! next one, a *distance* from the end of a process's request to the beginning of its next, and
+//! latencies are differences of [`crate::io::Stage`].
 
 mod actor;
 mod anticipation;

@@ -1,4 +1,4 @@
-//! How many requests there are, where, and since when the disk has none.
+//! Numbers of requests waiting and at the disk, and idle periods.
 
 use super::columns::{Cell, Columns};
 use super::counts::Counts;
@@ -12,10 +12,9 @@ pub(super) struct Occupancy {
     pub(super) at_device: u32,
     queued: u32,
     first: u64,
-    /// Up to then times are shared out.
     counted: u64,
     idle_since: Option<u64>,
-    /// When requests began to wait while the disk had none.
+    /// When requests began to wait at an idle disk.
     held_since: Option<u64>,
     queued_ns: u128,
     device_ns: u128,
@@ -64,7 +63,7 @@ impl Occupancy {
         }
     }
 
-    /// A request is queued, and waits if it is known when it is issued.
+    /// Queues a request, which waits if its time of issue is known.
     pub(super) fn queue(&mut self, at: u64, waits: bool) {
         self.count_until(at);
         self.queued += 1;
@@ -77,7 +76,7 @@ impl Occupancy {
         }
     }
 
-    /// The disk gets a request. For one of the process that was served last: how far from there.
+    /// Issues a request, with the distance if its process was served last.
     pub(super) fn issue(&mut self, at: u64, distance_of_last: Option<u64>) {
         self.count_until(at);
         self.waiting -= 1;
@@ -112,7 +111,6 @@ impl Occupancy {
         }
     }
 
-    /// Shares out the time up to now among depths and columns.
     fn count_until(&mut self, at: u64) {
         let (from, queued, at_device) = (self.counted, self.queued, self.at_device);
         if at <= from {

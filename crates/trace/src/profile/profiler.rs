@@ -1,4 +1,4 @@
-//! Counts the requests of each disk, and makes the profile of what was counted.
+//! Counts the requests of each disk and produces the profile.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,6 @@ use super::terms::DEVICES;
 use crate::io::Io;
 use crate::trace::{Process, Trace};
 
-/// Counts requests.
 #[derive(Debug, Clone, Default)]
 pub struct Profiler {
     devices: Vec<Option<Box<State>>>,
@@ -17,7 +16,6 @@ pub struct Profiler {
     out_of_order: u64,
 }
 
-/// The profile of a whole trace.
 pub fn of(trace: &Trace) -> Profile {
     let mut profiler = Profiler::default();
     trace.ios.iter().for_each(|io| profiler.push(io));
@@ -25,7 +23,7 @@ pub fn of(trace: &Trace) -> Profile {
 }
 
 impl Profiler {
-    /// A request; each is queued no earlier than the one before.
+    /// Adds a request, in order of queueing.
     #[inline]
     pub fn push(&mut self, io: &Io) {
         let at = usize::from(io.device);
@@ -43,13 +41,13 @@ impl Profiler {
         state.push(io);
     }
 
-    /// The profile of all requests. Of the trace only the tables are used.
+    /// Returns the profile; `tables` provides names only.
     pub fn finish(mut self, tables: &Trace) -> Profile {
         self.devices.iter_mut().flatten().for_each(|state| state.finish());
         self.snapshot(tables)
     }
 
-    /// The profile of the requests so far. Those that are outstanding count as such.
+    /// Returns the profile so far; outstanding requests count as such.
     pub fn snapshot(&self, tables: &Trace) -> Profile {
         let states =
             self.devices.iter().enumerate().filter_map(|(at, state)| Some((at, state.as_deref()?)));
@@ -114,10 +112,9 @@ fn profile(at: usize, state: &State, tables: &Trace) -> DeviceProfile {
     }
 }
 
-/// Processes, whose threads are one, and control groups.
 fn who(state: &State, tables: &Trace) -> (Vec<Actor>, Vec<Actor>) {
     let beginnings = beginnings(tables);
-    // A thread without a known process is one by itself.
+    // A thread without a known process counts separately.
     let mut processes: BTreeMap<(u32, u64, u32), (Option<&Process>, actor::Actor)> =
         BTreeMap::new();
     let mut cgroups: BTreeMap<&str, actor::Actor> = BTreeMap::new();
@@ -130,7 +127,7 @@ fn who(state: &State, tables: &Trace) -> (Vec<Actor>, Vec<Actor>) {
             _ => (0, 0, *number),
         };
         let (first, sum) = processes.entry(key).or_default();
-        // The thread that is the process has its name.
+        // The main thread names the process.
         if first.is_none() || process.is_some_and(|process| process.pid == process.tid) {
             *first = process;
         }
@@ -157,7 +154,7 @@ fn who(state: &State, tables: &Trace) -> (Vec<Actor>, Vec<Actor>) {
     (processes, cgroups)
 }
 
-/// When each process with a pid began, of those whose first thread is in the table.
+/// Returns start times by pid, if the main thread is in the table.
 fn beginnings(tables: &Trace) -> BTreeMap<u32, Vec<u64>> {
     let mut beginnings: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
     for process in tables.processes.iter().filter(|process| process.pid == process.tid) {
@@ -167,7 +164,7 @@ fn beginnings(tables: &Trace) -> BTreeMap<u32, Vec<u64>> {
     beginnings
 }
 
-/// A pid that was used again is another process: a thread belongs to the last that began before it.
+/// A reused pid is another process: a thread belongs to the last one started before it.
 fn began(process: &Process, beginnings: &BTreeMap<u32, Vec<u64>>) -> u64 {
     let of_pid = beginnings.get(&process.pid).map_or(&[][..], Vec::as_slice);
     of_pid.iter().rev().find(|began| **began <= process.began).copied().unwrap_or(0)

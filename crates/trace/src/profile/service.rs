@@ -1,14 +1,13 @@
-//! What a disk takes for a request, by its distance from the one before.
+//! Service time by distance from the previous request.
 //!
-//! A request's service time is from when the disk got it or completed the one before, whichever is
-//! later, to its completion. On a disk that does one request at a time this is the time that it
-//! took; on one that does several at once it is the time that it added. Its distance is from the
-//! end of the request that was completed before it.
+//! From the later of a request's issue and the previous completion to its own completion: the
+//! request's time on a serial disk, the added time on a parallel one. The distance is from the end
+//! of the request completed before it.
 
 use super::shape::Service;
 use super::terms::NEAR;
 
-/// Distance 0, and one for each power of two.
+/// Distance 0, and one bucket per power of two.
 const BUCKETS: usize = 66;
 
 #[derive(Debug, Clone)]
@@ -35,9 +34,8 @@ impl ServiceTable {
         *sum = sum.saturating_add(ns.min(1 << 50));
     }
 
-    /// The mean at a distance; where there was none, that of the nearest distance on the same side
-    /// of [`NEAR`], and of the other direction at last. A trace without near requests does not
-    /// say what one takes.
+    /// Falls back to the nearest distance on the same side of [`NEAR`], then to the other
+    /// direction. A trace without near requests has no answer for them.
     pub(super) fn mean_ns(&self, is_read: bool, distance: u64) -> Option<u64> {
         let at = bucket_of(distance);
         let nearest = |kind: usize| {

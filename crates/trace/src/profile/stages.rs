@@ -1,10 +1,10 @@
-//! From stage to stage: the percentiles of btt, and of the stages that it does not tell apart.
+//! Times between stages: btt's, and stages that it does not distinguish.
 
 use super::counts::Counts;
 use super::shape::StageTimes;
 use crate::io::{Io, Kind, Stage};
 
-/// Name, what happens then, from, to.
+/// Name, phase, from, to.
 const STAGES: [(&str, &str, Stage, Stage); 8] = [
     ("Q2E", "held by a frozen or throttled queue", Stage::Queued, Stage::Entered),
     ("E2G", "waiting for a tag", Stage::Entered, Stage::Tagged),
@@ -16,7 +16,6 @@ const STAGES: [(&str, &str, Stage, Stage); 8] = [
     ("Q2C", "in all", Stage::Queued, Stage::Completed),
 ];
 
-/// Reads, and everything that is no read.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pair([Counts; 2]);
 
@@ -52,7 +51,6 @@ impl Stages {
         }
     }
 
-    /// Those that the trace knows.
     pub(super) fn shape(&self) -> Vec<StageTimes> {
         let between = self.between.shape("Q2Q", "from one request to the next");
         let rows = STAGES.iter().zip(&self.stages);

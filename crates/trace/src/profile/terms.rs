@@ -1,12 +1,12 @@
-//! Where the lines are drawn that a profile counts by.
+//! Thresholds of a profile.
 
-/// Sectors within which a request is near another: 4 MiB, the widest window of the anticipatory
-/// scheduler's `close` (Linux 2.6.20).
+/// Sectors within which requests are near: 4 MiB, the widest window of the anticipatory scheduler's
+/// `close` (Linux 2.6.20).
 pub const NEAR: u64 = 8192;
 
-/// Nanoseconds from which on an idle disk with requests in its queue is one that the scheduler
-/// makes wait. The way of a request through the block layer and a plug take less.
+/// Idle time in ns with requests queued from which the scheduler is considered to hold them. The
+/// block layer and a plug take less.
 pub const HELD: u64 = 200_000;
 
-/// Disks that are profiled.
+/// Maximum number of disks profiled.
 pub const DEVICES: usize = 64;

@@ -1,4 +1,4 @@
-//! Profiles of small traces whose figures are known.
+//! Profiles of small traces with known figures.
 
 use super::device;
 use super::*;
@@ -38,16 +38,15 @@ fn trace(ios: Vec<Io>) -> Trace {
     }
 }
 
-/// Two processes that each read from one place after the other, under a scheduler that never waits:
-/// `near` thinks for 1 ms, and each time the disk goes to `far`, 10 ms away, in the meantime. A
-/// sequential read takes 1 ms.
+/// Two processes that read sequentially under a scheduler that never waits: `near` thinks for 1 ms,
+/// and the disk goes to `far`, 10 ms away, each time. A sequential read takes 1 ms.
 fn deceived() -> Trace {
     let mut ios = Vec::new();
     let far = |n: u64| 1_000_000 + n * 8;
     for n in 0..200 {
         let base = n * 20 * MS;
-        // Near completes at 5 ms, far waits since 1 ms, is served from 5 to 15; near asks at 6 and
-        // is served from 15 to 25.
+        // Near completes at 5 ms; far, waiting since 1 ms, is served from 5 to 15; near asks at 6
+        // and is served from 15 to 25.
         ios.push(read(base + MS, base + 5 * MS, base + 15 * MS, far(n), 1));
         ios.push(read(base + 6 * MS, base + 15 * MS, base + 25 * MS, 8 + n * 8, 0));
     }
@@ -79,7 +78,7 @@ fn think_times_distances_and_sequences_are_those_of_each_process() {
 #[test]
 fn a_trace_without_near_requests_says_at_most_what_a_wait_could_gain() {
     let mut trace = deceived();
-    // Once at the end, alone: what a sequential read takes.
+    // Alone at the end: the time of a sequential read.
     let at = 5_000 * MS;
     for n in 0..3 {
         trace.ios.push(read(
@@ -94,7 +93,7 @@ fn a_trace_without_near_requests_says_at_most_what_a_wait_could_gain() {
     let near =
         profile.devices[0].processes.iter().find(|actor| actor.name == "near").expect("it asked");
     let seen = &near.anticipation;
-    // Each completion of near but those at the end finds far waiting.
+    // Each completion of near but the last ones finds far waiting.
     assert_eq!((seen.chances, seen.open), (199, 0), "{seen:?}");
     assert_eq!((seen.deceived, seen.deceived_think_ns), (199, 199 * MS));
     let [always, wpcas, best] = &seen.rules[..] else { panic!("three rules") };
@@ -103,8 +102,8 @@ fn a_trace_without_near_requests_says_at_most_what_a_wait_could_gain() {
         ("always", "wpcas", "best")
     );
     assert_eq!((always.waits, always.successes, always.success_ns), (199, 199, 199 * MS));
-    // No sequential read was served before the end: what a wait gains is not known, but for its
-    // bound, 10 ms less the wait.
+    // No sequential read was served before the end: a wait's gain is unknown, except for its bound,
+    // 10 ms minus the wait.
     assert_eq!((always.gain_ns, always.unpriced, best.unpriced), (0, 199, 199));
     assert!(
         always.bound_ns > 195 * 9 * MS && always.bound_ns <= 199 * 9 * MS,
@@ -116,7 +115,7 @@ fn a_trace_without_near_requests_says_at_most_what_a_wait_could_gain() {
 #[test]
 fn a_wait_gains_the_seek_it_saves_less_itself_and_a_failed_one_costs_its_length() {
     let mut ios = Vec::new();
-    // What a sequential and what a far read take: 1 and 10 ms.
+    // Sequential and far reads take 1 and 10 ms.
     for n in 0..20 {
         ios.push(read(n * 3 * MS, n * 3 * MS, n * 3 * MS + MS, n * 8, 0));
     }
@@ -125,8 +124,8 @@ fn a_wait_gains_the_seek_it_saves_less_itself_and_a_failed_one_costs_its_length(
         ios.push(read(at, at, at + 10 * MS, 1_000_000 * (n % 2 + 1) + n * 8, 1));
     }
     let start = 3_000 * MS;
-    // Near completes at 10 ms, when far has waited for 0.5 ms; far is served; near asks 2 ms later
-    // beside its last.
+    // Near completes at 10 ms, when far has waited for 0.5 ms; far is served; near asks 2 ms later,
+    // close to its last request.
     ios.push(read(start, start, start + 10 * MS, 160, 0));
     ios.push(read(start + 9 * MS, start + 10 * MS, start + 20 * MS, 2_000_000, 1));
     ios.push(read(start + 12 * MS, start + 20 * MS, start + 30 * MS, 168, 0));
@@ -153,10 +152,10 @@ fn a_wait_gains_the_seek_it_saves_less_itself_and_a_failed_one_costs_its_length(
 fn idleness_is_told_apart_by_what_waited_and_who_came() {
     let ios = vec![
         read(0, 0, MS, 0, 0),
-        // Idle for 2 ms; the same process, beside its last: deceptive.
+        // Idle for 2 ms, then the same process, close to its last request: deceptive.
         read(3 * MS, 3 * MS, 4 * MS, 8, 0),
-        // Another waits from 3.5 ms on and is kept back for 1 ms in favour of the same process,
-        // which comes at 4.9.
+        // Another waits from 3.5 ms and is held back for 1 ms in favour of the same process, which
+        // comes at 4.9.
         read(3 * MS + 500 * US, 6 * MS, 8 * MS, 500_000, 1),
         read(4 * MS + 900 * US, 5 * MS, 6 * MS, 16, 0),
     ];
@@ -261,7 +260,7 @@ mod property {
     }
 
     proptest! {
-        /// Whatever is asked: parts add up to the whole, and nothing is counted twice.
+        /// For any requests, parts add up to the whole, and nothing is counted twice.
         #[test]
         fn parts_add_up_to_the_whole(ios in proptest::collection::vec(any_io(), 1..300)) {
             let mut trace = trace(ios);

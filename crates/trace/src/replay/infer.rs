@@ -1,45 +1,22 @@
-//! What a request waited for, from the times of its process alone.
+//! Infers what a request waited for, from its process's times alone.
 //!
-//! **Terms.** q(r) is when request r was queued, c(r) when it completed. Of one process, in the
-//! order of q:
-//!
-//! - The *dependency* of r is the completion that came last before q(r). Nothing in a trace of
-//!   requests says that r needed that answer, but a process that asks right after an answer, again
-//!   and again, did.
-//! - The *think time* of r is the time from then, or from the process's previous request if that is
-//!   later, to q(r).
-//! - The *depth* of r is how many of the process's requests were open at q(r). A process that waits
-//!   for each answer has depth 0 throughout; one that keeps 32 open has 31, and asks again with
-//!   each completion.
-//!
-//! The replay makes r when at most so many of the process's requests are open, and the think time
-//! has passed since the later of its latest completion and its latest request. For a process with
-//! one request at a time that is its program's own behaviour.
-//!
-//! **Not inferred** [P]: waiting for another process (a transaction for the journal's thread), what
-//! was read from the page cache or computed for another client, and how much longer or shorter a
-//! batch would have been on a faster disk.
-//!
-//! **Writes that nobody waits for** (without the mark SYNC, where the trace has marks) keep
-//! their recorded times in a closed loop, too, and count as a client of their own: the kernel makes
-//! them when pages are old, not when earlier ones are done.
-//!
-//! A request whose completion is not known counts as completed at once: its think time then
-//! includes the old disk's service time.
+//! The dependency of a request is the process's last completion before it was queued; its think
+//! time counts from the later of that and the previous request; its depth is the number then open.
+//! The replay makes it when no more are open and the think time has passed. Not inferred [P]: waits
+//! for other processes, page cache hits, batch sizes on a faster disk. Asynchronous writes keep
+//! their recorded times, as a separate client. An unknown completion counts as immediate.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::types::Start;
 
-/// What is known of a request of one process.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Times {
     pub(super) queued: u64,
     pub(super) completed: Option<u64>,
 }
 
-/// A process while its requests are gone through.
 #[derive(Debug, Default)]
 pub(super) struct Inference {
     open: BinaryHeap<Reverse<u64>>,
@@ -48,8 +25,7 @@ pub(super) struct Inference {
 }
 
 impl Inference {
-    /// The next request of the process: what it begins after, how many nanoseconds later, and how
-    /// many others are open then.
+    /// The start event of the next request, the delay in ns, and the number of others open then.
     pub(super) fn next(&mut self, times: Times) -> (Start, u64, u16) {
         let Times { queued, completed } = times;
         while let Some(&Reverse(done)) = self.open.peek() {

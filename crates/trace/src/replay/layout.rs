@@ -1,34 +1,31 @@
-//! Where the disks of a trace lie on the target of a replay.
+//! Placement of a trace's disks on the target of a replay.
 
 use crate::io::{Io, Kind};
 use crate::trace::Trace;
 
 use super::types::ReplayError;
 
-/// Where disks begin on the target, in sectors: 1 MiB.
+/// In sectors: 1 MiB.
 const BORDER: u64 = 2048;
 
-/// Every disk that does not lie below another recorded one.
 const ALL: &str = "all";
 
-/// First sector of each disk on the target; None for one that is not replayed.
+/// First sector on the target; `None` if not replayed.
 #[derive(Debug)]
 pub(super) struct Layout {
     pub(super) bases: Vec<Option<u64>>,
-    /// Where the disks end: their size where it is known and there is one disk, else what was used
-    /// of them.
+    /// A single disk's size if known, otherwise the range in use.
     pub(super) span: u64,
-    /// Disks with reads or writes that are left out.
     pub(super) others: Vec<String>,
 }
 
-/// Whether a request is replayed: it moves data.
+/// Only requests that move data are replayed.
 pub(super) fn moves(io: &Io) -> bool {
     matches!(io.kind, Kind::Read | Kind::Write) && io.sectors > 0
 }
 
 impl Layout {
-    /// Of the disk that `only` names; of [`ALL`]; else as [`chosen`] says.
+    /// The disk named by `only`, or [`ALL`], or the default of [`chosen`].
     pub(super) fn of(trace: &Trace, only: Option<&str>) -> Result<Layout, ReplayError> {
         let devices = &trace.devices;
         let mut ends = vec![0u64; devices.len()];
@@ -63,11 +60,10 @@ impl Layout {
     }
 }
 
-/// The disks that are replayed, of those that have reads or writes.
+/// The disks to replay, among those with reads or writes.
 ///
-/// Disks of one kernel may lie below each other, so that one's requests are another's again: where
-/// nothing is said, the one with the first request is taken. The files or volumes of other formats
-/// are all taken.
+/// Disks of one kernel may be stacked, which repeats requests: by default only the one with the
+/// first request is replayed. Files or volumes of other formats are all replayed.
 fn chosen(trace: &Trace, only: Option<&str>, used: Vec<usize>) -> Result<Vec<usize>, ReplayError> {
     let devices = &trace.devices;
     let is_below = |number: &usize| {
@@ -83,7 +79,7 @@ fn chosen(trace: &Trace, only: Option<&str>, used: Vec<usize>) -> Result<Vec<usi
         Some(ALL) => {
             let upper: Vec<usize> =
                 used.iter().copied().filter(|number| !is_below(number)).collect();
-            // Disks that lie below each other in a circle are no stack.
+            // A cycle of disks is not a stack.
             Ok(if upper.is_empty() { used } else { upper })
         }
         Some(only) => {

@@ -1,21 +1,9 @@
-//! A trace as work that can be done again: which requests each process makes, and what each of
-//! them waits for.
+//! A trace as repeatable work: each process's requests, and what each waits for.
 //!
-//! **Problem.** A trace says when requests were made. On another disk, or under another
-//! scheduler, programs would have made them at other times: most wait for an answer before they go
-//! on. Replayed at the recorded times, a slower disk is flooded and a faster one idles; so it is a
-//! test of the arrival process, not of the programs.
-//!
-//! **Open loop** ([`LoopMode::Open`]) keeps the recorded times.
-//!
-//! **Closed loop** ([`LoopMode::Closed`]) infers what each request waited for ([`infer`]): its
-//! process's latest completion before it, and the time from there to the request, in which the
-//! process computed.
-//!
-//! What is read and written is replayed; flushes, discards and the rest are counted and left out.
-//! Disks of one trace lie one after another on the target, each on a border of 1 MiB [P]. Disks
-//! of a kernel may lie below each other (device-mapper, md), and their requests would be replayed
-//! twice: there the first one's are replayed, unless another is named, or all that lie below none.
+//! Replayed at recorded times (open loop), a slower disk is flooded and a faster one idles, because
+//! most programs wait for completions. The closed loop infers dependencies ([`infer`]). Only reads
+//! and writes are replayed. Disks lie one after another on the target, aligned to 1 MiB [P]. Of
+//! stacked disks (device-mapper, md) only the first one's requests are replayed by default.
 
 mod infer;
 mod layout;

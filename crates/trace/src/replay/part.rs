@@ -1,14 +1,10 @@
-//! A part of a trace that stands for the whole: shorter, and as alike as any.
+//! Selects a representative part of a trace that is too long to replay.
 //!
-//! **Problem.** A day of work cannot be replayed under ten schedulers. Its first minute may be
-//! idle, and its busiest one is not the rule.
-//!
-//! **Approach** [P]. Windows of the wanted length are compared with the whole by what a scheduler
-//! reacts to: requests a second, bytes a second, share of reads, mean length, share of requests
-//! that follow their predecessor on the disk, mean logarithm of the distance to it, processes at
-//! work. Each is measured in standard deviations over all windows, so that none rules by its unit;
-//! the nearest window in the mean of the squares is taken, the first of equals. Windows begin at
-//! every half of their length, and are at most [`WINDOWS`].
+//! Proposed here [P]: windows of the requested length are compared with the whole trace by
+//! requests/s, bytes/s, share of reads, mean length, share of sequential requests, mean log
+//! distance, and active processes, each in standard deviations over all windows. The window with
+//! the smallest mean square wins, the first of equals. Windows start every half length, at most
+//! [`WINDOWS`].
 
 use std::collections::BTreeSet;
 
@@ -16,10 +12,8 @@ use crate::io::{Io, Kind};
 
 use super::layout::moves;
 
-/// The most windows.
 const WINDOWS: u64 = 20_000;
 
-/// What windows are compared by.
 pub(super) const FEATURES: [&str; 7] = [
     "requests/s",
     "MB/s",
@@ -30,14 +24,12 @@ pub(super) const FEATURES: [&str; 7] = [
     "processes",
 ];
 
-/// The window that was taken.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {
     pub from_ns: u64,
     pub length_ns: u64,
-    /// Among so many windows.
     pub windows: usize,
-    /// In standard deviations over the windows, the root of the mean over the features.
+    /// RMS over the features, in standard deviations.
     pub distance: f64,
     /// Name, value of the part, value of the whole.
     pub features: Vec<(&'static str, f64, f64)>,
@@ -45,7 +37,6 @@ pub struct Part {
 
 impl Eq for Part {}
 
-/// What a window adds up to.
 #[derive(Debug, Clone, Default)]
 struct Sums {
     requests: u64,
@@ -80,7 +71,7 @@ impl Sums {
     }
 }
 
-/// The window of this length that is nearest to the whole; None if the whole is not longer.
+/// Returns `None` if the whole is not longer.
 pub(super) fn choose(ios: &[Io], length_ns: u64) -> Option<Part> {
     let total = ios.last()?.queued.saturating_add(1);
     if length_ns == 0 || total <= length_ns {
@@ -101,7 +92,7 @@ pub(super) fn choose(ios: &[Io], length_ns: u64) -> Option<Part> {
             windows[number as usize].add(io, distance);
         }
     }
-    // Processes of the whole are counted as in a window: the mean over those that have any.
+    // Processes of the whole are averaged over non-empty windows, as in a window.
     let busy: Vec<(usize, &Sums)> =
         windows.iter().enumerate().filter(|(_, sums)| sums.requests > 0).collect();
     let processes = busy.iter().map(|(_, sums)| sums.processes.len() as f64).sum::<f64>()
@@ -132,7 +123,6 @@ pub(super) fn choose(ios: &[Io], length_ns: u64) -> Option<Part> {
     })
 }
 
-/// The standard deviation of each feature.
 fn deviations(windows: &[(usize, [f64; FEATURES.len()])]) -> [f64; FEATURES.len()] {
     let count = windows.len().max(1) as f64;
     std::array::from_fn(|at| {

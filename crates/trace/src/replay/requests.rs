@@ -1,4 +1,4 @@
-//! The replay itself: each client's requests, and what is known of all of them.
+//! The replay: each client's requests, and their summary.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -11,67 +11,59 @@ use super::layout::{Layout, moves};
 use super::part::{self, Part};
 use super::types::{LoopMode, Options, ReplayError, Request, Start};
 
-/// Clients that can run at once: processes that are never at work at the same time then share one.
+/// Beyond it processes that are never active together share one.
 const CLIENTS: usize = 1024;
 
-/// A client: a process, or those that were never at work at the same time.
+/// A client: a process, or several that were never active together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lane {
     from: usize,
     to: usize,
-    /// Requests that it had open at most.
     pub depth: u16,
-    /// Its requests are made at their recorded times: nobody waits for them, so that a slower disk
-    /// has more of them open.
+    /// Nothing waits for its requests: they keep their recorded times.
     pub by_time: bool,
-    /// Bytes of its largest request.
     pub largest: u32,
 }
 
-/// What is known of all requests.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Summary {
     /// Requests of the whole trace.
     pub recorded: u64,
-    /// Those that are replayed.
     pub requests: u64,
     pub writes: u64,
     pub bytes: u64,
-    /// Flushes, discards and the like, and what lies on disks that are not replayed.
+    /// Flushes, discards and the like, and other disks.
     pub left_out: u64,
-    /// Broken lines that were passed over.
     pub bad: u64,
     /// Disks with reads or writes that are not replayed.
     pub others: Vec<String>,
-    /// The part that stands for the whole.
+    /// The representative part.
     pub part: Option<Part>,
     /// Time of the last request.
     pub length_ns: u64,
-    /// The end of the byte that lies furthest out.
+    /// The end of the highest byte.
     pub end: u64,
     /// The size of the disks: at least `end`.
     pub span: u64,
     pub largest: u32,
     /// The largest power of two that divides every offset and length.
     pub alignment: u64,
-    /// A digest of what is replayed.
     pub checksum: u64,
 }
 
-/// A trace, ready to be replayed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replay {
-    /// By client, each in the order of time.
+    /// By client, each in order of time.
     requests: Vec<Request>,
     lanes: Vec<Lane>,
     pub summary: Summary,
 }
 
-/// Who makes requests: a process, and whether nobody waits for them.
+/// A process, and whether nothing waits for its requests.
 type Maker = (u32, bool);
 
 impl Replay {
-    /// Takes what can be replayed of a trace whose numbers were checked.
+    /// Extracts a replay from a trace that has passed [`Trace::check`].
     ///
     /// # Errors
     /// The disk is not in it, or there is nothing to replay.
@@ -134,7 +126,6 @@ impl Replay {
         replay.finish(trace, layout, part)
     }
 
-    /// Makes room for each client's requests.
     fn place(&mut self, lanes: impl Iterator<Item = u32>, requests: impl Iterator<Item = u32>) {
         let count = lanes.max().map_or(0, |last| last as usize + 1);
         let mut sizes = vec![0usize; count];
@@ -178,23 +169,20 @@ impl Replay {
         Ok(self)
     }
 
-    /// The clients.
     pub fn lanes(&self) -> &[Lane] {
         &self.lanes
     }
 
-    /// The requests of a client, in the order of time.
     pub fn of_lane(&self, number: usize) -> &[Request] {
         let Lane { from, to, .. } = self.lanes[number];
         &self.requests[from..to]
     }
 
-    /// All requests, by client.
     pub fn requests(&self) -> &[Request] {
         &self.requests
     }
 
-    /// The first request, as they were recorded, that does not satisfy `holds`.
+    /// The first request, in recorded order, that does not satisfy `holds`.
     pub fn first_against(&self, holds: impl Fn(&Request) -> bool) -> Option<&Request> {
         self.requests.iter().filter(|request| !holds(request)).min_by_key(|request| request.number)
     }
@@ -209,7 +197,7 @@ impl Summary {
         self.length_ns = self.length_ns.max(at);
         self.end = self.end.max(request.offset + len);
         self.largest = self.largest.max(request.len);
-        // The bits of all; the lowest one is the alignment.
+        // The OR of all values; its lowest bit is the alignment.
         self.alignment |= request.offset | len;
         let own = request.offset ^ at ^ u64::from(request.is_write);
         self.checksum = self.checksum.rotate_left(5).wrapping_add(own);
@@ -246,8 +234,8 @@ fn request(
     })
 }
 
-/// The client of each process, in order of appearance. Where there are too many, one that has ended
-/// gives its client to the next.
+/// Assigns lanes in order of appearance. Beyond [`CLIENTS`] processes reuse the clients of ended
+/// ones.
 fn lanes<'a>(
     ios: impl Iterator<Item = &'a Io> + Clone,
     maker: impl Fn(&Io) -> Maker,

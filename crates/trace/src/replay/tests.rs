@@ -1,4 +1,4 @@
-//! Traces in, requests of clients out: the layout of disks, lanes, parts, and what is left out.
+//! From traces to clients' requests: disk layout, lanes, parts, omissions.
 
 use super::*;
 use crate::formats::{Format, Options as Reading, parse};
@@ -131,8 +131,8 @@ fn more_processes_than_clients_share_those_that_have_ended() {
 #[test]
 fn a_part_that_stands_for_the_whole_is_neither_the_idle_nor_the_odd_one() {
     let second = 1_000_000_000;
-    // Ten seconds of 100 random reads a second, after one idle second with a single read and one of
-    // sequential reads.
+    // Ten seconds of 100 random reads per second, after an idle second with a single read and a
+    // second of sequential reads.
     let mut ios = vec![io(0, 10, 0, 0)];
     ios.extend((0..400).map(|n| io(second + n * second / 400, 10, 0, n * 8)));
     ios.extend((0..1000).map(|n| io(2 * second + n * second / 100, 10, 0, n * 7919 % 1000 * 800)));

@@ -4,26 +4,22 @@ use serde::Serialize;
 
 use crate::profile::{DeviceProfile, Distribution};
 
-/// How a distance is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Measure {
-    /// Of two shares in percent: their difference.
+    /// Difference of two percentages.
     Points,
-    /// The difference in percent of the trace's figure.
     Percent,
-    /// Of two distributions: the greatest difference of their cumulative shares, 0 to 1 (Kolmogorov
-    /// and Smirnov), as far as buckets of a quarter of a doubling tell. The figures beside it are
-    /// the medians.
+    /// Kolmogorov-Smirnov distance, 0 to 1, with four buckets per doubling. The figures are the
+    /// medians.
     Ks,
 }
 
-/// A figure of both.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figure {
     pub name: &'static str,
     pub unit: &'static str,
-    /// None: it is not known.
+    /// `None`: unknown.
     pub trace: Option<f64>,
     pub synthetic: Option<f64>,
     pub distance: Option<f64>,
@@ -46,7 +42,6 @@ fn mean(of: &Distribution, unit: f64) -> Option<f64> {
     (of.count > 0).then_some(of.mean / unit)
 }
 
-/// Every figure, those of the trace first.
 pub fn compare(trace: &DeviceProfile, synthetic: &DeviceProfile) -> Vec<Figure> {
     use Measure::{Ks, Percent, Points};
     let both = [trace, synthetic];
@@ -95,7 +90,6 @@ pub fn compare(trace: &DeviceProfile, synthetic: &DeviceProfile) -> Vec<Figure> 
     ]
 }
 
-/// Requests that follow one of the same process.
 fn steps(of: &DeviceProfile) -> u64 {
     of.processes.iter().map(|process| process.steps()).sum()
 }

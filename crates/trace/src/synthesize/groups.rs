@@ -1,4 +1,4 @@
-//! The groups of a trace, and what no parameter of theirs says.
+//! The groups of a trace, and the properties that no parameter captures.
 
 use std::collections::BTreeMap;
 
@@ -7,59 +7,52 @@ use serde::Serialize;
 use super::spread::Spread;
 use crate::profile::{Actor, DeviceProfile, Distribution};
 
-/// Clients of a group and requests that each has open, at most.
+/// Per group and per client.
 const MOST: u64 = 128;
-/// Bytes of a request, and of all open requests of a group, at most.
+/// Per request, and open in a group.
 const LARGEST_BLOCK: u64 = 4 << 20;
 const MOST_OPEN: u64 = 128 << 20;
-/// A group of which a smaller share of requests overlaps others is synchronous; of those that ask
-/// for several at once, one of which a smaller share of requests comes after a pause never thinks.
+/// Below this share of overlapping requests a group is synchronous; below this share of requests
+/// after a pause an asynchronous one never thinks.
 const FEW: f64 = 0.05;
 
-/// What bounds the groups.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// How many there are at most; the busiest.
+    /// Maximum number; the busiest are kept.
     pub groups: usize,
-    /// What the arena takes from a completion until the client goes on: a part of every recorded
-    /// think time that it adds itself.
+    /// The arena's turnaround, which it adds itself: subtracted from recorded think times.
     pub turnaround_ns: u64,
 }
 
-/// Processes of one name, as clients that are alike.
+/// Processes of one name, as identical clients.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Group {
-    /// As the kernel has it: it may hold anything.
+    /// The kernel's name: arbitrary bytes.
     pub name: String,
     pub requests: u64,
-    /// Threads that were there at a time, on average.
+    /// Mean concurrency.
     pub clients: u32,
     /// Percent.
     pub read_share: u32,
-    /// Bytes.
     pub block_size: u32,
-    /// Percent of the requests that do not begin where the client's one before ends.
+    /// Percent of requests that do not begin at the end of the client's previous one.
     pub jump_share: u32,
-    /// Requests that a client keeps open.
     pub iodepth: u32,
-    /// The mean pause: from a completion to the next request, or with several open from one request
-    /// to the next.
+    /// Mean pause from a completion, or with several open between requests.
     pub think_ns: u64,
     pub think_dist: Spread,
-    /// Bytes from the first place in use to the last one.
+    /// Bytes from the first to the last place in use.
     pub region: u64,
 }
 
-/// The groups of a disk.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Synthesis {
     /// The one with most requests first.
     pub groups: Vec<Group>,
-    /// What the trace has and no parameter says.
+    /// Properties of the trace that no parameter captures.
     pub unsaid: Vec<String>,
 }
 
-/// What is summed over the processes of a name.
 #[derive(Debug, Default)]
 struct Sum<'a> {
     processes: Vec<&'a Actor>,
@@ -74,14 +67,12 @@ impl Sum<'_> {
         self.total(|process| process.reads + process.writes)
     }
 
-    /// The mean of a distribution over all processes.
     fn mean(&self, of: impl Fn(&Actor) -> &Distribution) -> f64 {
         let sum: f64 =
             self.processes.iter().map(|process| of(process).mean * of(process).count as f64).sum();
         sum / self.total(|process| of(process).count).max(1) as f64
     }
 
-    /// All values of a distribution.
     fn merged(&self, of: impl Fn(&Actor) -> &Distribution) -> Distribution {
         let mut buckets: BTreeMap<u64, u64> = BTreeMap::new();
         for (value, count) in self.processes.iter().flat_map(|process| of(process).buckets.iter()) {
@@ -100,7 +91,6 @@ fn percent(part: u64, whole: u64) -> u32 {
     (share(part, whole) * 100.0).round() as u32
 }
 
-/// The groups of a disk's processes.
 pub fn groups(disk: &DeviceProfile, limits: &Limits) -> Synthesis {
     let mut sums: BTreeMap<&str, Sum<'_>> = BTreeMap::new();
     let asking = disk.processes.iter().filter(|process| process.reads + process.writes > 0);
@@ -135,7 +125,7 @@ pub fn groups(disk: &DeviceProfile, limits: &Limits) -> Synthesis {
     Synthesis { groups, unsaid }
 }
 
-/// A name without the number at its end: kworker/3, client-7 and client-8 are one group.
+/// Removes the trailing number: client-7 and client-8 form one group.
 pub(super) fn alike(name: &str) -> &str {
     let base = name
         .trim_end_matches(|c: char| c.is_ascii_digit())
@@ -143,7 +133,6 @@ pub(super) fn alike(name: &str) -> &str {
     if base.is_empty() { name } else { base }
 }
 
-/// Nanoseconds that all threads together were there.
 fn present_ns(sum: &Sum<'_>) -> u64 {
     sum.total(|process| {
         process.threads.saturating_mul(process.last_ns.saturating_sub(process.first_ns))
@@ -173,13 +162,12 @@ fn group(name: &str, sum: &Sum<'_>, span_ns: u64, limits: &Limits) -> Group {
     }
 }
 
-/// The mean size as a size of requests: whole pages, or below a page whole sectors.
+/// Rounds to whole pages, or sectors below a page.
 fn block(bytes: f64) -> u32 {
     let unit = if bytes < 4096.0 { 512.0 } else { 4096.0 };
     ((bytes / unit).round() * unit).clamp(512.0, LARGEST_BLOCK as f64) as u32
 }
 
-/// Open requests of a client, and its pauses.
 fn pace(sum: &Sum<'_>, limits: &Limits) -> (u64, u64, Spread) {
     let requests = sum.total(Actor::requests);
     let thinks = sum.total(|process| process.think_ns.count);
@@ -199,7 +187,7 @@ fn pace(sum: &Sum<'_>, limits: &Limits) -> (u64, u64, Spread) {
     if completed > 0 && share(thinks, requests) < FEW {
         return (depth, 0, Spread::Fixed);
     }
-    // A client that asks by the time, or in bursts: as often, with as much open as it ever had.
+    // A client driven by time or bursts: same rate, with its maximum depth.
     let most = sum.processes.iter().map(|process| u64::from(process.depth_max)).max().unwrap_or(0);
     let most = if completed > 0 { most } else { MOST };
     let between = sum.merged(|process| &process.between_ns);
@@ -260,7 +248,7 @@ mod tests {
 
     const LIMITS: Limits = Limits { groups: 2, turnaround_ns: 0 };
 
-    /// Two readers in order that think 3 ms, and a writer of 64 KiB that keeps four open.
+    /// Two sequential readers that think for 3 ms, and a writer of 64 KiB that keeps four open.
     fn trace() -> Trace {
         let (mut ios, ms) = (Vec::new(), 1_000_000);
         for round in 0..500_u64 {

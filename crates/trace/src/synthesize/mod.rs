@@ -1,14 +1,9 @@
-//! A workload of a few parameters that does what a trace's processes do: its groups, and how
-//! far it is from the trace.
+//! Synthesizes a workload with few parameters from a trace, and measures its distance from it.
 //!
-//! Problem. A trace is large, tells names and places, and cannot be varied: what if there were
-//! twice as many clients? A workload of the table can, but is it like the work that was seen?
-//!
-//! Approach. Processes of one name, or one [pattern](by_pattern) of theirs, are a [`Group`]: so
-//! many clients that each go on in order or jump, read or write, and think. Each parameter is a
-//! figure of the [profile](crate::profile), and what no parameter says is named. The workload is
-//! then run and profiled like the trace, and [`compare`] gives the distance between both
-//! profiles, figure by figure.
+//! A trace cannot be varied, for example to twice as many clients. Processes of one name, or one
+//! [pattern](by_pattern) of theirs, become a [`Group`] of clients. Each parameter is a figure of
+//! the [profile](crate::profile); unparameterised properties are listed. [`compare`] gives the
+//! distance of both profiles.
 
 mod figures;
 mod groups;

@@ -1,15 +1,10 @@
-//! Processes that do more than one thing, as several that do one each.
+//! Splits processes with several access patterns into one process per pattern.
 //!
-//! Problem. A database's process reads pages here and there, appends to its log and waits for it,
-//! and writes pages back for which nobody waits. One group with the mean of these asks for none of
-//! them.
-//!
-//! Approach [P]. Requests of processes of one name fall into classes: read or write, whether a
-//! process waits for it, and size by factors of four. A class with at least [`LEAST`] of the name's
-//! requests is a pattern, any other joins the nearest one of its kind. Where a name has several
-//! patterns, each process becomes one process a pattern; what one pattern waits for in another is
-//! lost. Reads and writes of one size that are all waited for are one pattern: a group has a share
-//! of reads.
+//! A database reads random pages, appends to its log synchronously, and writes pages back
+//! asynchronously; their mean resembles none of these. Requests of one name fall into classes by
+//! direction, synchrony and size (factors of four) [P]. A class with at least [`LEAST`] of the
+//! requests is a pattern; others join the nearest one. Waits between patterns are lost. Synchronous
+//! reads and writes of one size are a single pattern.
 
 use std::collections::BTreeMap;
 
@@ -19,9 +14,9 @@ use super::groups::alike;
 use crate::io::{Flags, Io, Kind};
 use crate::trace::{Process, Trace};
 
-/// The share of a name's requests that makes a pattern.
+/// Minimum share of a name's requests for a pattern.
 const LEAST: f64 = 0.1;
-/// Patterns of a name at most: those with most requests.
+/// Those with the most requests.
 const MOST: usize = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,7 +37,6 @@ impl Class {
         })
     }
 
-    /// How unlike another one is.
     fn far(self, other: Class) -> u32 {
         100 * u32::from(self.is_write != other.is_write)
             + 30 * u32::from(self.is_waited_for != other.is_waited_for)
@@ -61,10 +55,9 @@ impl Class {
     }
 }
 
-/// Requests of a name by class.
 type Counts = BTreeMap<String, BTreeMap<Class, u64>>;
 
-/// Gives each pattern of a name a process of its own; the names that have several.
+/// Returns the names with several patterns.
 pub fn by_pattern(trace: &mut Trace) -> Vec<String> {
     let mut counts = Counts::new();
     for io in &trace.ios {
@@ -98,7 +91,7 @@ pub fn by_pattern(trace: &mut Trace) -> Vec<String> {
         };
         let name = nearest.name(base);
         io.process = *split.entry((io.process, *nearest)).or_insert_with(|| {
-            // Without numbers: with them its threads would be one process again.
+            // Without pid and tid, or its threads would be merged into one process again.
             processes.push(Process {
                 pid: 0,
                 tid: 0,
@@ -118,7 +111,6 @@ pub fn by_pattern(trace: &mut Trace) -> Vec<String> {
         .collect()
 }
 
-/// The classes that are patterns.
 fn patterns_of(classes: &BTreeMap<Class, u64>) -> Vec<Class> {
     let all: u64 = classes.values().sum();
     let mut own: Vec<(Class, u64)> =
@@ -167,7 +159,7 @@ mod tests {
             ios.push(io(at, Kind::Write, 16, process, Flags::default()));
             ios.push(io(at, Kind::Read, 8, 2, Flags::SYNC));
         }
-        // One large read, and a flush, which is of no class.
+        // One large read, and a flush, which has no class.
         ios.push(io(40, Kind::Read, 4096, 0, Flags::SYNC));
         ios.push(io(41, Kind::Flush, 0, 1, Flags::SYNC));
         let mut trace = trace(&["pg-1", "pg-2", "reader"], ios);

@@ -1,27 +1,24 @@
-//! Which of four distributions think times are most like.
+//! Which of four distributions think times resemble most.
 
 use serde::Serialize;
 
 use crate::profile::Distribution;
 
-/// How times are spread around their mean: the distributions that workloads draw from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Spread {
     /// Always the mean.
     Fixed,
-    /// Between nothing and twice the mean.
+    /// Uniform from 0 to twice the mean.
     Uniform,
-    /// Without memory.
     Exponential,
-    /// Nine of ten times half the mean, else 5.5 times.
+    /// 90 % half the mean, otherwise 5.5 times the mean.
     Bimodal,
 }
 
 impl Spread {
     const ALL: [Spread; 4] = [Spread::Fixed, Spread::Uniform, Spread::Exponential, Spread::Bimodal];
 
-    /// As workloads call it.
     pub fn name(self) -> &'static str {
         match self {
             Spread::Fixed => "fixed",
@@ -31,7 +28,7 @@ impl Spread {
         }
     }
 
-    /// The value, as a multiple of the mean, that a share of all does not exceed.
+    /// The quantile as a multiple of the mean.
     fn quantile(self, share: f64) -> f64 {
         match self {
             Spread::Fixed => 1.0,
@@ -42,8 +39,7 @@ impl Spread {
         }
     }
 
-    /// The one that is nearest: of the least mean distance between quantiles. Without values:
-    /// fixed.
+    /// The closest by mean distance between quantiles; fixed without values.
     pub fn nearest(to: &Distribution) -> Spread {
         let sum: f64 = to.buckets.iter().map(|(value, count)| *value as f64 * *count as f64).sum();
         let mean = sum / to.count.max(1) as f64;

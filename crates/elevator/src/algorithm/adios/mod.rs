@@ -1,34 +1,22 @@
-//! adios: earliest deadline first in small batches whose predicted latency fits a window;
-//! predictions are learned.
+//! adios: earliest deadline first in small batches whose learned latency fits a window.
 //!
-//! Problem: a queue in the device that is too deep makes everybody wait, one that is too shallow
-//! wastes the device, and the right depth differs by operation and size.
+//! A model per operation predicts latencies (`model.rs`). Requests are sorted by deadline, reads
+//! separately: synchronous ones are due on arrival, others after their operation's target plus the
+//! prediction. A batch takes the earliest deadlines until the predictions in flight fill the
+//! window; reads may run ahead on a loan that is repaid (`read_priority`). Order is by arrival
+//! until the first small read and write have completed.
 //!
-//! Approach: the latency of a request is predicted by a model of its operation (`model.rs`).
-//! Requests are sorted by deadline, reads and others apart: a synchronous request is due when it
-//! arrives, an asynchronous one after the target of its operation and its prediction. A batch takes
-//! the earliest deadlines until the predictions of what is in flight fill the window; reads may run
-//! ahead of earlier deadlines on a loan that is paid back (`read_priority`). Until the first small
-//! read and the first small write have completed, requests are served in order of arrival.
+//! Source: firelzrd/adios 3.2.0, patch for Linux 6.12.44; confirmed. Parameters: `tunables.rs`;
+//! window 16 ms (22 ms on disks), batches of 36 reads and 72 writes, targets 2 ms and 2 s.
 //!
-//! Source: firelzrd/adios 3.2.0, patch for Linux 6.12.44; confirmed.
+//! Derived: the second priority queue is served before the first, contrary to the source's comment.
+//! A latency is the gap between completions on a CPU, about k service times on k CPUs. With
+//! `batch_order` 1, asynchronous requests are sorted only in batches with two writes. The bound on
+//! waits assumes correct predictions: 63 earlier deadlines with loans of 1024/172 predictions, 20
+//! ms each: 8.8 s; plus 64 requests in batches, 1.3 s.
 //!
-//! Parameters: see `tunables.rs`; window 16 ms (22 ms on disks), batches of 36 reads and 72 writes,
-//! targets 2 ms and 2 s.
-//!
-//! Derived from the source: of the two priority queues the second is served before the first,
-//! against its own comment. A latency is the gap since the previous completion on this CPU, so that
-//! it is about k service times where completions spread over k CPUs. With `batch_order` 1 the
-//! asynchronous requests of a batch are sorted only if it has two writes. Synchronous writes are
-//! due on arrival, as reads are.
-//!
-//! It is work-conserving: a batch takes one request at least. The bound on waits in the row is
-//! derived, for predictions that are right: 63 requests with earlier deadlines, each with a loan to
-//! reads of a prediction's 1024/172, 20 ms each: 8.8 s; what was in batches, 64 requests, 1.3 s.
-//!
-//! Departures: operations are reads and writes; flushes, barriers and discards do not exist. A CPU
-//! is a process unless there are fewer CPUs (`cpus`). lat_model_*, reset_lat_model and the
-//! statistics are left out. Requeued requests go to the first priority queue.
+//! Departures: only reads and writes; a CPU per process unless `cpus` is lower; no lat_model_*,
+//! reset_lat_model or statistics; requeued requests go to the first priority queue.
 
 mod batches;
 mod model;
@@ -48,7 +36,6 @@ use batches::{KINDS, Page};
 use model::{Model, Sample};
 use tunables::{NICE_0, Settings, weight};
 
-/// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "adios",
     origin: Origin::BlkMq,
@@ -60,16 +47,15 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     build,
 };
 
-/// Deadlines are rounded down to this; requests of one quantum are in order of arrival.
+/// Deadlines are rounded down to this; arrival breaks ties.
 const QUANTUM_NS: u64 = 1 << 20;
-/// From a completion to the update of the models.
+/// Time from a completion to the update of the models.
 const UPDATE_NS: u64 = 100_000_000;
 const READ: usize = 0;
 const OTHER: usize = 1;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// In a tree of deadlines, under this number within its quantum.
     Tree(u64),
     Priority,
     Batch,
@@ -79,7 +65,7 @@ enum Stage {
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     request: BlockRequest,
-    /// When it arrived; a request that took an earlier neighbour in, when that did.
+    /// Arrival; the earlier one after a merge.
     arrived: u64,
     predicted: u64,
     deadline: u64,
@@ -92,7 +78,7 @@ impl Slot {
     }
 }
 
-/// What is known of a CPU's completions; 0: nothing.
+/// A CPU's completions; 0: none yet.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cpu {
     completed: u64,
@@ -109,7 +95,7 @@ struct Adios {
     front: usize,
     slots: Vec<Option<Slot>>,
     numbers: u64,
-    /// What reads have borrowed: below 0 the others are served.
+    /// Borrowed by reads; below 0 the others are served.
     bias: i64,
     /// In batches, priority queues and the device.
     in_flight: u64,
@@ -164,12 +150,10 @@ impl Adios {
         self.slots[tag as usize].as_mut().expect("the tag belongs to a request of the elevator")
     }
 
-    /// Whether both models know something.
     fn is_stable(&self) -> bool {
         self.models.iter().all(|model| model.base > 0)
     }
 
-    /// A request with its prediction and deadline.
     fn assessed(&self, request: BlockRequest, arrived: u64, place: Stage) -> Slot {
         let kind = kind(request.op);
         let predicted = self.models[kind].predict(request.bytes()).min(self.settings.latency_limit);
@@ -181,7 +165,6 @@ impl Adios {
         Slot { request, arrived, predicted, deadline, place }
     }
 
-    /// Into its tree, as the last of its quantum.
     fn plant(&mut self, request: BlockRequest, arrived: u64) {
         let slot = self.assessed(request, arrived, Stage::Tree(self.numbers));
         self.trees[kind(request.op)].insert(slot.key(self.numbers), request.tag);
@@ -189,7 +172,6 @@ impl Adios {
         self.slots[request.tag as usize] = Some(slot);
     }
 
-    /// Out of its tree.
     fn uproot(&mut self, tag: u32) -> Slot {
         let slot = *self.slot(tag);
         let Stage::Tree(number) = slot.place else { unreachable!("request {tag} is in a tree") };
@@ -207,7 +189,7 @@ impl Adios {
         self.priority[queue].push_back(request.tag);
     }
 
-    /// The request that a batch would take next, and whether that changes the bias.
+    /// The next request for a batch, and whether it changes the bias.
     fn candidate(&self) -> Option<(u32, bool)> {
         let favoured = if self.bias < 0 { OTHER } else { READ };
         let heads = [READ, OTHER].map(|tree| self.trees[tree].first().map(|(_, tag)| tag));
@@ -220,7 +202,6 @@ impl Adios {
         }
     }
 
-    /// The favoured operation pays for what it took.
     fn charge(&mut self, predicted: u64) {
         let (sign, nice) =
             if self.bias < 0 { (1, NICE_0) } else { (-1, self.settings.read_priority) };
@@ -228,7 +209,6 @@ impl Adios {
         self.bias = if predicted == 0 { sign } else { self.bias.saturating_add(sign * loan) };
     }
 
-    /// Makes the batch of the back page.
     fn fill(&mut self) {
         let sorted = self.settings.batch_order == 1 && self.rotational;
         let mut page = Page { elevator: sorted, ..std::mem::take(&mut self.pages[1 - self.front]) };
@@ -262,7 +242,6 @@ impl Adios {
         self.pages[1 - self.front] = page;
     }
 
-    /// The back page becomes the front page.
     fn flip(&mut self) {
         self.front = 1 - self.front;
         let ends = {
@@ -275,7 +254,6 @@ impl Adios {
             ends.is_some_and(|[first, last]| self.head > first.midpoint(last));
     }
 
-    /// The next request of a batch.
     fn next_of_batches(&mut self) -> Option<u32> {
         let refill = self.settings.window * self.settings.refill_percent / 100;
         let empty = self.pages[self.front].is_empty();
@@ -290,8 +268,7 @@ impl Adios {
         self.pages[self.front].pop()
     }
 
-    /// What a completion says of latencies: the gap since the one before, weighted by the distance
-    /// on a disk.
+    /// The gap since the last completion, on a disk weighted by distance.
     fn sample(&mut self, now: Time, done: &Finished, predicted: u64) -> Sample {
         let process = self.topology.cpu(done.request.process) as usize;
         if self.cpus.len() <= process {

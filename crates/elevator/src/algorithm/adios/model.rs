@@ -1,35 +1,32 @@
-//! The latency model of one kind of operation: a base, and a slope for what is above 4 KiB, learned
-//! from the gaps between completions.
+//! The latency model of an operation: a base, and a slope above 4 KiB, learned from gaps between
+//! completions.
 //!
-//! Source: ADIOS 3.2.0 (confirmed). Consequences of it that are kept (derived): the base is
-//! subtracted once for each update and not for each sample, so that the slope is too steep when
-//! many large samples come together; the slope is fitted over the whole size, but applied to what
-//! is above 4 KiB.
+//! Source: ADIOS 3.2.0 (confirmed). Consequences kept (derived): the base is subtracted once per
+//! update, not per sample, so the slope is too steep after many large samples; the slope is fitted
+//! to the whole size but applied above 4 KiB.
 
 use crate::vocabulary::Time;
 
 /// Larger requests are predicted with the slope.
 const SMALL_BYTES: u64 = 4096;
 const BUCKETS: usize = 64;
-/// Samples (by weight) that are enough for an update.
+/// Weighted samples per update.
 const ENOUGH: u64 = 1024;
-/// After this time fewer are enough.
+/// Interval after which fewer suffice.
 const INTERVAL_NS: u64 = 1_500_000_000;
 /// Samples above this percentile are outliers.
 const PERCENTILE: u64 = 99;
 
-/// When a model forgets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shrink {
     /// Small samples, in thousands.
     pub(super) kreqs: u64,
     /// Bytes of large samples, in GiB.
     pub(super) gbytes: u64,
-    /// A part of 2 to the power of this is forgotten.
+    /// The decayed fraction is 2 to the power of minus this.
     pub(super) resist: u64,
 }
 
-/// What is known of a completed request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sample {
     pub(super) bytes: u64,
@@ -64,7 +61,7 @@ impl Histogram {
         self.weight += weight;
     }
 
-    /// Sums of all samples but the outliers; the histogram is empty then.
+    /// Sums all samples except outliers and empties the histogram.
     fn take(&mut self, all: bool) -> Bucket {
         let keep = if all { self.weight } else { self.weight * PERCENTILE / 100 };
         let mut sum = Bucket::default();
@@ -80,7 +77,6 @@ impl Histogram {
     }
 }
 
-/// The bucket of a latency that was predicted so.
 pub(super) fn bucket(latency: u64, predicted: u64) -> usize {
     let bucket = if latency < predicted * 2 {
         latency * 20 / predicted
@@ -92,12 +88,11 @@ pub(super) fn bucket(latency: u64, predicted: u64) -> usize {
     bucket.min(BUCKETS as u64 - 1) as usize
 }
 
-/// The model of one kind of operation.
 #[derive(Debug, Clone)]
 pub(super) struct Model {
-    /// Nanoseconds of a small request; 0: nothing is known.
+    /// Nanoseconds of a small request; 0: unknown.
     pub(super) base: u64,
-    /// Nanoseconds for each KiB above 4.
+    /// Nanoseconds per KiB above 4.
     pub(super) slope: u64,
     small: Histogram,
     large: Histogram,
@@ -121,13 +116,11 @@ impl Model {
         updated: Time::ZERO,
     };
 
-    /// The latency of a request of this size.
     #[inline]
     pub(super) fn predict(&self, bytes: u64) -> u64 {
         self.base + self.slope * bytes.saturating_sub(SMALL_BYTES).div_ceil(1024)
     }
 
-    /// Takes a sample in.
     pub(super) fn input(&mut self, now: Time, sample: &Sample, shrink: &Shrink) {
         if sample.bytes <= SMALL_BYTES {
             self.small.add(sample, self.base.max(1));
@@ -139,7 +132,7 @@ impl Model {
         }
     }
 
-    /// Learns from the samples, if there are enough of them or enough time has passed.
+    /// Needs enough samples or enough time.
     pub(super) fn update(&mut self, now: Time, shrink: &Shrink) {
         let first = self.base == 0;
         let elapsed = first || now - self.updated >= INTERVAL_NS;

@@ -1,4 +1,4 @@
-//! Tests of ADIOS: the vectors of its specification, and its odd rules.
+//! Tests of ADIOS: vectors of its specification, and its odd rules.
 
 use super::*;
 use crate::scheduler::NoDisk;
@@ -6,7 +6,7 @@ use crate::testing::request;
 
 const MS: u64 = 1_000_000;
 
-/// One that has learned: base latencies of reads and writes.
+/// An elevator with learned base latencies.
 fn learned(rotational: bool, read_ns: u64, write_ns: u64) -> Adios {
     let mut adios = Adios::new(&Build { nr_tags: 64, rotational, ..Build::default() });
     (adios.models[0].base, adios.models[1].base) = (read_ns, write_ns);
@@ -17,7 +17,7 @@ fn read(tag: u32, at_ms: u64) -> BlockRequest {
     BlockRequest { allocated: Time::from_ns(at_ms * MS), ..request(tag, 1000 * u64::from(tag)) }
 }
 
-/// A write that somebody waits for, so that it is due when it arrives.
+/// A synchronous write, due on arrival.
 fn write(tag: u32, at_ms: u64) -> BlockRequest {
     BlockRequest { op: Op::Write, ..read(tag, at_ms) }
 }

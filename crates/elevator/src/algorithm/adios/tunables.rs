@@ -1,15 +1,13 @@
-//! The tunables of ADIOS, under the names of its files in sysfs.
+//! The tunables of ADIOS, named as its files in sysfs.
 
 use super::batches::KINDS;
 use super::model::Shrink;
 use crate::kind::Tunable;
 
-/// A priority of 0 in the table of weights.
 pub(super) const NICE_0: u64 = 20;
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;
 
-/// The rows.
 pub(super) const TUNABLES: &[Tunable] = &[
     Tunable::confirmed(
         "global_latency_window",
@@ -92,7 +90,6 @@ pub(super) const TUNABLES: &[Tunable] = &[
     ),
 ];
 
-/// Their values.
 #[derive(Debug, Clone)]
 pub(super) struct Settings {
     pub(super) window: u64,
@@ -141,14 +138,14 @@ impl Settings {
     }
 }
 
-/// The weight of each nice value of the CPU scheduler, from -20.
+/// The CPU scheduler's weight of each nice value from -20.
 const WEIGHTS: [u64; 40] = [
     88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904,
     3906, 3121, 2501, 1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87,
     70, 56, 45, 36, 29, 23, 18, 15,
 ];
 
-/// The weight of a nice value, from 0 for -20.
+/// By nice value plus 20.
 pub(super) fn weight(nice: u64) -> i64 {
     WEIGHTS[nice as usize] as i64
 }

@@ -1,18 +1,15 @@
-//! The actuator as a scheduler in the host knows it: cylinders and a seek curve, with the times
-//! that were asked for kept.
+//! The actuator as the host knows it: cylinders and a seek curve, with cached times.
 //!
-//! A square root would take most of the time of a decision, and distances repeat.
+//! A square root would dominate a decision, and distances repeat.
 
 use crate::geometry::Geometry;
 
-/// Distances whose times are kept.
 const KEPT: u64 = 1 << 16;
 
-/// A disk's arm.
 #[derive(Debug, Clone)]
 pub(crate) struct Actuator {
     geometry: Geometry,
-    /// Nanoseconds by distance, 0 if not computed yet.
+    /// Nanoseconds by distance; 0: not computed.
     kept: Vec<u64>,
 }
 
@@ -21,7 +18,6 @@ impl Actuator {
         Actuator { kept: vec![0; geometry.cylinders.min(KEPT) as usize], geometry }
     }
 
-    /// Whether there is anything to move.
     pub(crate) fn exists(&self) -> bool {
         self.geometry.cylinders > 0 && self.geometry.sectors_per_cylinder > 0
     }
@@ -30,12 +26,11 @@ impl Actuator {
         &self.geometry
     }
 
-    /// Cylinders between two sectors.
     pub(crate) fn distance(&self, from: u64, to: u64) -> u64 {
         self.geometry.cylinder(from).abs_diff(self.geometry.cylinder(to))
     }
 
-    /// Nanoseconds for a distance in cylinders; none is longer than the disk.
+    /// Clamped to the disk.
     pub(crate) fn seek_ns(&mut self, distance: u64) -> u64 {
         let distance = distance.min(self.geometry.cylinders.saturating_sub(1));
         match self.kept.get_mut(distance as usize) {
@@ -48,8 +43,8 @@ impl Actuator {
         }
     }
 
-    /// Nanoseconds for a mean distance of `sum / count` cylinders: between two whole distances in
-    /// proportion, so that an actuator that moves one time in ten takes a tenth of a seek.
+    /// The seek time of a mean distance of `sum / count` cylinders, interpolated: moving one time
+    /// in ten takes 0.1 seeks.
     pub(crate) fn mean_seek_ns(&mut self, sum: u64, count: u64) -> u64 {
         let Some(whole) = sum.checked_div(count) else { return 0 };
         let rest = sum % count;
@@ -57,8 +52,7 @@ impl Actuator {
         if rest == 0 {
             return below;
         }
-        // What the next cylinder takes more (or less, where a curve is not smooth) for the share of
-        // a cylinder that is left.
+        // The next cylinder's difference × the fraction; may be negative.
         let above = self.seek_ns(whole + 1);
         let share = |more: u64| more.saturating_mul(rest) / count;
         if above >= below { below + share(above - below) } else { below - share(below - above) }

@@ -1,8 +1,8 @@
 //! The choice of the next request: alternating batches of synchronous and asynchronous requests.
 //!
-//! Source: Linux 2.6.20 block/as-iosched.c; confirmed, with its oddities: a batch whose beginning
-//! waits for the device to drain starts with the deadline of the batch before (`drain`), and the
-//! first write is not the oldest (`first_write`).
+//! Source: Linux 2.6.20 block/as-iosched.c; confirmed, including its oddities: a batch that waits
+//! for the device to drain starts with the previous batch's deadline (`drain`), and the first write
+//! is not the oldest (`first_write`).
 
 use crate::request::BlockRequest;
 
@@ -13,8 +13,6 @@ use super::trees::{ASYNC, SYNC};
 use super::waiting::Verdict;
 
 impl<R: Rule> Machine<R> {
-    /// The request to move to the dispatch list; None: nothing there, waiting for a process, or for
-    /// the device to drain.
     pub(super) fn choose_next(&mut self, now: Moment) -> Option<BlockRequest> {
         let [writes, reads] = [ASYNC, SYNC].map(|of| !self.classes[of].fifo.is_empty());
         if self.dir == ASYNC && !reads && (self.writes_left == 0 || !writes) {
@@ -49,8 +47,8 @@ impl<R: Rule> Machine<R> {
         self.unless_expired(now, first)
     }
 
-    /// Called on a completion. When the device has drained the new batch begins, and its first
-    /// completion sets its deadline.
+    /// Once the device has drained, the new batch begins, and its first completion sets its
+    /// deadline.
     pub(super) fn batch_completed(&mut self, now: Moment, class: usize) {
         if self.changed && self.nr_dispatched == 1 {
             self.changed = false;
@@ -69,7 +67,7 @@ impl<R: Rule> Machine<R> {
         }
     }
 
-    /// Begins a batch of the other class, or of the same. Returns its first request.
+    /// Begins a batch of the other class, or the same; returns its first request.
     fn new_batch(&mut self, now: Moment, reads: bool, writes: bool) -> Option<BlockRequest> {
         if reads && !(writes && self.dir == SYNC) {
             self.changed |= self.dir == ASYNC;
@@ -86,22 +84,21 @@ impl<R: Rule> Machine<R> {
         self.write_idled = false;
         match self.settings.first_write {
             true => self.oldest(ASYNC).map(|(first, _)| first),
-            // A front merge that displaces another request leaves none; the source then needs an
-            // expired one, or fails.
+            // A front merge that displaces another request leaves no next one; the source then
+            // needs an expired one, or fails.
             false => {
                 self.classes[ASYNC].next.or_else(|| self.oldest(ASYNC).map(|(first, _)| first))
             }
         }
     }
 
-    /// An expired request takes precedence over the chosen one.
     fn unless_expired(&mut self, now: Moment, chosen: BlockRequest) -> Option<BlockRequest> {
         let request =
             if self.fifo_expired(now, self.dir) { self.oldest(self.dir)?.0 } else { chosen };
         self.begin(now, request)
     }
 
-    /// Begins a new batch with the request, once the device has completed the previous batch.
+    /// Begins a new batch once the device has completed the previous one.
     fn begin(&mut self, now: Moment, request: BlockRequest) -> Option<BlockRequest> {
         if self.changed {
             if self.nr_dispatched > 0 {
@@ -122,8 +119,7 @@ impl<R: Rule> Machine<R> {
             && (now.jiffies > self.batch_expires || (self.dir == ASYNC && self.writes_left == 0))
     }
 
-    /// Whether the oldest request of a class is too old. Looks once in an expiry interval at most:
-    /// seeks to old requests cost so much that a crowd of them must not decide everything.
+    /// as_fifo_expired. Once per expiry interval: seeks to many old requests must not dominate.
     fn fifo_expired(&mut self, now: Moment, class: usize) -> bool {
         let recently = |last| now.jiffies - last < self.settings.fifo_expire[class];
         if self.classes[class].last_check.is_some_and(recently) {
@@ -133,15 +129,13 @@ impl<R: Rule> Machine<R> {
         self.oldest(class).is_some_and(|(_, expires)| now.jiffies > expires)
     }
 
-    /// Whether to wait rather than to serve `next`.
     fn can_anticipate(&mut self, now: Moment, next: Option<&BlockRequest>) -> bool {
         self.who.is_some()
             && self.antic != Antic::Finished
             && self.assess(now, next, Asked::ToBegin) == Verdict::Wait
     }
 
-    /// Fits the number of writes in a batch to what the last one took: measured when the first
-    /// synchronous request after it has completed.
+    /// Adapts to the last batch's duration, known at the next synchronous completion.
     fn update_write_count(&mut self, now: Moment) {
         let batch = self.settings.batch_expire[ASYNC];
         let took = (now.jiffies + batch).saturating_sub(self.batch_expires);

@@ -1,91 +1,79 @@
-//! The history of each process, and the averages used for processes without history.
+//! Per-process history, and averages for processes without one.
 //!
-//! Source: Linux 2.6.20 block/as-iosched.c; confirmed. Departure: none. A record is the process's;
-//! it would be shared by all disks of the machine, which shows only where there are several.
+//! Source: Linux 2.6.20 block/as-iosched.c; confirmed. A process's record is shared by all disks of
+//! a machine; with one disk it makes no difference.
 
 use crate::decay::{DecayingMean, Rounding};
 use crate::request::BlockRequest;
 
 use super::timing::Moment;
 
-/// 1.0 of the probabilities.
 pub(crate) const ONE: u64 = 256;
 
-/// More than any disk has: keeps the sums below 2^64 whatever comes.
+/// Larger than any disk; keeps sums below 2^64.
 const MAX_DISTANCE: u64 = 1 << 48;
 
-/// Moves a probability towards one.
 pub(crate) fn raise(probability: &mut u64) {
     *probability = (7 * *probability + ONE) / 8;
 }
 
-/// Moves a probability towards zero.
 pub(crate) fn lower(probability: &mut u64) {
     *probability = 7 * *probability / 8;
 }
 
-/// A process.
 #[derive(Debug, Clone)]
 pub(crate) struct History {
-    /// It has not ended.
     pub(crate) running: bool,
-    /// It has sent a synchronous request.
+    /// It has issued a synchronous request.
     pub(crate) io_started: bool,
-    /// A synchronous request of it has completed.
+    /// A synchronous request has completed.
     pub(crate) io_running: bool,
     /// Its requests in the trees.
     pub(crate) queued: u32,
-    /// Its requests in the dispatch list, not yet taken by the driver (the kernel's nr_dispatched).
+    /// Its requests on the dispatch list (the kernel's nr_dispatched).
     pub(crate) listed: u32,
-    /// Its requests in the device; the kernel does not count them.
+    /// Its requests in the device, which the kernel does not count.
     pub(crate) in_device: u32,
-    /// When a synchronous request of it completed last.
     pub(crate) last_end: Moment,
-    /// The end of its last synchronous request.
     pub(crate) last_pos: u64,
-    /// Think times in jiffies.
+    /// In jiffies.
     pub(crate) think: DecayingMean,
-    /// Seek distances in sectors.
+    /// In sectors.
     pub(crate) seek: DecayingMean,
 }
 
-/// What processes do first, on average: stands in for a history that is not there yet.
+/// Average first behaviour of processes, in place of a missing history.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Newcomers {
-    /// How likely a process ends while it is waited for, of 256.
+    /// Probability, of 256, that a process exits while anticipated.
     pub(crate) exit_prob: u64,
-    /// How likely a process that has ended is not followed by a co-operating one, of 256.
+    /// Probability, of 256, that no cooperating process follows an exited one.
     pub(crate) exit_no_coop: u64,
     pub(crate) think_total: u64,
-    /// Mean of the first think times, in jiffies.
+    /// Mean first think time, in jiffies.
     pub(crate) think_mean: u64,
     pub(crate) seek_total: u64,
-    /// Mean of the first seek distances, in sectors.
+    /// Mean first seek distance, in sectors.
     pub(crate) seek_mean: u64,
 }
 
-/// A synchronous request with the history of its process, for rules that have a history of their
-/// own.
+/// A synchronous request with history, for rules that keep their own.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arrival {
-    /// Whose history it belongs to; a close request of somebody else counts as the awaited
-    /// process's.
+    /// A close request of another process counts as the awaited one's.
     pub(crate) process: u32,
     pub(crate) now: Moment,
-    /// First sector.
     pub(crate) sector: u64,
     /// None: the process's first synchronous request.
     pub(crate) since: Option<Since>,
 }
 
-/// What lies between an arrival and the request before.
+/// The process's state since its previous request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Since {
-    /// When the process's last request completed, if one has.
     pub(crate) last_end: Option<Moment>,
-    /// Where its last request ended.
     pub(crate) last_pos: u64,
-    /// No request of it is queued or in the dispatch list: the kernel's idea of thinking.
+    /// No request is queued or on the dispatch list: the kernel's notion of thinking.
     pub(crate) idle: bool,
     /// None is in the device either.
     pub(crate) nothing_outstanding: bool,
@@ -109,8 +97,7 @@ impl Default for History {
 }
 
 impl History {
-    /// Learns from a synchronous request that arrives, before it is counted. `max_think` is the cap
-    /// in jiffies.
+    /// Learns from a request before it is counted. `max_think` caps in jiffies.
     pub(crate) fn arrive(
         &mut self,
         now: Moment,
@@ -140,7 +127,6 @@ impl History {
         Arrival { process, now, sector: request.sector, since }
     }
 
-    /// A synchronous request of it is over (completed, or merged away).
     pub(crate) fn end(&mut self, now: Moment) {
         self.io_running = true;
         self.last_end = now;
@@ -160,7 +146,7 @@ impl History {
             newcomers.seek_total = (7 * newcomers.seek_total + ONE * sectors) / 8;
             newcomers.seek_mean = newcomers.seek_total / ONE;
         }
-        // One stray request (a page fault, a fragment) must not spoil the mean.
+        // A stray request (page fault, fragment) must not dominate the mean.
         let slack = if self.seek.samples <= 60 { 2 * 1024 * 1024 } else { 2 * 1024 * 64 };
         self.seek.add(sectors.min(4 * self.seek.mean + slack));
     }
@@ -176,8 +162,7 @@ mod tests {
         Moment { time: Time::from_ns(ms * 1_000_000), jiffies: ms }
     }
 
-    /// A process that sends a request, has it done 1 ms later and thinks for `think` ms, ten times
-    /// and more.
+    /// A process with requests of 1 ms and think times of `think` ms, at least ten times.
     fn after(thinks: &[u64], newcomers: &mut Newcomers) -> History {
         let mut history = History::default();
         let mut ms = 100;

@@ -1,14 +1,10 @@
-//! The machine that the anticipatory family shares: batches, the dispatch list, the accounts of
-//! processes, and the hooks.
+//! The common part of the anticipatory family: batches, dispatch list, accounting, hooks.
 //!
-//! Source: Linux 2.6.20 block/as-iosched.c and block/elevator.c; confirmed. `trees.rs` holds the
-//! requests, `dispatching.rs` decides what goes next, `waiting.rs` whether to wait instead,
-//! `history.rs` learns, and a [`Rule`] says what the members differ in.
-//!
-//! Departures: plugging is the queue's affair. A request that is dispatched goes to the device at
-//! once, so a process has requests in the dispatch list only between an alias that was pushed out
-//! and the next dispatch. A process always has a record, so rule 3 (no record: go on waiting) never
-//! applies. There is no forced dispatch, as elevators are not switched while they hold requests.
+//! Source: Linux 2.6.20 block/as-iosched.c and block/elevator.c; confirmed. `trees.rs` holds
+//! requests, `dispatching.rs` chooses, `waiting.rs` anticipates, `history.rs` learns, and a
+//! [`Rule`] defines the members' differences. Departures: plugging is left to the queue; dispatched
+//! requests go to the device at once, so the dispatch list is non-empty only between an alias and
+//! the next dispatch; a process always has a record, so rule 3 never applies; no forced dispatch.
 
 use std::cell::Cell;
 
@@ -28,23 +24,20 @@ use super::timing::{Moment, Ticker};
 use super::trees::{ASYNC, Class, SYNC, Slot, State};
 use super::tunables::Settings;
 
-/// Backwards at most 512 MiB, and at twice the price; fixed at compile time in the kernel too.
+/// At most 512 MiB backwards, at twice the cost; compile-time constants in the kernel, too.
 pub(super) const BACK_SEEK: BackSeek = BackSeek { max_sectors: 1024 * 1024, penalty: 2 };
 
-/// Whether somebody is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Antic {
-    /// No.
     Off,
-    /// Yes, but its last request is still in the device: no timer yet.
+    /// Waiting, but the process's last request is in the device: no timer yet.
     WaitReq,
-    /// Yes, until the timer fires.
+    /// Waiting until the timer fires.
     WaitNext,
     /// The wait is over; the next dispatch may not wait again.
     Finished,
 }
 
-/// An anticipatory scheduler with the rule of one of the family.
 #[derive(Debug)]
 pub(crate) struct Machine<R> {
     pub(super) rule: R,
@@ -53,37 +46,32 @@ pub(crate) struct Machine<R> {
     pub(super) classes: [Class; 2],
     pub(super) list: DispatchList,
     pub(super) slots: Vec<Option<Slot>>,
-    /// Records of processes; a number whose process has ended gets another one.
+    /// Records; a number whose process has exited gets a new one.
     pub(super) processes: Vec<History>,
-    /// The record of a number, if its process has issued a request and not ended.
+    /// Records by number, from the first request until exit.
     numbers: Vec<Option<u32>>,
-    /// Records of processes that have ended.
     ended: Vec<u32>,
     pub(super) newcomers: Newcomers,
-    /// The request that the one-hit cache of merges points at.
+    /// The one-hit cache of merges.
     pub(super) last_merge: Option<u32>,
-    /// The class of the present batch.
     pub(super) dir: usize,
-    /// When the batch ends, in jiffies.
+    /// In jiffies.
     pub(super) batch_expires: u64,
-    /// The class has changed, and the device still works on the batch before.
+    /// The class has changed, and the device is still serving the previous batch.
     pub(super) changed: bool,
     /// No synchronous request of the new batch has completed yet.
     pub(super) new_batch: bool,
-    /// Writes in a batch; adapts.
     pub(super) write_count: u64,
-    /// Writes left in this batch.
     pub(super) writes_left: u64,
-    /// The write batch had no contention, so its duration is not significant.
+    /// There was no contention, so the duration is not representative.
     pub(super) write_idled: bool,
-    /// Requests in the dispatch list and in the device.
+    /// Requests on the dispatch list and in the device.
     pub(super) nr_dispatched: u32,
     pub(super) antic: Antic,
-    /// When the last request of `who` completed.
+    /// Last completion of a request of `who`.
     pub(super) antic_start: Moment,
     /// When the timer fires, in [`Antic::WaitNext`].
     pub(super) antic_ends: Time,
-    /// The process whose synchronous request was dispatched last.
     pub(super) who: Option<u32>,
     /// A request of it has completed since.
     pub(super) who_done: bool,
@@ -142,8 +130,7 @@ impl<R: Rule> Machine<R> {
         &mut self.processes[process as usize]
     }
 
-    /// The record of a process. A request of a number whose process has ended is a new process's,
-    /// of which nothing is known and which has nothing to do with the old one.
+    /// A process's record; a number gets a new one after an exit.
     fn record(&mut self, number: u32) -> u32 {
         let at = number as usize;
         if at >= self.numbers.len() {
@@ -169,8 +156,7 @@ impl<R: Rule> Machine<R> {
         record
     }
 
-    /// A synchronous request joins what is known of a process: its own, or the one that it works
-    /// together with.
+    /// Updates the history of the request's process, or of the one it cooperates with.
     pub(super) fn learn(&mut self, now: Moment, process: u32, request: &BlockRequest) {
         let max_think = (self.ticker.clock().hz() / 50).saturating_sub(1);
         let history = &mut self.processes[process as usize];
@@ -183,14 +169,12 @@ impl<R: Rule> Machine<R> {
         &self.classes[usize::from(slot.request.sync)]
     }
 
-    /// The oldest request of a class that has some, and when it expires.
     pub(super) fn oldest(&self, class: usize) -> Option<(BlockRequest, u64)> {
         let tag = self.classes[class].fifo.head()?;
         self.slot(tag).map(|slot| (slot.request, slot.expires))
     }
 
-    /// A request that does not pass through the trees: one that the device gave back, or one that
-    /// must go first.
+    /// Inserts a requeued or urgent request, bypassing the trees.
     fn insert_at_head(&mut self, request: &BlockRequest) {
         let given_back = self
             .slot(request.tag)
@@ -219,8 +203,7 @@ impl<R: Rule> Legacy for Machine<R> {
     }
 
     fn front(&self, bio: &BlockRequest) -> Option<u32> {
-        // Trees are indexed by sync = 1, but the kernel looks into the one indexed by the
-        // direction, write = 1.
+        // Trees are indexed by sync = 1, but the kernel uses the direction, write = 1.
         let index = if self.settings.front_merge { bio.sync } else { bio.op == Op::Write };
         self.classes[usize::from(index)].tree.at(bio.end())
     }
@@ -327,8 +310,7 @@ impl<R: Rule> Elevator for Machine<R> {
         if how == Merge::Back || self.settings.front_merge || self.last_merge == Some(request.tag) {
             return true;
         }
-        // Trees are indexed by sync = 1, but the kernel looks into the one indexed by the
-        // direction, write = 1.
+        // See `index` above: the kernel confuses sync with direction.
         request.sync == (bio.op == Op::Write)
     }
 
@@ -336,7 +318,7 @@ impl<R: Rule> Elevator for Machine<R> {
         self.last_merge = Some(before.tag);
         let slot = self.slots[before.tag as usize].as_mut().expect("only held requests grow");
         assert!(slot.place == State::Queued, "only queued requests grow: {before:?}");
-        // A request stays in its class, whatever joined it.
+        // A request stays in its class regardless of merges.
         let after = BlockRequest { sync: slot.request.sync, ..*after };
         let before = std::mem::replace(&mut slot.request, after);
         let class = &mut self.classes[usize::from(before.sync)];
@@ -362,7 +344,6 @@ impl<R: Rule> Elevator for Machine<R> {
         self.slots[gone.tag as usize] = None;
         self.last_merge = Some(survivor.tag);
         if two.request.sync {
-            // Its process is let go of as if it had completed.
             self.history(two.process).end(now);
         }
     }

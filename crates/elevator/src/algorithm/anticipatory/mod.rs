@@ -1,17 +1,13 @@
 //! anticipatory: batches of reads and of writes in one-way order, and a short wait for the process
-//! that was served last.
+//! served last. Otherwise a synchronous reader issues its next request just after the scheduler has
+//! sent the actuator away (deceptive idleness).
 //!
-//! Problem: a synchronous reader issues its next request just after the scheduler has sent the
-//! actuator away (deceptive idleness).
+//! After a synchronous request the device stays idle for a few milliseconds if the process is
+//! likely to issue a close request; decaying means track its think times and seek distances.
+//! `anticipatory/` is shared with antic-95 and wpcas. The rule in this file: wait for
+//! `antic_expire`, unless the mean think time exceeds it.
 //!
-//! Approach: after a synchronous request the device is left idle for a few milliseconds if the
-//! process is likely to issue a close request; its think times and seek distances are tracked as
-//! decaying means. The common part of antic-95, wpcas and this one is in `anticipatory/`. This file
-//! has the rule of this scheduler: the wait is the tunable `antic_expire`, and a process is waited
-//! for unless its mean think time exceeds it.
-//!
-//! Source: Linux 2.6.20 block/as-iosched.c, block/elevator.c; confirmed, and compared with the
-//! files a second time.
+//! Source: Linux 2.6.20 block/as-iosched.c, block/elevator.c; confirmed, and checked a second time.
 //!
 //! Parameters (ms; ticks in brackets where they are not whole milliseconds):
 //!
@@ -27,10 +23,8 @@
 //! | back seek, fixed | 1,048,576 sectors, counted twice | | | | |
 //!
 //! Switches, each 0 for the behaviour of 2.6.20: `drain`, `front_merge`, `first_write` (see
-//! `anticipatory/tunables.rs`). With `drain` 0 a device that queues gets hardly any writes while
-//! reads are waiting; later kernels behave as with 1.
-//!
-//! Departures: see `anticipatory/machine.rs`.
+//! `anticipatory/tunables.rs`). With `drain` 0 a queueing device gets hardly any writes while reads
+//! wait; later kernels behave as with 1. Departures: see `anticipatory/machine.rs`.
 
 use crate::clock::Clock;
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
@@ -54,14 +48,13 @@ use machine::Machine;
 use rule::{Outlook, Rule, thinks_too_long};
 use timing::Period;
 
-/// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "anticipatory",
     origin: Origin::LegacyLinux,
     help: "batches of reads and writes; waits a few ms for the next read of the process served last",
     source: "Linux 2.6.20 block/as-iosched.c",
     evidence: Evidence::Confirmed,
-    // It bounds seeks to old requests, not latency, and the FIFO breaks the order of sectors.
+    // It bounds seeks to old requests, not latency, and the FIFO breaks sector order.
     guarantees: &[Guarantee::IdlesWithTimer],
     tunables: &[
         tunables::READ_EXPIRE,
@@ -80,7 +73,6 @@ fn build(build: &Build) -> Box<dyn Elevator> {
     Box::new(Machine::new(build, MeanThinkTime::new(build)))
 }
 
-/// Waits for everybody equally long.
 #[derive(Debug)]
 struct MeanThinkTime {
     /// In jiffies.
@@ -103,7 +95,7 @@ impl Rule for MeanThinkTime {
     }
 
     fn fixes_period(&self) -> bool {
-        // The timer is set once; whether a wait is over is compared with the tunable as it is.
+        // The timer is set once, but the end of a wait is checked against the current tunable.
         false
     }
 

@@ -1,5 +1,4 @@
-//! Shared by the tests of the anticipatory schedulers: a device with a constant service time, a
-//! geometry, and scripted clients.
+//! Shared test support: a device with constant service time, a geometry, and scripted clients.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +9,6 @@ use crate::scheduler::{Elevator, InsertAt, NoDisk};
 use crate::testing::request;
 use crate::vocabulary::{Op, Time};
 
-/// The geometry of the HP 97560.
 pub(crate) fn hp97560() -> Geometry {
     let seek = SeekCurve {
         first: vec![],
@@ -23,17 +21,15 @@ pub(crate) fn hp97560() -> Geometry {
     Geometry { cylinders: 1962, sectors_per_cylinder: 19 * 72, seek, ..Geometry::default() }
 }
 
-/// A moment in microseconds.
 pub(crate) fn us(us: u64) -> Time {
     Time::from_ns(us * 1000)
 }
 
-/// A moment in milliseconds.
 pub(crate) fn ms(ms: u64) -> Time {
     us(ms * 1000)
 }
 
-/// An elevator and the requests that it was given; tags are reused, the lowest first.
+/// An elevator and its requests; tags are reused, lowest first.
 pub(crate) struct Bench {
     pub(crate) elevator: Box<dyn Elevator>,
     tags: Vec<bool>,
@@ -45,7 +41,6 @@ impl Bench {
         Bench { elevator: (row.build)(build), tags: Vec::new(), seq: 0 }
     }
 
-    /// At HZ 1000, with an HP 97560.
     pub(crate) fn hp(row: &ElevatorKind) -> Bench {
         Bench::new(row, &Build { geometry: hp97560(), ..Build::default() })
     }
@@ -54,7 +49,6 @@ impl Bench {
         self.elevator.set(tunable, value);
     }
 
-    /// Inserts a request of 8 sectors.
     pub(crate) fn insert(
         &mut self,
         now: Time,
@@ -82,7 +76,7 @@ impl Bench {
         self.insert(now, process, sector, Op::Write, false)
     }
 
-    /// Dispatches, and sees that asking twice changes nothing where nothing comes.
+    /// A fruitless call can be repeated.
     pub(crate) fn dispatch(&mut self, now: Time) -> Option<BlockRequest> {
         let got = self.elevator.dispatch(now, &NoDisk);
         if got.is_none() {
@@ -98,7 +92,7 @@ impl Bench {
         self.elevator.complete(now, &Finished { request, issued: request.allocated });
     }
 
-    /// Dispatches and completes what is due for `process` at once.
+    /// Dispatches and completes the next request, which must be `process`'s.
     pub(crate) fn serve(&mut self, now: Time, process: u32) {
         let got =
             self.dispatch(now).unwrap_or_else(|| panic!("process {process} is served at {now:?}"));
@@ -106,8 +100,8 @@ impl Bench {
         self.complete(now, got);
     }
 
-    /// `process` reads `count` times 8 sectors from `sector` on, each done at once, and thinks for
-    /// `think_us` in between. The moment of the last completion, which is that of the last request.
+    /// Reads 8 sectors `count` times, each completed at once, thinking for `think_us` in between.
+    /// Returns the last completion.
     pub(crate) fn stream(
         &mut self,
         from: Time,
@@ -126,20 +120,18 @@ impl Bench {
     }
 }
 
-/// What a [`Closed`] loop has served.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Served {
-    /// Requests by process.
     pub(crate) by_process: BTreeMap<u32, u64>,
-    /// When it ended, in nanoseconds.
+    /// End time in nanoseconds.
     pub(crate) end_ns: u64,
 }
 
-/// A client that keeps one request open.
+/// A client with one request outstanding.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Client {
     pub(crate) start: u64,
-    /// Sectors from one request's start to the next one's.
+    /// Distance between starts of successive requests.
     pub(crate) step: u64,
     pub(crate) think_us: u64,
     pub(crate) op: Op,
@@ -152,8 +144,7 @@ impl Client {
     }
 }
 
-/// Runs clients against a device of `depth` that takes `service_ns(from, to)` for a request that
-/// starts at `to` after one that ended at `from`, until `requests` are done.
+/// The device takes `service_ns(from, to)` from the last end to the next start.
 pub(crate) fn closed_loop(
     bench: &mut Bench,
     clients: &[Client],

@@ -1,5 +1,5 @@
-//! The anticipatory scheduler as a whole: defaults, timing, batches and their quirks, exits,
-//! merges, extremes.
+//! Tests of the anticipatory scheduler: defaults, timing, batches and their quirks, exits, merges,
+//! extremes.
 
 use crate::algorithm::{antic_95, wpcas};
 use crate::kind::{Build, ElevatorKind};
@@ -11,7 +11,7 @@ use crate::vocabulary::{Op, Time};
 use super::ROW;
 use super::testing::{Bench, Client, closed_loop, hp97560, ms, us};
 
-/// Far beyond what is close to a stream at the start of the disk.
+/// Far from a stream at the start of the disk.
 const FAR: u64 = 2_000_000;
 
 const FAMILY: [&ElevatorKind; 3] = [&ROW, &antic_95::ROW, &wpcas::ROW];
@@ -80,7 +80,7 @@ fn a_reader_that_stops_costs_six_milliseconds_once() {
     bench.serve(end + 6_000_000, 1);
     let counts = bench.elevator.anticipation().unwrap();
     assert_eq!((counts.started, counts.failures, counts.failure_wait_ns), (1, 1, 6_000_000));
-    // It is back: waited for again, as its mean is below 6.
+    // It is back, and anticipated again: its mean is below 6.
     let back = end + 30_000_000;
     bench.read(back, 0, 40);
     bench.serve(back, 0);
@@ -165,7 +165,7 @@ fn a_close_request_of_another_process_is_as_good_as_its_own() {
         other.read(end, 1, sector);
         assert_eq!(other.dispatch(end).is_some(), close, "sector {sector}");
     }
-    // With time the window doubles each millisecond.
+    // The window doubles each millisecond.
     bench.read(end, 1, FAR);
     assert_eq!(bench.dispatch(end), None);
     bench.read(end + 1_500_000, 2, 100_040 + 16_385);
@@ -291,7 +291,7 @@ fn the_next_request_in_order_grows_as_well() {
 
 #[test]
 fn writes_in_a_batch_adapt_to_what_they_take() {
-    // Readers that come back at once and writes without end.
+    // Readers without think time, and endless writes.
     let count = |service_us: u64| {
         let mut bench = at_hz(1000);
         bench.set("antic_expire", 0);
@@ -337,7 +337,7 @@ fn writes_served(drain: u64, depth: usize, readers: u32) -> u64 {
 fn a_device_that_queues_gets_hardly_any_writes_unless_drain_is_set() {
     let table = [(1, 8), (4, 8), (4, 3)]
         .map(|(depth, readers)| [0, 1].map(|drain| writes_served(drain, depth, readers)));
-    // The figures of an independent model of the same rules.
+    // Figures of an independent model of the same rules.
     assert_eq!(table, [[744, 744], [0, 850], [83, 3199]]);
 }
 
@@ -348,8 +348,8 @@ fn the_first_write_of_a_batch_is_next_in_order_or_the_oldest() {
         bench.set("first_write", first_write);
         bench.write(ms(1), 0, 9000);
         bench.write(ms(1), 0, 5000);
-        // The scheduler starts in the asynchronous class: a batch of reads must come before one of
-        // writes begins.
+        // The scheduler starts in the asynchronous class: a batch of reads must precede one of
+        // writes.
         bench.read(ms(1), 1, 0);
         bench.set("antic_expire", 0);
         let first = bench.dispatch(ms(2)).unwrap();
@@ -514,7 +514,7 @@ fn the_same_input_gives_the_same_output() {
     }
 }
 
-/// A disk on which going elsewhere costs a seek and half a turn.
+/// A disk on which leaving costs a seek and half a revolution.
 fn hp_service_ns(from: u64, to: u64) -> u64 {
     let geometry = hp97560();
     let turn = if from == to { 0 } else { 7_500_000 };
@@ -535,7 +535,7 @@ fn two_sequential_readers_get_nearly_what_one_gets() {
     let alone = run(&ROW, 6, 1);
     for row in FAMILY {
         let two = run(row, 6, 2);
-        // Each 125 ms a request expires, and going over takes 23 ms: 84 percent at best.
+        // A request expires every 125 ms, and changing over takes 23 ms: 84 percent at best.
         assert!(
             two * 8 < alone * 10,
             "{}: {} ms against {} ms",

@@ -1,10 +1,9 @@
-//! Time as the anticipatory family measures it: ticks remembered, waits in ticks or finer.
+//! Time in the anticipatory family: remembered ticks, and waits in ticks or finer.
 
 use crate::clock::Clock;
 use crate::vocabulary::Time;
 
-/// A clock that remembers the present tick: most questions fall into the tick of the one before,
-/// and a comparison is cheaper than a division.
+/// Remembers the current tick: a comparison is cheaper than a division.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ticker {
     clock: Clock,
@@ -22,7 +21,6 @@ impl Ticker {
         self.clock
     }
 
-    /// Whole ticks until `now`.
     pub(crate) fn jiffies(&mut self, now: Time) -> u64 {
         if now < self.from || now >= self.until {
             self.tick = self.clock.jiffies(now);
@@ -32,29 +30,28 @@ impl Ticker {
     }
 }
 
-/// A moment, in both measures.
+/// A time in nanoseconds and jiffies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Moment {
     pub(crate) time: Time,
     pub(crate) jiffies: u64,
 }
 
-/// How long a process is waited for, from the completion of its last request.
+/// The length of a wait, from the process's last completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Period {
-    /// Until so many ticks have come.
+    /// Until this many ticks have passed.
     Ticks(u64),
-    /// So many nanoseconds, with a timer that fires at multiples of `grain_ns`.
+    /// With a timer that fires at multiples of `grain_ns`.
     Exact { ns: u64, grain_ns: u64 },
 }
 
 impl Period {
-    /// `ns` in ticks, rounded up, at least one: what a timer of the kernel makes of it.
+    /// `ns` in ticks, rounded up, at least one, as a kernel timer does.
     pub(crate) fn ticks_of(clock: Clock, ns: u64) -> Period {
         Period::Ticks(ticks(clock, ns).max(1))
     }
 
-    /// When the timer fires.
     pub(crate) fn ends(self, clock: Clock, from: Moment) -> Time {
         match self {
             Period::Ticks(ticks) => clock.at(from.jiffies + ticks),
@@ -64,7 +61,6 @@ impl Period {
         }
     }
 
-    /// Whether it is over.
     pub(crate) fn is_over(self, from: Moment, now: Moment) -> bool {
         match self {
             Period::Ticks(ticks) => now.jiffies - from.jiffies >= ticks,
@@ -72,7 +68,7 @@ impl Period {
         }
     }
 
-    /// In ticks, rounded up.
+    /// Rounded up.
     pub(crate) fn in_ticks(self, clock: Clock) -> u64 {
         match self {
             Period::Ticks(ticks) => ticks,

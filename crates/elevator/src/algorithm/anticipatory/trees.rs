@@ -1,5 +1,4 @@
-//! Where the requests of an anticipatory scheduler are: trees and FIFOs, and the way from there to
-//! the dispatch list.
+//! The requests of an anticipatory scheduler: trees and FIFOs, and the way to the dispatch list.
 //!
 //! Source: Linux 2.6.20 block/as-iosched.c; confirmed.
 
@@ -10,48 +9,40 @@ use crate::starts::Starts;
 use super::machine::{Antic, BACK_SEEK, Machine};
 use super::rule::Rule;
 
-/// A class of requests and its index.
 pub(super) const ASYNC: usize = 0;
 pub(super) const SYNC: usize = 1;
 
-/// The requests of a class.
 #[derive(Debug)]
 pub(super) struct Class {
     pub(super) tree: Starts,
-    /// The tree's order as links: a neighbour is a look, not a search.
+    /// The tree's order as links, for neighbours without a search.
     pub(super) order: Fifo,
     pub(super) fifo: Fifo,
-    /// The next one in the elevator's order; there is one whenever the tree holds any.
+    /// Next in the elevator's order; present whenever the tree is not empty.
     pub(super) next: Option<BlockRequest>,
-    /// The end of the one that was dispatched last.
     pub(super) last_sector: u64,
-    /// When the FIFO was looked at, in jiffies; None: not yet, which is long ago.
+    /// When the FIFO was last checked, in jiffies; None: long ago.
     pub(super) last_check: Option<u64>,
 }
 
-/// Where a request is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     /// In a tree and a FIFO; it can grow.
     Queued,
-    /// In the dispatch list.
     Listed,
     Device,
 }
 
-/// A request by its tag.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Slot {
     pub(super) request: BlockRequest,
-    /// The record of its process.
     pub(super) process: u32,
     pub(super) place: State,
-    /// When it expires, in jiffies.
     pub(super) expires: u64,
 }
 
 impl<R: Rule> Machine<R> {
-    /// Moves a request from the trees to the dispatch list, which ends any wait.
+    /// as_move_to_dispatch; ends any wait.
     pub(super) fn move_to_dispatch(&mut self, request: &BlockRequest) {
         if matches!(self.antic, Antic::WaitReq | Antic::WaitNext) {
             self.call_off();
@@ -91,7 +82,6 @@ impl<R: Rule> Machine<R> {
         self.slots[at] = Some(slot);
     }
 
-    /// Out of tree and FIFO.
     pub(super) fn take_out(&mut self, request: &BlockRequest) {
         let process = self.slot(request.tag).expect("what is sorted is held").process;
         self.history(process).queued -= 1;
@@ -108,7 +98,7 @@ impl<R: Rule> Machine<R> {
         }
     }
 
-    /// Into the tree. A request that starts at the same sector is pushed out to the dispatch list.
+    /// A request with the same start moves to the dispatch list.
     pub(super) fn plant(&mut self, request: &BlockRequest) {
         let of = usize::from(request.sync);
         loop {
@@ -127,9 +117,8 @@ impl<R: Rule> Machine<R> {
         }
     }
 
-    /// The one to serve after `request`, which is in the tree: its successor (or the lowest, where
-    /// there is none) against its predecessor, from where its class was served last. Also for a
-    /// request that was joined to another.
+    /// as_find_next_rq: successor (cyclic) against predecessor, from the class's last position.
+    /// `request` is in the tree; it may have been merged away.
     fn next_after(&self, request: &BlockRequest) -> Option<BlockRequest> {
         let Class { order, last_sector, .. } = &self.classes[usize::from(request.sync)];
         let held = |tag| self.slot(tag).map(|slot| slot.request);

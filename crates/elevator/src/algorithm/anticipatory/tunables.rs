@@ -1,12 +1,10 @@
-//! The tunables that every member of the family has: those of 2.6.20, and switches for what 2.6.20
-//! does oddly.
+//! The tunables of all members: those of 2.6.20, and switches for its oddities.
 
 use crate::clock::Clock;
 use crate::kind::{Evidence, Role, Tunable};
 
 use super::trees::{ASYNC, SYNC};
 
-/// The largest value that sysfs took.
 pub(crate) const MAX_MS: u64 = i32::MAX as u64;
 
 pub(crate) const fn ms(name: &'static str, help: &'static str) -> Tunable {
@@ -60,19 +58,18 @@ pub(crate) const FIRST_WRITE: Tunable = switch(
 )
 .of(Role::Reading);
 
-/// The values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Settings {
-    /// When requests of a class are old, in jiffies.
+    /// Age limit per class, in jiffies.
     pub(crate) fifo_expire: [u64; 2],
-    /// How long a batch of a class lasts, in jiffies.
+    /// Batch duration per class, in jiffies.
     pub(crate) batch_expire: [u64; 2],
     pub(crate) drain: bool,
     pub(crate) front_merge: bool,
     pub(crate) first_write: bool,
 }
 
-/// The default wait in jiffies.
+/// In jiffies.
 pub(crate) fn default_antic_expire(clock: Clock) -> u64 {
     (clock.hz() / 150).max(1)
 }

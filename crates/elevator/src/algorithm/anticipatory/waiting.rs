@@ -1,12 +1,12 @@
-//! Anticipation: when to wait for the process that was served last, and when that is over.
+//! Anticipation: when to wait for the process served last, and when the wait ends.
 //!
-//! Source: Linux 2.6.20 block/as-iosched.c; confirmed. Rules 1 to 7 of breaking a wait are here,
-//! with what is close; rule 8 is the member's. The mixed units of close() are kept: it compares
-//! milliseconds with jiffies, so that at HZ 250 everything is close after the first tick.
+//! Source: Linux 2.6.20 block/as-iosched.c; confirmed. Here are rules 1 to 7 for breaking a wait,
+//! and closeness; rule 8 is the member's. as_close_req's mixed units are kept: it compares
+//! milliseconds with jiffies, so at HZ 250 everything is close after the first tick.
 //!
-//! Counting is ours: a wait that an arrival ends by rules 1, 4, 5 or 6 is a success, one that its
-//! time ends (also by rule 2) a failure, and one that was called off, because the process is not
-//! worth it any more or because an alias was pushed out, is neither.
+//! Our counting: a wait ended by an arrival under rules 1, 4, 5 or 6 succeeds, one ended by time
+//! (or rule 2) fails. One called off because the process no longer pays, or by an alias, is
+//! neither.
 
 use crate::request::BlockRequest;
 
@@ -16,24 +16,20 @@ use super::rule::{Asked, Ending, Outlook, Rule};
 use super::timing::Moment;
 use super::trees::{ASYNC, SYNC};
 
-/// What becomes of a wait, begun or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Wait.
     Wait,
-    /// This is what one waits for.
     Wanted,
-    /// Its time is over, only the timer has not fired yet.
+    /// Time is up before the timer fires.
     Late,
-    /// The process is not worth it.
     Hopeless,
 }
 
-/// Sectors around the head that are close at once: 4 MiB ahead, half of it behind.
+/// Sectors that are close immediately: 4 MiB ahead, half of it behind.
 const CLOSE: u64 = 8192;
 
 impl<R: Rule> Machine<R> {
-    /// Whether to wait instead of serving `candidate`: the kernel's can_break_anticipation.
+    /// as_can_break_anticipation, for serving `candidate`.
     pub(super) fn assess(
         &mut self,
         now: Moment,
@@ -77,14 +73,14 @@ impl<R: Rule> Machine<R> {
         if self.is_refused(now, who, asked) { Verdict::Hopeless } else { Verdict::Wait }
     }
 
-    /// Begins to wait; the clock runs from the completion of the process's last request.
+    /// Begins to wait; time counts from the process's last completion.
     pub(super) fn start_waiting(&mut self) {
         debug_assert_eq!(self.antic, Antic::Off, "a wait begins once");
         self.counts.started += 1;
         if self.who_done { self.start_timer() } else { self.antic = Antic::WaitReq }
     }
 
-    /// The request of the awaited process has completed: from here on its think time counts.
+    /// The awaited process's request has completed: think time begins.
     pub(super) fn awaited_completed(&mut self, now: Moment) {
         self.antic_start = now;
         self.who_done = true;
@@ -93,7 +89,6 @@ impl<R: Rule> Machine<R> {
         }
     }
 
-    /// A request has been queued: is it what was waited for?
     pub(super) fn arrived(&mut self, now: Moment, request: &BlockRequest) {
         if !matches!(self.antic, Antic::WaitReq | Antic::WaitNext) {
             return;
@@ -106,7 +101,6 @@ impl<R: Rule> Machine<R> {
         }
     }
 
-    /// The timer has fired.
     pub(super) fn timed_out(&mut self, now: Moment) {
         let who = self.who.expect("a wait is for somebody");
         let history = self.history(who);
@@ -120,7 +114,7 @@ impl<R: Rule> Machine<R> {
         self.finish(now, Ending::Failure);
     }
 
-    /// A wait ends without anybody having asked whether it was worth it.
+    /// Ends a wait without a verdict.
     pub(super) fn call_off(&mut self) {
         let start = self.antic_start;
         self.finish(start, Ending::CalledOff);
@@ -174,8 +168,7 @@ impl<R: Rule> Machine<R> {
         })
     }
 
-    /// Whether a request is about as good as one of the awaited process; the longer the wait, the
-    /// further off it may be.
+    /// as_close_req: the longer the wait, the farther a close request may be.
     fn is_close(&mut self, now: Moment, who: u32, request: &BlockRequest) -> bool {
         let clock = self.ticker.clock();
         let delay_ms = match self.antic {
@@ -187,8 +180,8 @@ impl<R: Rule> Machine<R> {
         let window = if delay_ms == 0 {
             CLOSE
         } else if delay_ms <= 20 && delay_ms <= self.rule.period(clock, who).in_ticks(clock) {
-            // The source shifts an int, which from 18 ms on overflows: to almost everything, then
-            // to nothing.
+            // The source shifts an int, which overflows from 18 ms on: to almost everything, then
+            // nothing.
             i64::from((CLOSE as i32) << delay_ms) as u64
         } else {
             return true;

@@ -1,8 +1,8 @@
-//! Budgets: what a request is charged, when a queue's turn is over, and how much it gets next time.
+//! Budgets: the charge of a request, the end of a turn, and the next budget.
 //!
-//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c; confirmed. A queue that is slow, or that used up
-//! its time long before its sectors, is charged by time: as if it had moved what the device moves
-//! in that time. Otherwise scattered I/O of few sectors would have the device for most of the time.
+//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c; confirmed. A queue that is slow, or that uses up
+//! its time long before its sectors, is charged by time, as if it had transferred at the device's
+//! rate. Otherwise scattered I/O would occupy the device most of the time.
 
 use super::rate::MIN_IDLE_NS;
 use super::settings::{DEFAULT_SLICE_IDLE_NS, Settings};
@@ -10,33 +10,27 @@ use super::{Bfq, MS};
 use crate::request::BlockRequest;
 use crate::vocabulary::Time;
 
-/// The device's budget before anything is known of it, in sectors.
 pub(super) const DEFAULT_MAX_BUDGET: u64 = 16 * 1024;
-/// The counter of budgets passes this at the eleventh.
+/// `budgets_given` exceeds this at the eleventh budget.
 const ENOUGH_BUDGETS: u64 = 194;
-/// Asynchronous requests are charged this many times their sectors: writes are slow, and block
-/// reads.
+/// Per sector: writes are slow and block reads.
 const ASYNC_CHARGE: u64 = 3;
 
-/// Why the turn of a queue is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Expiry {
-    /// It was waited for in vain.
+    /// Idling timed out.
     TooIdle,
-    /// Its time is over.
     Timeout,
-    /// What is left of its budget is less than its next request.
+    /// The remaining budget is smaller than its next request.
     Exhausted,
-    /// It has no requests, and waiting for one does not pay.
+    /// It has no requests, and idling does not pay.
     NoMoreRequests,
-    /// Another queue has to go first.
     Preempted,
-    /// Its process has ended.
     Exited,
 }
 
 impl Bfq {
-    /// Sectors that a queue is charged for a request.
+    /// bfq_serv_to_charge.
     pub(super) fn charge_for(&self, id: u32, request: &BlockRequest) -> u64 {
         let (queue, sectors) = (self.queue(id), u64::from(request.nr_sectors));
         if queue.sync || self.tree.get(id).coefficient > 1 || self.is_asymmetric(Some(id)) {
@@ -46,13 +40,12 @@ impl Bfq {
         }
     }
 
-    /// Sectors that a queue is charged for its next request.
     pub(super) fn next_charge(&self, id: u32) -> Option<u64> {
         let tag = self.queue(id).next?;
         Some(self.charge_for(id, &self.slot(tag).request))
     }
 
-    /// The largest budget of a queue; a default until enough were given out.
+    /// bfq_max_budget: a default until enough budgets were assigned.
     pub(super) fn device_budget(&self) -> u64 {
         if let Some(set) = self.core_budget() {
             return set;
@@ -60,16 +53,16 @@ impl Bfq {
         if self.budgets_given < ENOUGH_BUDGETS { DEFAULT_MAX_BUDGET } else { self.max_budget }
     }
 
+    /// bfq_min_budget.
     fn min_budget(&self) -> u64 {
         self.device_budget() / 32
     }
 
-    /// The first budget of a queue whose raising begins.
     pub(super) fn raised_budget(&self) -> u64 {
         2 * self.min_budget()
     }
 
-    /// The peak rate or the time of a turn has changed.
+    /// bfq_calc_max_budget.
     pub(super) fn resize_budget(&mut self) {
         if self.settings.max_budget == 0 {
             self.max_budget = self.rate.sectors_in_ms(self.clock.to_ms(self.timeout_ticks()));
@@ -82,13 +75,13 @@ impl Bfq {
         self.resize_budget();
     }
 
-    /// The turn of a queue begins.
+    /// __bfq_set_in_service_queue and bfq_set_budget_timeout.
     pub(super) fn start_budget(&mut self, now: Time, id: u32) {
         self.budgets_given = (self.budgets_given * 7 + 256) / 8;
         self.forgive_waiting(id);
         self.budget_start = now;
         let entity = self.tree.get(id);
-        // A raised queue has thirty times the time.
+        // A raised queue gets 30 times as long.
         let factor = if self.is_soft(id) { 1 } else { entity.weight / entity.base };
         let timeout =
             self.jiffies.saturating_add_unsigned(self.timeout_ticks().saturating_mul(factor));
@@ -97,25 +90,24 @@ impl Bfq {
         queue.budget_timeout = timeout;
     }
 
-    /// The longest turn, in jiffies.
     fn timeout_ticks(&self) -> u64 {
         self.clock.from_ms(self.settings.timeout_sync_ms)
     }
 
-    /// Whether the time of the queue in service is over.
+    /// bfq_bfqq_budget_timeout.
     pub(super) fn is_timed_out(&self, id: u32) -> bool {
         self.variant.times_out() && self.queue(id).budget_timeout <= self.jiffies
     }
 
-    /// Whether the queue in service shall go because its time is over. While it is waited for, only
-    /// if much of its budget is left: then it is slow.
+    /// bfq_may_expire_for_budg_timeout: while idling, only a slow queue (a third of its budget
+    /// left) expires.
     pub(super) fn may_expire_for_timeout(&self, id: u32) -> bool {
         let entity = self.tree.get(id);
         (self.timer.is_none() || entity.left() >= entity.budget / 3) && self.is_timed_out(id)
     }
 
-    /// An idle queue gets its first request. Returns true if it continues with the budget of its
-    /// last service.
+    /// bfq_bfqq_update_budg_for_activation. Returns whether the queue continues with its old
+    /// budget.
     pub(super) fn budget_for_activation(&mut self, id: u32, in_time: bool) -> bool {
         let charge = self.next_charge(id).expect("the queue has got a request");
         let queue = &mut self.queues[id as usize];
@@ -129,8 +121,7 @@ impl Bfq {
         goes_on
     }
 
-    /// The turn of the queue in service is over. `idled`: it ended by idling, which does not count
-    /// as service time.
+    /// bfq_bfqq_expire. `idled`: the idle time at the end does not count as service.
     pub(super) fn expire(&mut self, now: Time, idled: bool, why: Expiry) {
         let id = self.in_service.expect("a queue is in service");
         self.timer = None;
@@ -150,8 +141,8 @@ impl Bfq {
         }
         let queue = &mut self.queues[id as usize];
         queue.merging.parts |= queue.merging.shared && queue.is_seeky();
-        // Preempted while it was waited for to keep its share, it keeps its place among those that
-        // have requests.
+        // Preempted while idling for guarantees: it retains its place among the queues with
+        // requests.
         let keeps_place = why == Expiry::Preempted && self.idling_keeps_guarantees(id);
         if self.queue(id).sorted.is_empty() && !keeps_place {
             let queue = self.queue_mut(id);
@@ -170,7 +161,8 @@ impl Bfq {
         if why != Expiry::Exited || !self.variant.is_linux() {
             let queue = &mut self.queues[id as usize];
             if !queue.busy && !matches!(why, Expiry::Timeout | Expiry::Exhausted) {
-                // The service is retained: if the next request arrives soon, the queue continues.
+                // Keeps the service received: if the next request arrives soon, the queue
+                // continues.
                 queue.left_willingly = true;
             } else {
                 self.tree.get_mut(id).service = 0;
@@ -180,8 +172,7 @@ impl Bfq {
         self.release_forgotten();
     }
 
-    /// A turn is over: when raising of its queue was last considered, and when it may be soft real
-    /// time.
+    /// bfq_bfqq_expire's low_latency timestamps.
     fn note_end_of_turn(&mut self, id: u32) {
         let (jiffies, raised) = (self.jiffies, self.tree.get(id).coefficient > 1);
         let queue = self.queue_mut(id);
@@ -197,7 +188,7 @@ impl Bfq {
         }
     }
 
-    /// Charges a queue by time if it was slow or wasted its time.
+    /// bfq_bfqq_charge_time.
     fn charge_time(&mut self, now: Time, id: u32, idled: bool, why: Expiry) {
         let until = if idled { self.idling_start.max(self.budget_start) } else { now };
         let served_ns = until - self.budget_start;
@@ -217,7 +208,7 @@ impl Bfq {
         self.charge(id, more);
     }
 
-    /// Whether a queue was slow, and for how many milliseconds it is charged then.
+    /// bfq_bfqq_is_slow, with the milliseconds to charge.
     fn is_slow(&self, id: u32, served_ns: u64) -> (bool, u64) {
         let queue = self.queue(id);
         if !queue.sync {
@@ -232,7 +223,7 @@ impl Bfq {
         }
     }
 
-    /// Gives a queue the budget of its next turn.
+    /// __bfq_bfqq_recalc_budget.
     pub(super) fn feed_back(&mut self, id: u32, why: Expiry) {
         let (least, most) = (self.min_budget(), self.max_budget);
         let fixed = !self.variant.feeds_back();

@@ -1,38 +1,35 @@
 //! Bursts: many queues created at once belong to the threads of one program and are not
 //! interactive.
 //!
-//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c (bfq_handle_burst); confirmed. Eight queues of
-//! one group created within 180 ms of one another, the first of them on an idle device, are a large
-//! burst: none of them is raised, nor those that follow within 180 ms. A queue leaves the burst
-//! when it had nothing to do for ten seconds. The switch `burst` is ours; in the kernel this is
-//! always on.
+//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c (bfq_handle_burst); confirmed. Eight queues of a
+//! group, created within 180 ms of one another with the first on an idle device, are a large burst:
+//! neither they nor those following within 180 ms are raised. A queue leaves the burst after ten
+//! idle seconds. Departure: the switch `burst`; the kernel has no such setting.
 
 use super::Bfq;
 
-/// Queues that make a burst large.
+/// bfq_large_burst_thresh: number of queues in a large burst.
 const LARGE: u32 = 8;
 pub(super) const INTERVAL_MS: u64 = 180;
 const FORGIVEN_MS: u64 = 10_000;
 
-/// The burst that is on.
 #[derive(Debug, Default)]
 pub(super) struct Burst {
-    /// Its queues, until it is large.
+    /// Its queues until it is large.
     queues: Vec<u32>,
     size: u32,
     large: bool,
-    /// The jiffy at which the last queue joined.
     mark: i64,
     group: u32,
 }
 
 impl Burst {
-    /// A queue does not belong to it any more; it still counts.
+    /// Removes a queue, which still counts.
     pub(super) fn forget(&mut self, id: u32) {
         self.queues.retain(|queue| *queue != id);
     }
 
-    /// Whether a queue belongs to it, before it is large.
+    /// Whether a queue belongs to it while it is not large.
     pub(super) fn holds(&self, id: u32) -> bool {
         self.queues.contains(&id)
     }
@@ -41,20 +38,19 @@ impl Burst {
         self.large
     }
 
-    /// A queue takes the place of another that was counted.
+    /// Re-adds a queue in place of one already counted.
     pub(super) fn rejoin(&mut self, id: u32) {
         self.queues.push(id);
     }
 }
 
 impl Bfq {
-    /// Whether a queue was created in a large burst.
     pub(super) fn in_large_burst(&self, id: u32) -> bool {
         self.settings.burst && self.queue(id).in_large_burst
     }
 
-    /// A queue that has not been busy yet gets a request: it may be one of a burst. With other
-    /// queues busy and no burst on, there are others to protect it from, so it may be raised.
+    /// bfq_handle_burst, bfq_add_to_burst. A burst begins only on an idle device: other busy queues
+    /// need protection from a new one.
     pub(super) fn observe_burst(&mut self, id: u32) {
         let idle = self.busy == [0; 3];
         let queue = &self.queues[id as usize];
@@ -86,7 +82,6 @@ impl Bfq {
         }
     }
 
-    /// An idle queue gets a request: after a long time it is no more part of a burst.
     pub(super) fn leave_burst_if_over(&mut self, id: u32, long_idle: bool) {
         let forgiven = self.ticks(FORGIVEN_MS);
         let jiffies = self.jiffies;

@@ -1,26 +1,20 @@
-//! Limits of depth: how many tags writes may have, and how many a process that has more than its
-//! share.
+//! Depth limits (Linux 6.1 and 6.12 bfq_limit_depth, bfqq_request_over_limit, bfq_update_depths;
+//! confirmed).
 //!
-//! Problem: requests that have all tags keep those out that shall go first; raising a weight is no
-//! use to a process without a tag.
-//!
-//! Approach: asynchronous requests and synchronous writes may use a part of the tags only, a
-//! smaller one while somebody is raised. And a process, or a group, that has as many requests as
-//! its weight entitles it to is left one tag of each word of the bitmap.
-//!
-//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c (bfq_limit_depth, bfqq_request_over_limit,
-//! bfq_update_depths); confirmed. While raised queues are busy the share of another rounds to
-//! nothing: it waits for one of those few tags though it has no request.
+//! Raising a weight is useless to a process without a tag. Asynchronous requests and synchronous
+//! writes may use only part of the tags, less while a queue is raised. A process or group that has
+//! the requests its weight entitles it to is left one tag per word of the bitmap. Consequence of
+//! the source: while raised queues are busy, another's share rounds to zero, so it waits for one of
+//! those few tags even without any request.
 
 use super::Bfq;
 use crate::request::BlockRequest;
 use crate::vocabulary::Op;
 
-/// Levels of a class.
 const LEVELS: u64 = 8;
 
 impl Bfq {
-    /// How many tags a new request may choose from; None: all.
+    /// bfq_limit_depth; None: all tags.
     pub(super) fn depth_of(&self, request: &BlockRequest, word: u32) -> Option<u32> {
         let sixteenths = match (request.sync, self.raised_busy > 0) {
             (true, _) if request.op == Op::Read => 16,
@@ -30,7 +24,7 @@ impl Bfq {
             (false, true) => 3,
         };
         let of = |tags: u64| (tags * sixteenths / 16).max(1);
-        // In 6.1 the part is one of each word.
+        // 6.1 limits each word.
         let word = u64::from(word);
         let (depth, limit) = if self.is_old() {
             (of(word), self.nr_tags * of(word) / word)
@@ -43,8 +37,7 @@ impl Bfq {
         (sixteenths < 16).then_some(depth as u32)
     }
 
-    /// Whether the queue of a request, or its group, has as many requests as its weight entitles it
-    /// to, of `limit`.
+    /// bfqq_request_over_limit.
     fn is_over_limit(&self, request: &BlockRequest, mut limit: u64) -> bool {
         let Some(id) = self.find_queue(request) else { return false };
         let entity = self.tree.get(id);
@@ -65,7 +58,6 @@ impl Bfq {
     }
 }
 
-/// The part of `limit` that a weight of all gives, rounded to the nearest.
 fn share(limit: u64, weight: u64, weights: u64) -> u64 {
     (limit * weight + weights / 2).checked_div(weights).unwrap_or(limit)
 }

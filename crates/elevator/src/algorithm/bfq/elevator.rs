@@ -1,4 +1,4 @@
-//! The interface of an elevator, for bfq and its variants: what each event does.
+//! The elevator interface of bfq and its variants.
 //!
 //! Source: Linux 6.1 and 6.12 block/bfq-iosched.c; confirmed.
 

@@ -1,26 +1,17 @@
-//! Groups: flows share the device by their weights, and the processes of a flow share what the flow
-//! gets.
+//! Groups: flows share the device by weight, regardless of their number of processes.
 //!
-//! Problem: a tenant with many processes should not get more of the disk than one with few.
-//!
-//! Approach: each declared flow is a group in the root, as a control group with a weight for bfq is
-//! (io.bfq.weight, 1 to 1000, 100 by default); the queues of its processes, asynchronous ones too,
-//! are in the group's own trees (`wf2q`). Processes that were not declared are in the root, beside
-//! the groups. Requests are scheduled in the group that their process belongs to when its queue is
-//! created; only queues of one group are merged, or make a burst together.
-//!
-//! Source: Linux 6.1 and 6.12 block/bfq-cgroup.c and bfq-wf2q.c; confirmed. In 6.1 one group with
-//! requests is enough for idling for the sake of shares, in 6.12 there must be two, the root being
-//! one.
-//!
-//! Departures: one level.
+//! Each declared flow is a group below the root, like a control group with io.bfq.weight (1 to
+//! 1000, default 100); its processes' queues, asynchronous ones included, are in the group's trees
+//! (`wf2q`). Undeclared processes are in the root. A queue stays in the group its process had when
+//! the queue was created; only queues of one group merge or form a burst. Departure: one level.
+//! Source: Linux 6.1 and 6.12 block/bfq-cgroup.c, bfq-wf2q.c; confirmed. In 6.1 one group with
+//! requests suffices for idling, in 6.12 two are needed, counting the root.
 
 use super::Bfq;
 use crate::flows::DEFAULT_WEIGHT;
 use crate::scheduler::FlowSpec;
 
 impl Bfq {
-    /// A process belongs to a flow.
     pub(super) fn declare(&mut self, process: u32, flow: u32, spec: &FlowSpec) {
         if !self.variant.is_linux() {
             self.flows.declare(process, flow, spec);

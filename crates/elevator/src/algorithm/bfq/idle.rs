@@ -1,26 +1,24 @@
-//! Idling: whether to keep the device for a queue that has no request at the moment, and for how
-//! long.
+//! Idling: whether to keep the device for a queue without requests, and for how long.
 //!
-//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c; confirmed. It pays for throughput if the queue's
-//! next request is near and soon; and it is needed for the shares if queues differ, because a
-//! synchronous queue that loses its turn whenever it thinks gets less.
+//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c; confirmed. Idling increases throughput if the
+//! next request is near and soon. It is needed for guarantees if queues differ: a synchronous queue
+//! that loses its turn whenever it thinks gets less than its share.
 
 use super::budget::Expiry;
 use super::rate::MIN_IDLE_NS;
 use super::{Bfq, MS};
 use crate::vocabulary::Time;
 
-/// More requests than this in the device mean that it queues.
+/// BFQ_HW_QUEUE_THRESHOLD.
 const QUEUEING_THRESHOLD: u32 = 3;
 const QUEUEING_SAMPLES: u32 = 32;
 const RAISED_IDLE_NS: u64 = 20 * MS;
 
-/// What is known of the device's own queue.
 #[derive(Debug)]
 pub(super) struct Queueing {
-    /// It has one. Before enough samples this is assumed.
+    /// Assumed until observed.
     pub(super) detected: bool,
-    /// The device was found to queue; this does not change back.
+    /// Queueing was detected, permanently.
     settled: bool,
     samples: u32,
     pub(super) most_in_driver: u32,
@@ -33,16 +31,15 @@ impl Default for Queueing {
 }
 
 impl Bfq {
-    /// Looks whether the device queues; at each completion, the completed request counted as still
-    /// there.
+    /// bfq_update_hw_tag, at each completion, before the completed request leaves.
     pub(super) fn observe_queueing(&mut self) {
         let queueing = &mut self.queueing;
         queueing.most_in_driver = queueing.most_in_driver.max(self.in_driver);
-        // Too few requests to see a difference.
+        // Too few requests to detect anything.
         if queueing.settled || self.in_driver as usize + self.held <= QUEUEING_THRESHOLD as usize {
             return;
         }
-        // Few requests because the queue in service is waited for say nothing.
+        // Few requests because of idling prove nothing.
         if let Some(queue) = self.in_service.map(|id| &self.queues[id as usize])
             && queue.habits.thinks_briefly
             && queue.dispatched as usize + queue.sorted.len() < QUEUEING_THRESHOLD as usize
@@ -57,8 +54,7 @@ impl Bfq {
         }
     }
 
-    /// Whether queues differ so much that shares need idling. A queue of the smallest weight needs
-    /// none for that reason.
+    /// bfq_asymmetric_scenario.
     pub(super) fn is_asymmetric(&self, id: Option<u32>) -> bool {
         let weights = &self.tree.weights;
         let smallest = id.and_then(|id| self.tree.get(id).counted);
@@ -70,7 +66,7 @@ impl Bfq {
             || self.tree.groups_differ()
     }
 
-    /// Whether idling for the queue in service is better than serving another.
+    /// bfq_better_to_idle.
     pub(super) fn better_to_idle(&self, id: u32) -> bool {
         let queue = self.queue(id);
         if queue.users == 0 {
@@ -87,21 +83,23 @@ impl Bfq {
             || self.idling_keeps_guarantees(id)
     }
 
-    /// Whether the queue in service is waited for.
+    /// bfq_bfqq_must_idle.
     pub(super) fn must_idle(&self, id: u32) -> bool {
         self.queue(id).sorted.is_empty() && self.better_to_idle(id)
     }
 
+    /// idling_boosts_thr_without_issues.
     pub(super) fn idling_boosts_throughput(&self, id: u32) -> bool {
         let queue = self.queue(id);
         let one_at_a_time = self.rotational && !self.queueing.detected;
         let streams = !queue.is_seeky() && queue.habits.io_bound && queue.habits.thinks_briefly;
-        // Raised queues need the device free of requests that were let in for throughput.
+        // Raised queues need a device that is not filled for throughput.
         queue.users > 0
             && self.raised_busy == 0
             && (one_at_a_time || ((self.rotational || !self.queueing.detected) && streams))
     }
 
+    /// idling_needed_for_service_guarantees.
     pub(super) fn idling_keeps_guarantees(&self, id: u32) -> bool {
         let queue = self.queue(id);
         let busy: u32 = self.busy.iter().sum();
@@ -110,7 +108,7 @@ impl Bfq {
         queue.users > 0 && (raised || self.is_asymmetric(Some(id)) || busy == 1)
     }
 
-    /// A request of the queue in service is finished.
+    /// The end of bfq_completed_request.
     pub(super) fn idle_or_expire(&mut self, now: Time, id: u32) {
         let queue = self.queue(id);
         let (empty, drained) = (queue.sorted.is_empty(), queue.dispatched == 0);
@@ -125,6 +123,7 @@ impl Bfq {
         }
     }
 
+    /// bfq_arm_slice_timer.
     fn start_idling(&mut self, now: Time, id: u32) {
         let queue = self.queue(id);
         let slice = self.settings.slice_idle_ns;
@@ -143,7 +142,7 @@ impl Bfq {
         self.anticipation.started += 1;
     }
 
-    /// The queue that is waited for has got a request.
+    /// bfq_rq_enqueued.
     pub(super) fn waiting_is_rewarded(&mut self, now: Time, id: u32) {
         let alone = self.queue(id).sorted.len() == 1;
         if alone {
@@ -157,7 +156,7 @@ impl Bfq {
                 .first()
                 .is_some_and(|(_, tag)| self.slot(tag).request.nr_sectors < 32);
         let timed_out = self.is_timed_out(id);
-        // More of a stream may come and merge; the next dispatch call ends the wait anyway.
+        // More of a stream may arrive and merge; the next dispatch ends the wait anyway.
         if self.variant.is_linux()
             && lone_and_small
             && self.idling_boosts_throughput(id)
@@ -171,7 +170,7 @@ impl Bfq {
         }
     }
 
-    /// The queue in service was waited for long enough.
+    /// bfq_idle_slice_timer_body.
     pub(super) fn idling_is_over(&mut self, now: Time) {
         self.timer = None;
         let id = self.in_service.expect("only a queue in service is waited for");

@@ -1,69 +1,56 @@
-//! Injection: requests of other queues that the device gets while the queue in service is waited
-//! for.
+//! Injection: other queues' requests served while idling for the queue in service, so that
+//! guarantees do not leave the device idle, and a process that waits for another's I/O (journal,
+//! database writer) is not idled for without success.
 //!
-//! Problem: idling preserves shares and sequences, but the device has nothing to do meanwhile; and
-//! a process that waits for another's I/O (a journal, a database's writer) is idled for in vain
-//! until that I/O is done.
-//!
-//! Approach: while the queue in service has no request but is waited for, these are served instead,
-//! the first that there is: its own process's asynchronous requests; those of its waker, the queue
-//! whose completions were three times in a row soon followed by its own requests although it thinks
-//! for long; those of the queue that it wakes; and those of any other queue, as long as fewer
-//! requests than a limit are in the device. The limit of a queue follows from measurements: the
-//! time from an arrival at an empty device to the completion is its baseline; with injection, half
-//! as much again lowers the limit by one and anything less raises it.
-//!
-//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c (bfq_check_waker, bfq_select_queue,
-//! bfq_choose_bfqq_for_injection, bfq_update_inject_limit); confirmed. Queues are tried in the
-//! order in which they came into their trees, the last first. A limit of 0 should count as 1 after
-//! a long idle time, but the source adds nanoseconds to jiffies there, so that it hardly ever does.
+//! Served first: the process's own asynchronous requests, then its waker's (whose completions
+//! preceded its requests three times in a row), then those of a queue it wakes, then any, up to a
+//! limit in flight. The limit follows measurements: 1.5 × the service time without injection lowers
+//! it by one; less raises it. Queues are tried last-inserted first. Source: Linux 6.1 and 6.12
+//! block/bfq-iosched.c; confirmed.
 
 use super::{Bfq, MS};
 use crate::vocabulary::Time;
 
-/// Only soon after a completion does an arrival tell who woke its process.
+/// An arrival identifies a waker only this soon after a completion.
 const WOKEN_WITHIN_NS: u64 = 4 * MS;
-/// Detections in a row that make a waker.
 const DETECTIONS: u32 = 3;
-/// They have to come within this many idle slices.
+/// Idle slices for all detections.
 const DETECTION_SLICES: u64 = 128;
-/// A limit is set anew at least this often.
+/// Maximum time between resets of a limit.
 const RESET_MS: u64 = 1000;
-/// The least time between a decrease of the limit and the next measurement.
+/// Minimum time from a decrease of the limit to the next measurement.
 const SETTLE_MS: u64 = 10;
-/// On a device without a geometry, requests of so many sectors are large.
+/// In sectors; non-rotational devices.
 const LARGE: u32 = 64;
 
-/// Who wakes a queue, and how many requests may be injected while it is waited for.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Waking {
     pub(super) waker: Option<u32>,
     tentative: Option<u32>,
     detections: u32,
     detecting_since: Time,
-    /// Queues that it wakes, the last found first.
+    /// Queues that it wakes, most recently found first.
     woken: Vec<u32>,
     pub(super) inject_limit: u32,
-    /// Time from arrival to completion without injection; 0: not known.
+    /// Time from arrival to completion without injection; 0: unknown.
     pub(super) last_service_ns: u64,
     /// The jiffy of the last decrease of the limit.
     pub(super) inject_mark: i64,
 }
 
-/// The measurement that is on.
 #[derive(Debug, Default)]
 pub(super) struct Injection {
-    /// A request has arrived that is to be measured; it waits for its dispatch.
+    /// The request to measure has arrived but is not dispatched.
     pub(super) awaits_dispatch: bool,
-    /// Its tag, once it was dispatched.
+    /// Its tag after dispatch.
     pub(super) measured: Option<u32>,
     pub(super) arrived: Time,
-    /// Whether requests were injected meanwhile.
+    /// Whether requests were injected during the measurement.
     pub(super) injected: bool,
 }
 
 impl Bfq {
-    /// A synchronous request has arrived of a process that has no other.
+    /// The injection part of bfq_add_request.
     pub(super) fn observe_arrival(&mut self, now: Time, id: u32) {
         self.detect_waker(now, id);
         let (reset, settle) = (self.ticks(RESET_MS), self.ticks(SETTLE_MS));
@@ -83,6 +70,7 @@ impl Bfq {
         }
     }
 
+    /// bfq_check_waker.
     fn detect_waker(&mut self, now: Time, id: u32) {
         let Some(last) = self.last_completed.filter(|last| *last != id) else { return };
         if self.queue(id).habits.thinks_briefly
@@ -115,7 +103,6 @@ impl Bfq {
         }
     }
 
-    /// A queue is let go.
     pub(super) fn forget_waker(&mut self, id: u32) {
         self.drop_waker(id);
         for woken in std::mem::take(&mut self.queue_mut(id).waking.woken) {
@@ -123,7 +110,7 @@ impl Bfq {
         }
     }
 
-    /// A queue has become busy: it is the first of those that its waker wakes.
+    /// bfq_add_bfqq_busy: moves a queue to the front of its waker's list.
     pub(super) fn refresh_woken(&mut self, id: u32) {
         if let Some(waker) = self.queue(id).waking.waker {
             let woken = &mut self.queue_mut(waker).waking.woken;
@@ -133,7 +120,7 @@ impl Bfq {
         }
     }
 
-    /// The waker of a queue that is parted, unless nobody uses it, or nobody but its merged users.
+    /// bfq_waker_bfqq: unless only merged users are left.
     pub(super) fn living_waker(&self, id: u32) -> Option<u32> {
         let waker = self.queue(id).waking.waker?;
         let users = self.queue(waker).users;
@@ -147,6 +134,7 @@ impl Bfq {
         (users > 0).then_some(waker)
     }
 
+    /// bfq_reset_inject_limit.
     pub(super) fn reset_inject_limit(&mut self, id: u32) {
         self.injection.measured = None;
         let jiffies = self.jiffies;
@@ -156,7 +144,7 @@ impl Bfq {
         queue.waking.inject_mark = jiffies;
     }
 
-    /// A request is completed: if it is the one measured, the limit of its queue follows.
+    /// bfq_update_inject_limit.
     pub(super) fn measure(&mut self, now: Time, id: u32, tag: u32) {
         if self.injection.measured != Some(tag) {
             return;
@@ -187,13 +175,12 @@ impl Bfq {
         self.injection.injected = false;
     }
 
-    /// Whether the budget of a queue suffices for its next request.
     fn is_servable(&self, id: u32) -> bool {
         self.queue(id).busy
             && self.next_charge(id).is_some_and(|charge| charge <= self.tree.get(id).left())
     }
 
-    /// The queue to serve while the one in service is waited for.
+    /// bfq_select_queue: whom to inject from.
     pub(super) fn stand_in(&mut self, id: u32) -> Option<u32> {
         let queue = self.queue(id);
         let own = queue
@@ -220,6 +207,8 @@ impl Bfq {
         }
     }
 
+    /// bfq_choose_bfqq_for_injection. `overdue` adds nanoseconds to jiffies, as the kernel does, so
+    /// a limit of 0 hardly ever counts as 1.
     fn choose_for_injection(&mut self, served: u32) -> Option<u32> {
         let queue = self.queue(served);
         let own = queue.waking.inject_limit;

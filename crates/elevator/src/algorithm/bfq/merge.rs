@@ -1,24 +1,12 @@
-//! Merging queues: processes that read the same part of the disk in turn share a queue, for a while
-//! or for good.
+//! Queue merging: processes that read one file interleaved (dump, hypervisor threads) are random
+//! each and sequential together, so they share a queue.
 //!
-//! Problem: several processes that read one file interleaved (dump, the threads of a hypervisor)
-//! are each random and together sequential. Served one after the other they cost a seek for each
-//! request.
-//!
-//! Approach: early queue merge: when a bio arrives whose position is within 8192 sectors
-//! of where the queue in service is, or of the next request of another queue, the arriving process
-//! is moved to that queue. Both must be synchronous, of one class and group, not seeky, and at the
-//! beginning of their activity (100 ms). A shared queue that turns out to be seeky is parted again:
-//! each process gets a queue of its own and what was saved of its habits. Stable merge: queues
-//! created within 180 ms of the last that was not merged are merged for good: at once on a device
-//! without a geometry that queues, elsewhere 600 ms later if idling for them would not pay.
-//!
-//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c (bfq_setup_cooperator, bfq_merge_bfqqs,
-//! bfq_do_or_sched_stable_merge); confirmed.
-//!
-//! Departures: of two queues that are both close, the one above the position is taken; in the
-//! kernel it depends on the shape of its tree. A position is kept as it is now; in the kernel's
-//! tree it may be that before a front merge.
+//! Early queue merge: a process moves to the queue whose service or next request is within 8192
+//! sectors of its bio. Both must be synchronous, of one class and group, not seeky, and active for
+//! at most 100 ms. A seeky shared queue is split. Stable merge: queues created within 180 ms merge
+//! permanently, at once on a fast queueing device, otherwise after 600 ms if idling does not pay.
+//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c; confirmed. Departures: of two close queues the
+//! upper is taken (the kernel's tree decides by shape); positions follow front merges at once.
 
 use super::Bfq;
 use super::process::Saved;
@@ -26,29 +14,27 @@ use super::queue::LONG_AGO;
 use crate::request::BlockRequest;
 use crate::vocabulary::Time;
 
-/// Positions at most this many sectors apart are close.
+/// In sectors.
 const CLOSE: u64 = 8 * 1024;
-/// Only so long after its first I/O is a queue merged.
+/// Maximum time since a queue's first I/O.
 const TOO_LATE_MS: u64 = 100;
-/// Queues created at most this long after the last one that stayed alone may be merged with it.
+/// Maximum time between creations of queues.
 const STABLE_MS: u64 = 600;
-/// How long a parted queue is not taken for a part of a burst, and not raised.
+/// How long a split queue is neither part of a burst nor raised.
 const PARTED_MS: u64 = 10;
 
-/// What a queue has to do with merging.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Merging {
-    /// The queue that it is merged into.
+    /// bfqq->new_bfqq.
     pub(super) into: Option<u32>,
-    /// Another was merged into it.
     pub(super) shared: bool,
-    /// It has become seeky: to be parted.
+    /// It has become seeky and will be split.
     pub(super) parts: bool,
-    /// The jiffy at which it was parted from a shared one.
+    /// Jiffy.
     pub(super) parted: i64,
-    /// The jiffy of the first service since it became busy.
+    /// Jiffy of the first service since it became busy.
     pub(super) first_io: i64,
-    /// Where it stands among the positions.
+    /// Its key in `positions`.
     position: Option<u64>,
 }
 
@@ -66,30 +52,28 @@ impl Default for Merging {
 }
 
 impl Bfq {
-    /// Whether a device without a geometry queues: there position is nothing, and queues are merged
-    /// for good at once.
+    /// A fast queueing device ignores positions and merges stably at once.
     pub(super) fn is_fast(&self) -> bool {
         !self.rotational && self.queueing.detected
     }
 
-    /// Whether a queue was parted so lately that it is no sign of a new process.
     pub(super) fn is_fresh_part(&self, id: u32) -> bool {
         self.queue(id).merging.parted + self.ticks(PARTED_MS) >= self.jiffies
     }
 
-    /// Whether a queue was parted so lately that what it had then still holds.
+    /// Whether the state saved at its split still applies.
     pub(super) fn is_parted_lately(&self, id: u32) -> bool {
         self.queue(id).merging.parted + self.ticks(super::raising::MIN_IDLE_MS) >= self.jiffies
     }
 
-    /// Whether a queue has been active for too long to be merged.
+    /// bfq_too_late_for_merging.
     fn is_late(&self, id: u32) -> bool {
         let queue = self.queue(id);
         queue.raising.service_since_idle > 0
             && queue.merging.first_io + self.ticks(TOO_LATE_MS) < self.jiffies
     }
 
-    /// The next request of a queue is another: so is its position, by which others find it.
+    /// bfq_pos_tree_add_move.
     pub(super) fn update_position(&mut self, id: u32) {
         if !self.variant.is_linux() || self.is_fast() {
             return;
@@ -115,7 +99,7 @@ impl Bfq {
         }
     }
 
-    /// The queue whose next request is close to a sector.
+    /// bfq_find_close_cooperator.
     fn close_to(&self, group: u32, sector: u64) -> Option<u32> {
         let near = |at: u64| at.abs_diff(sector) <= CLOSE;
         let above = self.positions.range((group, sector)..=(group, u64::MAX)).next();
@@ -126,6 +110,7 @@ impl Bfq {
             .map(|(_, id)| *id)
     }
 
+    /// bfq_may_be_close_cooperator.
     fn may_cooperate(&self, id: u32, other: u32) -> bool {
         let (one, two) = (self.queue(id), self.queue(other));
         let classes = [id, other].map(|id| self.tree.get(id).class);
@@ -138,7 +123,7 @@ impl Bfq {
             && two.sync
     }
 
-    /// The queue that the process of a queue shall use instead, given I/O of it at a sector.
+    /// bfq_setup_cooperator.
     pub(super) fn cooperator(&mut self, id: u32, sector: u64, owner: u32) -> Option<u32> {
         if let Some(mut into) = self.queue(id).merging.into {
             while let Some(next) = self.queue(into).merging.into {
@@ -171,7 +156,7 @@ impl Bfq {
         if self.may_cooperate(id, other) { self.schedule_merge(id, other) } else { None }
     }
 
-    /// The merge that was put off when the queue was created.
+    /// bfq_setup_stable_merge.
     fn merge_for_good(&mut self, id: u32, owner: u32) -> Option<u32> {
         let other = self.process(owner).stable?;
         let users = self.queue(id).users.min(self.queue(other).users);
@@ -190,7 +175,7 @@ impl Bfq {
         into
     }
 
-    /// The processes of a queue will use another one.
+    /// bfq_setup_merge.
     fn schedule_merge(&mut self, id: u32, other: u32) -> Option<u32> {
         if self.queue(other).users == 0 {
             return None;
@@ -212,7 +197,7 @@ impl Bfq {
         Some(into)
     }
 
-    /// A process leaves its queue for the one that it was merged into.
+    /// bfq_merge_bfqqs.
     pub(super) fn merge_step(&mut self, owner: u32, id: u32) -> u32 {
         let into = self.queue(id).merging.into.expect("the merge was scheduled");
         self.save(id);
@@ -245,7 +230,7 @@ impl Bfq {
         into
     }
 
-    /// Keeps for the only process of a queue what the queue knows of it.
+    /// bfq_bfqq_save_state.
     fn save(&mut self, id: u32) {
         let Some(owner) = self.queue(id).owner else { return };
         let entity = *self.tree.get(id);
@@ -266,7 +251,7 @@ impl Bfq {
             inject_mark: queue.waking.inject_mark,
         };
         if fresh {
-            // It would have been raised at its first request.
+            // Its first request would have raised it.
             let service = self.process(owner).saved.map_or(0, |saved| saved.raising.service);
             saved.coefficient = super::raising::COEFFICIENT;
             saved.raising.begin(jiffies, duration, service);
@@ -274,8 +259,7 @@ impl Bfq {
         self.process(owner).saved = Some(saved);
     }
 
-    /// A process leaves a shared queue that has become seeky. Its queue, and whether it is the old
-    /// one: it was the last that used it.
+    /// bfq_split_bfqq. Returns the process's queue, and whether it is the old one (last user).
     pub(super) fn part(&mut self, now: Time, id: u32, request: &BlockRequest) -> (u32, bool) {
         let owner = request.process;
         let waker = self.living_waker(id);
@@ -309,7 +293,7 @@ impl Bfq {
         (new, false)
     }
 
-    /// A process that is alone in its queue again goes on as it was.
+    /// bfq_bfqq_resume_state.
     pub(super) fn resume(&mut self, id: u32, owner: u32, existing: bool) {
         let Some(saved) = self.process(owner).saved else { return };
         let low_latency = self.settings.low_latency;
@@ -334,7 +318,7 @@ impl Bfq {
         }
     }
 
-    /// The queues that a queue is merged into lose a user that they were guaranteed.
+    /// bfq_put_cooperator.
     pub(super) fn drop_cooperators(&mut self, id: u32) {
         let mut into = self.queue(id).merging.into;
         while let Some(other) = into.filter(|other| *other != id) {
@@ -344,7 +328,7 @@ impl Bfq {
         }
     }
 
-    /// A process merges with the queue that it was to merge with no more.
+    /// bfq_put_stable_ref.
     pub(super) fn drop_stable(&mut self, owner: u32) {
         if let Some(other) = self.process(owner).stable.take() {
             self.queue_mut(other).stable_users -= 1;
@@ -352,7 +336,7 @@ impl Bfq {
         }
     }
 
-    /// A queue is new: it may be merged with the last one created, now or later. The queue to use.
+    /// bfq_do_or_sched_stable_merge. Returns the queue to use.
     pub(super) fn merge_with_last_created(&mut self, id: u32, owner: u32) -> u32 {
         let group = self.tree.get(id).group;
         let created = self.queue(id).created;
@@ -385,7 +369,7 @@ impl Bfq {
         self.merge_step(owner, id)
     }
 
-    /// The last queue created is gone, or another one stands for it.
+    /// bfq_reassign_last_bfqq.
     pub(super) fn replace_last_created(&mut self, id: u32, new: Option<u32>) {
         let group = self.tree.get(id).group;
         if self.last_created.get(&group) == Some(&id) {
@@ -396,8 +380,7 @@ impl Bfq {
         }
     }
 
-    /// A bio is about to look for a request to join. If the kernel's one-hit cache holds a
-    /// request of its kind, the bio's process is merged now.
+    /// bfq_bio_merge: bfq_allow_bio_merge merges queues before the bio looks for a request.
     pub(super) fn merge_before_joining(&mut self, bio: &BlockRequest) {
         let Some(last) = self.last_merge else { return };
         let cached = self.slot(last).request;

@@ -1,39 +1,29 @@
 //! bfq: shares the device's sectors among processes by weight, in budgets, and favours interactive
 //! processes.
 //!
-//! Problem: time slices give a process with random I/O a smaller share of throughput than one with
-//! sequential I/O, and programs start slowly under load.
-//!
-//! Approach: B-WF2Q+ over three classes and over groups (`wf2q`, `groups`), budgets with feedback,
-//! charging and expiration (`budget`), the choice of queue and request (`select`), idling (`idle`)
-//! and what is served meanwhile (`inject`), raising the weight of interactive, of soft real-time
-//! and of rare asynchronous queues (`raising`) unless they are created in a burst (`burst`),
-//! merging of queues (`merge`) and what processes take along (`process`), the peak rate (`rate`),
-//! detection of a device that queues, depth limits, strict_guarantees.
+//! B-WF2Q+ over three classes and over groups (`wf2q`, `groups`); budgets (`budget`); choice of
+//! queue and request (`select`); idling (`idle`) and injection (`inject`); weight raising
+//! (`raising`) except in bursts (`burst`); queue merging (`merge`, `process`); peak rate (`rate`);
+//! depth limits (`depth`).
 //!
 //! Source: Linux 6.1 and 6.12 block/bfq-iosched.c, bfq-wf2q.c and bfq-cgroup.c, one actuator;
-//! confirmed, and held against Linux 6.1 request by request (docs/internals/conformance.md).
+//! confirmed, and compared with Linux 6.1 request by request (docs/internals/conformance.md).
 //!
 //! Parameters (default): fifo_expire_sync 125 ms, fifo_expire_async 250 ms, back_seek_max 16384
-//! KiB, back_seek_penalty 2, slice_idle 8 ms (slice_idle_us is the same in µs), max_budget 0
-//! sectors (automatic: peak rate × timeout_sync), timeout_sync HZ / 8 jiffies (125 ms), low_latency
-//! 1, strict_guarantees 0; added here: burst 1, linux 612, still_clock 0. Weights are 10·(8 −
-//! level) of the I/O priority; flows are groups with the guaranteed weight, or 100.
+//! KiB, back_seek_penalty 2, slice_idle 8 ms (slice_idle_us in µs), max_budget 0 sectors (peak rate
+//! × timeout_sync), timeout_sync HZ / 8 jiffies (125 ms), low_latency 1, strict_guarantees 0; ours:
+//! burst 1, linux 612, still_clock 0. Weights are 10·(8 − level) of the I/O priority; flows are
+//! groups with the given weight, or 100.
 //!
 //! Consequence of the source: sequential readers that start together get little throughput. All are
-//! raised, and while a raised queue is busy the scheduler does not idle to gain throughput, nor for
-//! equal shares (idling_boosts_thr_without_issues, idling_needed_for_service_guarantees). Because
-//! idling does not pay meanwhile, those that were created within 180 ms are merged 600 ms later,
-//! for good: they share a queue, in which the one-way elevator goes from one to the other at each
-//! request. With low_latency 0 they are not merged, and each is idled for until its budget or time
-//! is used up.
+//! raised, so the scheduler idles neither for throughput nor for equal shares
+//! (idling_boosts_thr_without_issues, idling_needed_for_service_guarantees); 600 ms later those
+//! created within 180 ms merge permanently, and their shared queue alternates between them. Not
+//! with low_latency 0.
 //!
-//! Not implemented: several actuators; groups in groups.
-//!
-//! Departures: those of `wf2q`, `merge`, `process` and `groups`; an in-service queue that got a
-//! single small request waits only until the next dispatch call, which this queue makes at once (in
-//! the kernel, too, the block layer decides when); a budget is unsigned (it does not become
-//! negative in the kernel either).
+//! Departures: one level of groups, one actuator, and those of `merge` and `process`. An in-service
+//! queue with a single small request waits only for the next dispatch, which this queue does at
+//! once.
 
 mod budget;
 mod burst;
@@ -76,7 +66,6 @@ use wf2q::Wf2q;
 
 const MS: u64 = 1_000_000;
 
-/// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "bfq",
     origin: Origin::BlkMq,
@@ -90,19 +79,16 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Inserted at the head: before everything else.
     Head,
     Queued,
     InFlight,
 }
 
-/// What is known of a tag.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     request: BlockRequest,
     queue: u32,
     place: State,
-    /// Position in the FIFO of its queue.
     fifo: u64,
     expires: Time,
 }
@@ -110,10 +96,10 @@ struct Slot {
 #[derive(Debug)]
 struct Bfq {
     variant: Variant,
-    /// Of the core; Linux has a queue for each process.
+    /// The core's flows; Linux has a queue per process.
     flows: Flows,
     clock: Clock,
-    /// The time of the last call, and in jiffies.
+    /// The time of the last call; also in jiffies.
     now: Time,
     jiffies: i64,
     rotational: bool,
@@ -122,24 +108,22 @@ struct Bfq {
 
     queues: Vec<BfqQueue>,
     spare: Vec<u32>,
-    /// In the core: flows.
+    /// Flows in the core.
     processes: Vec<Process>,
     /// By group, class and weight.
     asynchronous: BTreeMap<(u32, usize, u64), u32>,
-    /// Groups by the number that a flow was declared with.
+    /// Groups by the flow's declared number.
     groups: BTreeMap<u32, u32>,
-    /// By group: the queue that was created last and stayed alone.
+    /// last_bfqq_created, by group.
     last_created: BTreeMap<u32, u32>,
-    /// Queues by group and the first sector of their next request.
+    /// rq_pos_tree, by group.
     positions: BTreeMap<(u32, u64), u32>,
 
     tree: Wf2q,
     in_service: Option<u32>,
-    /// Where the last request of the queue in service ends; 0: none yet.
+    /// 0: none yet.
     served_position: u64,
-    /// Busy queues of each class.
     busy: [u32; 3],
-    /// Busy queues whose weight is raised.
     raised_busy: u32,
 
     slots: Vec<Option<Slot>>,
@@ -147,22 +131,21 @@ struct Bfq {
     held: usize,
     in_driver: u32,
     fifo_numbers: u64,
-    /// As the kernel's one-hit cache of requests that can be joined.
+    /// The one-hit merge cache.
     last_merge: Option<u32>,
 
     rate: Rate,
-    /// Budget of the device, in sectors.
     max_budget: u64,
-    /// 256 times the decayed number of budgets given out; converges.
+    /// Decayed count of assigned budgets × 256; converges.
     budgets_given: u64,
     budget_start: Time,
 
     burst: Burst,
     queueing: idle::Queueing,
     injection: Injection,
-    /// The queue of the last request completed, unless it is a shared one.
+    /// The queue of the last completion, unless shared.
     last_completed: Option<u32>,
-    /// Until when the queue in service is waited for.
+    /// End of idling.
     timer: Option<Time>,
     idling_start: Time,
     idling_start_jiffies: i64,
@@ -218,7 +201,6 @@ impl Bfq {
         }
     }
 
-    /// Something happens.
     fn tick(&mut self, now: Time) {
         self.now = now;
         let jiffies = self.clock.jiffies(now);
@@ -226,7 +208,7 @@ impl Bfq {
         self.tree.jiffies = jiffies;
     }
 
-    /// Milliseconds in jiffies, rounded up.
+    /// Rounded up.
     fn ticks(&self, ms: u64) -> i64 {
         self.clock.from_ms(ms) as i64
     }
@@ -247,7 +229,6 @@ impl Bfq {
         self.slots[tag as usize].as_mut().expect("the tag belongs to a request of the elevator")
     }
 
-    /// A request of a queue exists.
     fn pin(&mut self, id: u32) {
         self.queue_mut(id).pins += 1;
         self.tree.allocated(id, 1);
@@ -259,7 +240,6 @@ impl Bfq {
         self.release(id);
     }
 
-    /// A request leaves the device: it is finished, or comes back.
     fn leave_driver(&mut self, id: u32) {
         self.in_driver -= 1;
         let jiffies = self.jiffies;
@@ -272,7 +252,7 @@ impl Bfq {
         }
     }
 
-    /// A request of a process exists no more.
+    /// bfq_finish_requeue_request.
     fn finish_request(&mut self, request: &BlockRequest) {
         if self.variant.is_linux() {
             let process = self.process(request.process);
@@ -280,7 +260,7 @@ impl Bfq {
         }
     }
 
-    /// The device has done a request, or gives it back.
+    /// bfq_completed_request; also for requeues.
     fn completed(&mut self, now: Time, slot: &Slot) {
         let id = slot.queue;
         self.measure(now, id, slot.request.tag);

@@ -1,10 +1,8 @@
-//! Processes: which queues each uses, and what it takes along when its queue is merged and parted
-//! again.
+//! Processes: their queues, and the state they keep across merge and split.
 //!
 //! Source: Linux 6.1 and 6.12 block/bfq-iosched.c (struct bfq_io_cq, bfq_init_rq); confirmed.
-//!
-//! Departures: a process that exits is forgotten at once; in the kernel its state lives until its
-//! last request is completed.
+//! Departure: a process is forgotten when it exits; the kernel, after its last
+//! completion.
 
 use super::queue::{BfqQueue, Habits, LONG_AGO, class_and_weight};
 use super::raising::Raising;
@@ -12,24 +10,21 @@ use super::{Bfq, Expiry};
 use crate::request::{BlockRequest, Priority};
 use crate::vocabulary::Time;
 
-/// A process, or in the core a flow.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Process {
     pub(super) sync: Option<u32>,
     pub(super) asynchronous: Option<u32>,
-    /// The last one seen.
     priority: Option<Priority>,
-    /// Requests that exist.
     pub(super) requests: u32,
-    /// Its group; 0: none.
+    /// 0: none.
     pub(super) group: u32,
-    /// A queue created shortly before its own, to merge with for good.
+    /// bic->stable_merge_bfqq.
     pub(super) stable: Option<u32>,
     pub(super) stably_merged: bool,
     pub(super) saved: Option<Saved>,
 }
 
-/// What a process had of its own before its queue was merged.
+/// State before its queue merged.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Saved {
     pub(super) habits: Habits,
@@ -52,19 +47,17 @@ impl Bfq {
         &mut self.processes[at]
     }
 
-    /// The number under which the queues of a request's owner are kept, if it is known.
     pub(super) fn owner_of(&self, request: &BlockRequest) -> Option<u32> {
         let owner = if self.variant.is_linux() { request.process } else { self.flow_of(request)? };
         ((owner as usize) < self.processes.len()).then_some(owner)
     }
 
-    /// The queue that a request belongs to, if it exists.
     pub(super) fn find_queue(&self, request: &BlockRequest) -> Option<u32> {
         let process = &self.processes[self.owner_of(request)? as usize];
         if request.sync || !self.variant.is_linux() { process.sync } else { process.asynchronous }
     }
 
-    /// The queue of a new request, for Linux.
+    /// bfq_init_rq.
     pub(super) fn queue_in_linux(&mut self, now: Time, request: &BlockRequest) -> u32 {
         let owner = request.process;
         self.observe_priority(request);
@@ -94,8 +87,7 @@ impl Bfq {
         id
     }
 
-    /// A process may have got another priority. Its asynchronous requests belong to another queue
-    /// then; its own queue follows.
+    /// bfq_check_ioprio_change.
     fn observe_priority(&mut self, request: &BlockRequest) {
         let process = self.process(request.process);
         let seen = process.priority.replace(request.priority);
@@ -115,7 +107,7 @@ impl Bfq {
         }
     }
 
-    /// A new queue for a request, or the one shared by its kind.
+    /// bfq_get_queue.
     pub(super) fn new_queue(&mut self, now: Time, request: &BlockRequest, again: bool) -> u32 {
         if !request.sync {
             let id = self.async_queue(now, request);
@@ -138,7 +130,7 @@ impl Bfq {
             None => {
                 let id = self.create(now, false, group, (class, weight));
                 self.asynchronous.insert((group, class, weight), id);
-                // It stays when no process uses it.
+                // Shared queues persist without processes.
                 self.queue_mut(id).users = 1;
                 id
             }
@@ -147,7 +139,7 @@ impl Bfq {
         id
     }
 
-    /// A queue without requests and users.
+    /// bfq_init_bfqq.
     pub(super) fn create(
         &mut self,
         now: Time,
@@ -157,7 +149,7 @@ impl Bfq {
     ) -> u32 {
         let (jiffies, budget) = (self.jiffies, self.first_budget());
         let mut new = BfqQueue::new(now, jiffies, sync, wanted.0 == 2, budget);
-        // In 6.1 the mark is that of the boot, so that the limit is set anew at once.
+        // 6.1 leaves it at boot time, so the limit is reset at once.
         new.waking.inject_mark = if self.is_old() { LONG_AGO } else { jiffies };
         let id = match self.spare.pop() {
             Some(id) => {
@@ -173,7 +165,6 @@ impl Bfq {
         id
     }
 
-    /// A process uses this queue for its synchronous requests from now on.
     pub(super) fn assign(&mut self, owner: u32, id: Option<u32>) {
         let old = std::mem::replace(&mut self.process(owner).sync, id);
         if let Some(old) = old
@@ -186,7 +177,7 @@ impl Bfq {
         }
     }
 
-    /// A process uses a queue no more.
+    /// bfq_release_process_ref.
     pub(super) fn drop_user(&mut self, id: u32) {
         let queue = self.queue(id);
         if queue.busy && queue.sorted.is_empty() && self.in_service != Some(id) {
@@ -197,7 +188,7 @@ impl Bfq {
         self.release(id);
     }
 
-    /// A process has ended.
+    /// bfq_exit_icq.
     pub(super) fn forget_process(&mut self, owner: u32) {
         if owner as usize >= self.processes.len() {
             return;
@@ -215,7 +206,7 @@ impl Bfq {
         self.processes[owner as usize] = Process { group, ..Process::default() };
     }
 
-    /// Lets a queue go if nothing refers to it.
+    /// bfq_put_queue.
     pub(super) fn release(&mut self, id: u32) {
         let queue = &self.queues[id as usize];
         let entity = self.tree.get(id);
@@ -234,7 +225,7 @@ impl Bfq {
         self.spare.push(id);
     }
 
-    /// Lets those queues go that nothing but the tree referred to.
+    /// Frees queues referenced only by the tree until now.
     pub(super) fn release_forgotten(&mut self) {
         while let Some(id) = self.tree.forgotten.pop() {
             self.release(id);

@@ -1,11 +1,10 @@
-//! A queue of bfq: the synchronous requests of a process, or of several that were merged, or the
-//! asynchronous ones of one priority, and what was learnt of their process.
+//! A queue: synchronous requests of one or several merged processes, or asynchronous ones of a
+//! priority, with statistics of the process.
 //!
 //! Source: Linux 6.1 and 6.12 block/bfq-iosched.c; confirmed. There a new queue's last completion
-//! is a nanosecond after its creation: its first request counts as thought of for no time, or,
-//! where the clock stands still meanwhile, for the longest time that there is, since the difference
-//! is minus one. As idle time the kernel adds the same, and has a process that does nothing but I/O
-//! for one that idles all the time until it does so for a nanosecond.
+//! is one nanosecond after its creation. The first think time is thus 0, or, while the clock has
+//! not advanced, minus one, which is the maximum as unsigned. Added to the idle time, that makes a
+//! process of pure I/O look always idle until its first idle nanosecond.
 
 use std::collections::BTreeMap;
 
@@ -18,56 +17,45 @@ use crate::request::{BlockRequest, PrioClass, Priority};
 use crate::sorted::Sorted;
 use crate::vocabulary::Time;
 
-/// The weight of a process that never asked for anything else, the only one that is raised.
+/// The weight of the default I/O priority, the only one that is raised.
 pub(super) const DEFAULT_WEIGHT: u64 = 40;
-/// Seeky requests among the last 32 that make a queue seeky, and one more.
 const SEEKY_OF_32: u32 = 19;
-/// The window in which it is observed how much of the time a queue has I/O.
 const INTENSITY_WINDOW_NS: u64 = 200_000_000;
 
 /// A jiffy before all others.
 pub(super) const LONG_AGO: i64 = i64::MIN / 4;
 
-/// A queue.
 #[derive(Debug)]
 pub(super) struct BfqQueue {
-    /// Whether its requests are synchronous.
     pub(super) sync: bool,
-    /// The only process that it belongs to; None: several, or asynchronous requests.
+    /// None: several, or asynchronous requests.
     pub(super) owner: Option<u32>,
-    /// Processes that use it, or will once they are merged into it; asynchronous queues have one
-    /// more.
+    /// Includes scheduled merges; one more for asynchronous queues.
     pub(super) users: u32,
-    /// Processes that may be merged into it for good, later.
+    /// stable_ref.
     pub(super) stable_users: u32,
-    /// Whether it has requests or is in service.
+    /// Has requests or is in service.
     pub(super) busy: bool,
-    /// Nothing refers to it: its number may be used again.
+    /// Unreferenced; its number may be reused.
     pub(super) gone: bool,
-    /// The budget that feedback has given it.
+    /// The budget from feedback.
     pub(super) max_budget: u64,
 
     pub(super) sorted: Sorted,
-    /// Tags by position in the FIFO.
     pub(super) fifo: BTreeMap<u64, u32>,
-    /// Whether the oldest was looked at in this service.
     pub(super) fifo_checked: bool,
-    /// The tag to serve next; there is one while there are requests.
+    /// The next tag; present while there are requests.
     pub(super) next: Option<u32>,
-    /// Requests that the device has.
     pub(super) dispatched: u32,
-    /// Requests held or in flight, those inserted at the head too.
+    /// Requests, including head insertions.
     pub(super) pins: u32,
 
-    /// It was expired without requests, and not for time or budget: it may go on with its budget if
-    /// it comes back soon.
+    /// bfq_bfqq_non_blocking_wait_rq: may continue with its budget if it returns soon.
     pub(super) left_willingly: bool,
-    /// In service: the jiffy at which its time is over. Otherwise: since when it has had nothing
-    /// held or in flight.
+    /// In service: when its time ends. Otherwise: since when it is drained.
     pub(super) budget_timeout: i64,
     pub(super) just_created: bool,
     pub(super) created: i64,
-    /// It was created together with many others.
     pub(super) in_large_burst: bool,
     pub(super) habits: Habits,
     seek_history: u32,
@@ -77,12 +65,11 @@ pub(super) struct BfqQueue {
     pub(super) waking: Waking,
 }
 
-/// How a process does I/O. A process takes it along from queue to queue.
+/// Statistics that a process keeps across queues.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Habits {
-    /// When the last request was completed; before the first, the creation.
+    /// Last completion; initially the creation.
     pub(super) last_end: Time,
-    /// Whether one was completed.
     pub(super) completed: bool,
     pub(super) think_time: DecayingMean,
     pub(super) thinks_briefly: bool,
@@ -91,7 +78,7 @@ pub(super) struct Habits {
     pub(super) io_bound: bool,
 }
 
-/// The class and weight of a priority.
+/// bfq_ioprio_to_weight, and the class.
 pub(super) fn class_and_weight(priority: Priority) -> (usize, u64) {
     let weight = |level: u8| 10 * (8 - u64::from(level.min(7)));
     match priority.class {
@@ -103,7 +90,6 @@ pub(super) fn class_and_weight(priority: Priority) -> (usize, u64) {
 }
 
 impl BfqQueue {
-    /// A queue without requests.
     pub(super) fn new(
         now: Time,
         jiffies: i64,
@@ -139,7 +125,7 @@ impl BfqQueue {
                 idle_ns: 0,
                 io_bound: true,
             },
-            // The first request is almost certainly far from anything.
+            // The first request is assumed to be far from anything.
             seek_history: 1,
             last_position: 0,
             raising: Raising::new(jiffies),
@@ -148,43 +134,40 @@ impl BfqQueue {
         }
     }
 
-    /// Whether its requests are scattered.
+    /// BFQQ_SEEKY.
     pub(super) fn is_seeky(&self) -> bool {
         self.seek_history.count_ones() > SEEKY_OF_32
     }
 
-    /// Whether each of its last 32 requests was far from the one before.
+    /// BFQQ_TOTALLY_SEEKY.
     pub(super) fn is_all_seeky(&self) -> bool {
         self.seek_history == u32::MAX
     }
 
-    /// How long ago its last request was completed; `first_ns` if none was.
+    /// `first_ns` if there was none.
     fn since_last_end(&self, now: Time, first_ns: u64) -> u64 {
         if self.habits.completed { now - self.habits.last_end } else { first_ns }
     }
 
-    /// Learns from a request that arrives how long its process thinks. Only the time during which
-    /// it had nothing outstanding counts.
+    /// bfq_update_io_thinktime: counts only time with nothing outstanding.
     pub(super) fn learn_think_time(&mut self, now: Time, slice_idle_ns: u64, first_ns: u64) {
         if self.dispatched == 0 && !self.busy {
             self.habits.think_time.add(self.since_last_end(now, first_ns).min(2 * slice_idle_ns));
         }
     }
 
-    /// Whether its process is known to think for long.
     pub(super) fn thinks_long(&self, slice_idle_ns: u64) -> bool {
         self.habits.think_time.is_valid() && self.habits.think_time.mean > slice_idle_ns / 2
     }
 
-    /// Learns from a request that arrives whether requests are scattered.
+    /// bfq_update_io_seektime.
     pub(super) fn learn_seeks(&mut self, request: &BlockRequest, rotational: bool) {
         let seeky = is_seeky(rotational, self.last_position, request);
         self.seek_history = self.seek_history << 1 | u32::from(seeky);
         self.last_position = request.end();
     }
 
-    /// Learns from a request that arrives how much of the time there is I/O. The sum wraps, as the
-    /// kernel's does.
+    /// bfq_update_io_intensity. The sum wraps, like the kernel's.
     pub(super) fn learn_intensity(&mut self, now: Time, first_ns: u64) {
         let idle_ns = self.since_last_end(now, first_ns);
         let habits = &mut self.habits;
@@ -227,7 +210,7 @@ mod tests {
             queue.learn_seeks(&request(0, at * 10_000), true);
             far.push(queue.is_seeky());
         }
-        // The first counts as seeky by default and by nothing else.
+        // The first counts as seeky only by default.
         assert_eq!(far.iter().position(|seeky| *seeky), Some(19));
         assert!(queue.is_all_seeky());
         (0..13).for_each(|_| queue.learn_seeks(&request(0, queue.last_position), true));

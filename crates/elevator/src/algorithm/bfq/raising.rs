@@ -1,19 +1,11 @@
-//! Weight raising: for a while, queues that somebody probably waits at get thirty times their
-//! weight, or three thousand times.
+//! Weight raising (`wr_coeff`): interactive queues get 30 ×, soft real-time ones 3,000 × their
+//! weight for a limited time, so that programs start quickly and players do not stutter.
 //!
-//! Problem: programs start slowly, and players stutter, while others use the disk.
-//!
-//! Approach: *interactive* is a synchronous queue of the default weight that had nothing to do for
-//! two seconds: a program that starts, or a user's next click. How long it is raised depends on how
-//! long the loading of a large program takes on this device; it ends after 120000 sectors, too.
-//! *Soft real time* is one that asks for no more than 7000 sectors a second and has nothing
-//! outstanding when it asks again: a player. It is raised for 300 ms, again and again, and a
-//! hundred times as much; if an interactive queue becomes one, it goes back to what is left of the
-//! interactive period. An asynchronous queue is raised if half a second passed between its
-//! requests.
-//!
-//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c (bfq_bfqq_handle_idle_busy_switch,
-//! bfq_update_wr_data); confirmed.
+//! *Interactive*: a synchronous queue of default weight after two idle seconds; raised as long as
+//! loading a large program takes on this device, or for 120,000 sectors. *Soft real-time*: at most
+//! 7,000 sectors per second and nothing outstanding on arrival; raised for 300 ms at a time, then
+//! back to a remaining interactive period. Asynchronous queues are raised after a gap of 0.5 s.
+//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c; confirmed.
 
 use super::queue::{DEFAULT_WEIGHT, LONG_AGO};
 use super::rate::Rate;
@@ -23,32 +15,29 @@ use crate::vocabulary::Time;
 pub(super) const COEFFICIENT: u64 = 30;
 const SOFT_FACTOR: u64 = 100;
 const SOFT_MS: u64 = 300;
-/// Sectors a second that a soft real-time queue asks for at most.
+/// bfq_wr_max_softrt_rate, in sectors per second.
 const SOFT_RATE: u64 = 7000;
 pub(super) const MIN_IDLE_MS: u64 = 2000;
 const MIN_ASYNC_GAP_MS: u64 = 500;
 const MIN_DURATION_MS: u64 = 3000;
 const MAX_DURATION_MS: u64 = 25_000;
-/// Sectors after which a queue is no interactive one.
 const MAX_SERVICE: u64 = 120_000;
 
-/// The raising of a queue. By how much its weight is raised is its entity's.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Raising {
-    /// For how many jiffies it is raised.
     duration: i64,
-    /// The jiffy of the last start or end of raising.
+    /// Jiffy of the last start or end of raising.
     pub(super) mark: i64,
-    /// That of the interactive period which soft real time has interrupted.
+    /// `mark` of the interrupted interactive period.
     interactive_mark: i64,
-    /// Sectors charged while raised.
+    /// Sectors while raised.
     pub(super) service: u64,
-    /// From when on the queue may be a soft real-time one.
+    /// Jiffy.
     pub(super) next_soft_start: i64,
-    /// When it became busy last, and the sectors that it was charged since.
+    /// When it became busy, and sectors since.
     pub(super) last_idle: i64,
     pub(super) service_since_idle: u64,
-    /// `next_soft_start` is due when nothing of it is in flight.
+    /// To be updated once nothing is in flight.
     pub(super) updates_soft_start: bool,
 }
 
@@ -66,26 +55,23 @@ impl Raising {
         }
     }
 
-    /// A period of soft real time that began at a jiffy of a millisecond each, in an interactive
-    /// one or not.
+    /// A soft real-time period that began at this jiffy of 1 ms, optionally within an interactive
+    /// one.
     #[cfg(test)]
     pub(super) fn soft(mark: i64, interactive_mark: i64) -> Raising {
         Raising { duration: SOFT_MS as i64, mark, interactive_mark, ..Raising::new(0) }
     }
 
-    /// An interactive period begins.
     pub(super) fn begin(&mut self, jiffies: i64, duration: i64, service: u64) {
         (self.duration, self.mark, self.interactive_mark, self.service) =
             (duration, jiffies, LONG_AGO, service);
     }
 
-    /// A process takes its period along to a queue of its own.
     pub(super) fn resume(&mut self, saved: &Raising) {
         self.inherit(saved);
         self.service = saved.service;
     }
 
-    /// The period of a queue that is merged into this one.
     pub(super) fn inherit(&mut self, other: &Raising) {
         (self.duration, self.mark, self.interactive_mark) =
             (other.duration, other.mark, other.interactive_mark);
@@ -97,12 +83,11 @@ impl Bfq {
         self.ticks(SOFT_MS)
     }
 
-    /// Whether a raised queue is a soft real-time one.
     pub(super) fn is_soft(&self, id: u32) -> bool {
         self.queue(id).raising.duration == self.soft_duration()
     }
 
-    /// For how many jiffies an interactive queue is raised.
+    /// bfq_wr_duration, in jiffies.
     pub(super) fn raising_duration(&self) -> i64 {
         let reference_ms = if self.rotational { 7000 } else { 2500 };
         let product = Rate::reference(self.rotational) * self.clock.from_ms(reference_ms);
@@ -112,8 +97,7 @@ impl Bfq {
             .clamp(self.ticks(MIN_DURATION_MS), self.ticks(MAX_DURATION_MS))
     }
 
-    /// The weight of a queue is to be raised by this. It follows when the queue is sorted in or
-    /// served; if it is busy, those that are raised are counted.
+    /// Takes effect when the queue is next inserted or served.
     pub(super) fn set_coefficient(&mut self, id: u32, coefficient: u64) {
         let entity = self.tree.get_mut(id);
         let old = std::mem::replace(&mut entity.coefficient, coefficient);
@@ -123,8 +107,7 @@ impl Bfq {
         }
     }
 
-    /// An idle queue has got a request. It is raised if it deserves it, sorted in, and may end the
-    /// turn of the queue in service. Says whether it looks interactive.
+    /// bfq_bfqq_handle_idle_busy_switch. Returns whether it looks interactive.
     pub(super) fn becomes_busy(&mut self, now: Time, id: u32, owner: u32) -> bool {
         let jiffies = self.jiffies;
         let (queue, entity) = (self.queue(id), self.tree.get(id));
@@ -158,6 +141,7 @@ impl Bfq {
         interactive
     }
 
+    /// bfq_update_bfqq_wr_on_rq_arrival.
     fn raise_on_arrival(
         &mut self,
         id: u32,
@@ -180,7 +164,7 @@ impl Bfq {
                 (raising.interactive_mark, raising.duration) = (LONG_AGO, soft_duration);
                 new = COEFFICIENT * SOFT_FACTOR;
             }
-            // A large budget would only put its turn off.
+            // A large budget would only delay its turn.
             let entity = self.tree.get_mut(id);
             entity.budget = entity.budget.min(small);
         } else if old > 1 {
@@ -202,7 +186,6 @@ impl Bfq {
         }
     }
 
-    /// Whether a queue that has become busy ends the turn of the one in service.
     fn preempts(&self, id: u32, goes_on: bool, current: u32) -> bool {
         let [new, old] = [id, current].map(|id| self.tree.get(id));
         let heavier = if new.group == old.group {
@@ -218,7 +201,7 @@ impl Bfq {
             && self.tree.may_preempt()
     }
 
-    /// A busy asynchronous queue that had no arrival for half a second has got one.
+    /// bfq_add_request, after half a second without arrivals.
     pub(super) fn raise_rare_async(&mut self, id: u32) {
         let gap = self.ticks(MIN_ASYNC_GAP_MS);
         let duration = self.raising_duration();
@@ -230,7 +213,7 @@ impl Bfq {
         }
     }
 
-    /// A request of the queue in service was sent: raising may be over.
+    /// bfq_update_wr_data.
     pub(super) fn end_raising_if_due(&mut self, id: u32) {
         if self.tree.get(id).coefficient > 1 {
             let raising = &self.queue(id).raising;
@@ -250,8 +233,6 @@ impl Bfq {
         }
     }
 
-    /// The period of a raised queue is over: a soft real-time one may go back to its interactive
-    /// period.
     fn end_period(&mut self, id: u32) {
         let duration = self.raising_duration();
         let raising = &self.queue(id).raising;
@@ -262,6 +243,7 @@ impl Bfq {
         }
     }
 
+    /// switch_back_to_interactive_wr.
     fn back_to_interactive(&mut self, id: u32) {
         let duration = self.raising_duration();
         let raising = &mut self.queue_mut(id).raising;
@@ -269,6 +251,7 @@ impl Bfq {
         self.set_coefficient(id, COEFFICIENT);
     }
 
+    /// bfq_bfqq_end_wr.
     fn end_raising(&mut self, id: u32) {
         let (jiffies, soft) = (self.jiffies, self.is_soft(id));
         let raising = &mut self.queue_mut(id).raising;
@@ -279,8 +262,7 @@ impl Bfq {
         self.set_coefficient(id, 1);
     }
 
-    /// What a process takes up again when its queue is parted may be over by now. Whether it is
-    /// counted as raised is the caller's.
+    /// bfq_bfqq_resume_state. The caller counts raised queues.
     pub(super) fn end_stale_raising(&mut self, id: u32) {
         let (duration, jiffies) = (self.raising_duration(), self.jiffies);
         let (in_burst, soft) = (self.in_large_burst(id), self.is_soft(id));
@@ -297,7 +279,7 @@ impl Bfq {
         }
     }
 
-    /// A queue of nothing but far requests is no soft real-time one.
+    /// bfq_update_io_seektime.
     pub(super) fn doubt_soft(&mut self, id: u32) {
         if self.tree.get(id).coefficient > 1 && self.is_soft(id) && self.queue(id).is_all_seeky() {
             let due =
@@ -306,7 +288,7 @@ impl Bfq {
         }
     }
 
-    /// A queue has no requests left: from when on its next may be one of soft real time.
+    /// bfq_bfqq_softrt_next_start.
     pub(super) fn set_next_soft_start(&mut self, id: u32) {
         let slice_jiffies = (u128::from(self.settings.slice_idle_ns) * u128::from(self.clock.hz())
             / 1_000_000_000) as i64;
@@ -317,7 +299,7 @@ impl Bfq {
         raising.next_soft_start = raising.next_soft_start.max(by_rate).max(soonest);
     }
 
-    /// A raised soft real-time queue waited for its turn for a while, which does not count.
+    /// bfq_set_budget_timeout: waiting for service does not count.
     pub(super) fn forgive_waiting(&mut self, id: u32) {
         if self.tree.get(id).coefficient == 1 || !self.is_soft(id) {
             return;
@@ -333,8 +315,7 @@ impl Bfq {
         }
     }
 
-    /// Switching off ends all raising at once; weights follow when a queue is next sorted in or
-    /// served.
+    /// bfq_low_latency_store.
     pub(super) fn set_low_latency(&mut self, on: bool) {
         if self.settings.low_latency && !on {
             for id in 0..self.queues.len() as u32 {

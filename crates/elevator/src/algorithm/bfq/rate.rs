@@ -1,8 +1,8 @@
-//! How fast the device is at its best: sizes budgets and the duration of weight raising.
+//! Peak rate estimation, which sizes budgets and the duration of weight raising.
 //!
-//! Source: Linux 6.12 block/bfq-iosched.c; confirmed. Rates are sectors per microsecond in fixed
-//! point with 16 fractional bits. Observations last a second; each moves the estimate the more, the
-//! more sequential and the longer it was.
+//! Source: Linux 6.12 block/bfq-iosched.c; confirmed. Rates are sectors per microsecond with 16
+//! fractional bits. An observation lasts a second; the longer and the more sequential it was, the
+//! more it moves the estimate.
 
 use crate::request::BlockRequest;
 use crate::vocabulary::Time;
@@ -12,29 +12,26 @@ const MIN_SAMPLES: u64 = 32;
 const MIN_INTERVAL_NS: u64 = 300_000_000;
 const REFERENCE_INTERVAL_NS: u64 = 1_000_000_000;
 const LONG_SILENCE_NS: u64 = 100_000_000;
-/// The shortest time that idling is done for; requests that follow a completion within it keep the
-/// device busy.
+/// BFQ_MIN_TT.
 pub(super) const MIN_IDLE_NS: u64 = 2_000_000;
-/// A faster device does not exist: sectors per microsecond.
+/// Sectors per microsecond; faster rates are measurement errors.
 const UNREASONABLE: u64 = 20;
-/// Sectors from the one before that make a request seeky.
+/// BFQQ_SEEK_THR.
 const SEEKY_DISTANCE: u64 = 800;
-/// On a device without a geometry only requests below this many sectors are seeky.
+/// BFQQ_SECT_THR_NONROT.
 const SEEKY_SECTORS: u32 = 64;
 
-/// Whether a request is far from the end of the one before it; the start of the disk counts as
-/// "none before".
+/// BFQ_RQ_SEEKY. Position 0 means that there was no previous request.
 pub(super) fn is_seeky(rotational: bool, last: u64, request: &BlockRequest) -> bool {
     last != 0
         && last.abs_diff(request.sector) > SEEKY_DISTANCE
         && (rotational || request.nr_sectors < SEEKY_SECTORS)
 }
 
-/// The estimate and the observation that is on.
 #[derive(Debug)]
 pub(super) struct Rate {
     rotational: bool,
-    /// Sectors per microsecond, times 2^16.
+    /// Sectors per microsecond × 2^16.
     pub(super) peak: u64,
     samples: u64,
     sequential: u64,
@@ -42,10 +39,9 @@ pub(super) struct Rate {
     largest: u64,
     first_dispatch: Time,
     last_dispatch: Time,
-    /// None: nothing was completed yet, which is a very long time ago.
+    /// None: infinitely long ago.
     last_completion: Option<Time>,
     from_first_ns: u64,
-    /// Where the last request that was dispatched ends.
     pub(super) last_position: u64,
 }
 
@@ -66,18 +62,17 @@ impl Rate {
         }
     }
 
-    /// The rate of the device that the reference durations of weight raising were measured on.
+    /// The device of raising's reference durations.
     pub(super) fn reference(rotational: bool) -> u64 {
         if rotational { 14_000 } else { 33_000 }
     }
 
-    /// Sectors that the device transfers at its best in this many milliseconds.
+    /// Sectors at the peak rate.
     pub(super) fn sectors_in_ms(&self, ms: u64) -> u64 {
         (self.peak * 1000 * ms) >> RATE_BITS
     }
 
-    /// A request is dispatched while `in_driver` others are. Returns true if the estimate has
-    /// changed.
+    /// bfq_update_peak_rate. Returns whether the estimate changed.
     pub(super) fn dispatched(&mut self, now: Time, request: &BlockRequest, in_driver: u32) -> bool {
         let mut changed = false;
         if self.samples == 0 {
@@ -97,13 +92,11 @@ impl Rate {
         changed
     }
 
-    /// Nanoseconds since the last completion.
     pub(super) fn since_completion(&self, now: Time) -> u64 {
         self.last_completion.map_or(u64::MAX, |last| now - last)
     }
 
-    /// The device has finished a request. A completion that came so late that the device must have
-    /// been slow for other reasons ends the observation. True if the estimate has changed.
+    /// A late completion ends the observation. Returns whether the estimate changed.
     pub(super) fn completed(&mut self, now: Time) -> bool {
         let since_us = self.since_completion(now) / 1000;
         let slow = since_us > MIN_IDLE_NS / 1000
@@ -138,7 +131,7 @@ impl Rate {
         self.from_first_ns = 0;
     }
 
-    /// Takes the observation into the estimate, if it is worth it.
+    /// bfq_update_rate_reset.
     fn close(&mut self) -> bool {
         if self.samples < MIN_SAMPLES || self.from_first_ns < MIN_INTERVAL_NS {
             return false;
@@ -164,7 +157,7 @@ mod tests {
     use super::*;
     use crate::testing::request;
 
-    /// Sequential requests of 256 sectors, one at a time, each of this many microseconds.
+    /// Sequential requests of 256 sectors, one at a time, of `us` microseconds each.
     fn stream(rate: &mut Rate, us: u64, requests: u64, gap: u64) {
         let mut now = rate.last_completion.unwrap_or_default();
         for at in 0..requests {
@@ -185,7 +178,7 @@ mod tests {
     fn sequential_seconds_carry_the_estimate_to_the_rate_of_the_device() {
         let mut rate = Rate::new(true);
         stream(&mut rate, 1000, 20_000, 0);
-        // 256 sectors in a millisecond.
+        // 256 sectors per millisecond.
         let truth = (256 << 16) / 1000;
         assert!(rate.peak.abs_diff(truth) * 50 < truth, "{} against {truth}", rate.peak);
     }

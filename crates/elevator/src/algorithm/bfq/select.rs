@@ -1,4 +1,4 @@
-//! The way of a request: into its queue, the choice of queue and request, out to the device.
+//! The path of a request: insertion, choice of queue and request, dispatch.
 //!
 //! Source: Linux 6.1 and 6.12 block/bfq-iosched.c and bfq-wf2q.c; confirmed.
 
@@ -7,12 +7,11 @@ use crate::request::BlockRequest;
 use crate::sorted::by_sector;
 use crate::vocabulary::Time;
 
-/// After a change of the limit of injection, the least time until a change of the think time sets
-/// it anew.
+/// Minimum time from a change of the injection limit to its reset by the think time.
 const BREVITY_MS: u64 = 100;
 
 impl Bfq {
-    /// Puts a request into its queue, or into the one that its process is merged into.
+    /// bfq_insert_request.
     pub(super) fn enqueue(&mut self, now: Time, id: u32, request: BlockRequest) {
         let id = self.redirect(id, &request);
         let slice = self.settings.slice_idle_ns;
@@ -42,7 +41,7 @@ impl Bfq {
         }
     }
 
-    /// A request was put into a queue: which is next, and whether the queue becomes busy.
+    /// bfq_add_request.
     fn arrange(&mut self, now: Time, id: u32, request: &BlockRequest, was_raised: bool) {
         let low_latency = self.settings.low_latency;
         let mut interactive = false;
@@ -69,8 +68,7 @@ impl Bfq {
         }
     }
 
-    /// The queue that a request for this one goes to: that of a cooperator, which its process is
-    /// moved to.
+    /// __bfq_insert_request, with a cooperator.
     fn redirect(&mut self, id: u32, request: &BlockRequest) -> u32 {
         if !self.variant.is_linux() {
             return id;
@@ -90,7 +88,7 @@ impl Bfq {
         into
     }
 
-    /// Whether the process of a queue thinks for a short time is known better now.
+    /// bfq_update_has_short_ttime.
     fn learn_brevity(&mut self, id: u32) {
         let slice = self.settings.slice_idle_ns;
         let queue = self.queue(id);
@@ -107,7 +105,7 @@ impl Bfq {
         }
     }
 
-    /// A request of a busy queue has moved: it may be the one to serve next.
+    /// bfq_request_merged.
     pub(super) fn reconsider_next(&mut self, id: u32, tag: u32) {
         let old = self.queue(id).next;
         self.choose_next(id, tag);
@@ -124,7 +122,7 @@ impl Bfq {
         self.queue_mut(id).next = next.map(|next| next.tag);
     }
 
-    /// The one that the actuator at `last` should serve first; metadata before data.
+    /// bfq_choose_req.
     fn better(&self, requests: [Option<BlockRequest>; 2], last: u64) -> Option<BlockRequest> {
         if let [Some(a), Some(b)] = requests
             && a.meta != b.meta
@@ -134,7 +132,7 @@ impl Bfq {
         self.settings.back_seek().choose(requests[0], requests[1], last)
     }
 
-    /// The next request of a waiting queue has changed: its budget has to suffice for it.
+    /// bfq_updated_next_req.
     fn fit_budget(&mut self, id: u32) {
         let Some(charge) = self.next_charge(id) else { return };
         let queue = &self.queues[id as usize];
@@ -149,8 +147,7 @@ impl Bfq {
         }
     }
 
-    /// The request to serve after `request`, which is still in the tree: the oldest one if it has
-    /// waited too long and was not looked at before in this turn, else the nearest.
+    /// bfq_find_next_rq, bfq_check_fifo. `request` is still in the tree.
     fn next_after(&mut self, id: u32, request: &BlockRequest) -> Option<u32> {
         let queue = &mut self.queues[id as usize];
         if !queue.fifo_checked {
@@ -170,7 +167,7 @@ impl Bfq {
         self.better(around, request.sector).map(|next| next.tag)
     }
 
-    /// Takes a held request out of its queue.
+    /// bfq_remove_request.
     pub(super) fn take_out(&mut self, tag: u32) {
         let slot = *self.slot(tag);
         let id = slot.queue;
@@ -200,7 +197,7 @@ impl Bfq {
         }
     }
 
-    /// The queue whose next request the device shall get; None: somebody is waited for.
+    /// bfq_select_queue; None: idling.
     pub(super) fn select_queue(&mut self, now: Time) -> Option<u32> {
         if let Some(id) = self.in_service
             && self.may_expire_for_timeout(id)
@@ -231,7 +228,7 @@ impl Bfq {
         }
     }
 
-    /// Begins the turn of the queue that is to be served next.
+    /// bfq_set_in_service_queue.
     fn put_in_service(&mut self, now: Time) -> Option<u32> {
         if self.busy == [0; 3] {
             return None;
@@ -243,7 +240,7 @@ impl Bfq {
         Some(id)
     }
 
-    /// Sends the next request of a queue, of the one in service or of one that stands in.
+    /// bfq_dispatch_rq_from_bfqq.
     pub(super) fn serve(&mut self, now: Time, id: u32) -> BlockRequest {
         let tag = self.queue(id).next.expect("a queue that is served has a request");
         let request = self.slot(tag).request;
@@ -253,7 +250,7 @@ impl Bfq {
         if in_service && std::mem::take(&mut self.injection.awaits_dispatch) {
             self.injection.measured = Some(tag);
         }
-        // Before the queue may become empty, as in the kernel: what is in flight keeps it counted.
+        // First, as in the kernel: a request in flight keeps a queue that becomes empty counted.
         self.queue_mut(id).dispatched += 1;
         if self.rate.dispatched(now, &request, self.in_driver) {
             self.resize_budget();
@@ -272,7 +269,6 @@ impl Bfq {
         request
     }
 
-    /// Gives a request to the device; its queue has counted it as dispatched.
     pub(super) fn send(&mut self, tag: u32) -> BlockRequest {
         let slot = self.slot_mut(tag);
         slot.place = State::InFlight;
@@ -282,7 +278,7 @@ impl Bfq {
         request
     }
 
-    /// A queue is charged sectors.
+    /// bfq_bfqq_served.
     pub(super) fn charge(&mut self, id: u32, sectors: u64) {
         let (jiffies, raised) = (self.jiffies, self.tree.get(id).coefficient > 1);
         let queue = self.queue_mut(id);
@@ -296,7 +292,7 @@ impl Bfq {
         self.tree.charge(id, sectors);
     }
 
-    /// A queue has got its first request: it waits for service.
+    /// bfq_add_bfqq_busy.
     pub(super) fn activate(&mut self, id: u32) {
         let recover = std::mem::take(&mut self.queue_mut(id).left_willingly);
         self.tree.activate(id, recover);
@@ -313,8 +309,7 @@ impl Bfq {
         self.refresh_woken(id);
     }
 
-    /// A queue waits again, or with another budget. `served`: it is the one in service, whose turn
-    /// is over. It may change its class.
+    /// bfq_requeue_bfqq. May change its class.
     pub(super) fn requeue(&mut self, id: u32, served: bool) {
         let class = self.tree.get(id).class;
         self.tree.requeue(id, served, served);
@@ -323,7 +318,7 @@ impl Bfq {
         self.busy[new] += 1;
     }
 
-    /// A queue has no requests any more. `expires`: its turn is over.
+    /// bfq_del_bfqq_busy. `expires`: its turn is over.
     pub(super) fn retire(&mut self, id: u32, expires: bool) {
         let entity = *self.tree.get(id);
         let queue = &mut self.queues[id as usize];

@@ -1,8 +1,8 @@
-//! The tunables of bfq: rows, values, and what setting one changes.
+//! Tunables of bfq. Source: Linux 6.1 and 6.12 block/bfq-iosched.c; confirmed: names and units as
+//! in sysfs.
 //!
-//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c; confirmed: names and units are those of sysfs.
-//! Values are kept as they were set, not rounded to jiffies, so that they read back; the default of
-//! timeout_sync is HZ / 8 jiffies, 120 ms with 100 of them a second.
+//! Values read back as set, not rounded to jiffies. The default of timeout_sync is HZ / 8 jiffies:
+//! 120 ms with HZ 100.
 
 use super::{Bfq, MS};
 use crate::choose::BackSeek;
@@ -11,11 +11,9 @@ use crate::kind::{Role, Tunable};
 use crate::vocabulary::LINUX_VERSION;
 
 const INT_MAX: u64 = i32::MAX as u64;
-/// The version that `linux` says by default.
 const NEW: u64 = LINUX_VERSION;
 pub(super) const DEFAULT_SLICE_IDLE_NS: u64 = 8 * MS;
 
-/// The rows.
 pub(super) const TUNABLES: &[Tunable] = &[
     Tunable::confirmed(
         "fifo_expire_sync",
@@ -73,7 +71,6 @@ pub(super) const TUNABLES: &[Tunable] = &[
     .of(Role::Reading),
 ];
 
-/// What the tunables are set to.
 #[derive(Debug)]
 pub(super) struct Settings {
     pub(super) fifo_expire_sync_ms: u64,
@@ -92,12 +89,10 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// How the next request of a queue is chosen.
     pub(super) fn back_seek(&self) -> BackSeek {
         BackSeek { max_sectors: 2 * self.back_seek_max_kib, penalty: self.back_seek_penalty }
     }
 
-    /// The value of a tunable.
     pub(super) fn get(&self, tunable: &str) -> u64 {
         match tunable {
             "fifo_expire_sync" => self.fifo_expire_sync_ms,
@@ -136,19 +131,18 @@ impl Settings {
         }
     }
 
-    /// An eighth of a second in whole jiffies, one at least.
+    /// HZ / 8 in whole jiffies, at least one, in ms.
     pub(super) fn default_timeout_ms(clock: Clock) -> u64 {
         clock.to_ms(clock.hz() / 8).max(1)
     }
 }
 
 impl Bfq {
-    /// Whether it is the bfq of Linux 6.1.
+    /// Linux 6.1.
     pub(super) fn is_old(&self) -> bool {
         self.settings.linux < NEW
     }
 
-    /// Sets a tunable.
     pub(super) fn change(&mut self, tunable: &str, value: u64) {
         match tunable {
             "fifo_expire_sync" => self.settings.fifo_expire_sync_ms = value,
@@ -170,7 +164,7 @@ impl Bfq {
                 self.tree.count_groups_as(value < NEW);
             }
             "strict_guarantees" => {
-                // Guarantees need idling long enough to be worth something.
+                // Guarantees require a minimum of idling.
                 if value == 1 && !self.settings.strict_guarantees {
                     self.settings.slice_idle_ns = self.settings.slice_idle_ns.max(8 * MS);
                 }

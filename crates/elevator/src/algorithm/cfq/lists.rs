@@ -1,46 +1,42 @@
-//! The lists in which cfq's queues wait for their slices, and the walk over the priority levels.
+//! The lists in which cfq's queues wait for their slices, and the walk over priority levels.
 //!
-//! Levels are served 0; 0, 1; 0, 1, 2; … 0 to 7, and again: level 0 comes eight times as often as
-//! level 7. A level that has its turn is moved as a whole to the current list, which is served to
-//! its end before the next level is looked for.
+//! Levels are served 0; 0, 1; 0, 1, 2; … 0 to 7, and again (cfq_get_next_prio_level), so level 0
+//! comes eight times as often as level 7. The next level moves to the current list, which
+//! is served completely before the next level.
 
 use crate::fifo::Fifo;
 
 const LEVELS: usize = 8;
 
-/// Where a queue waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Position {
-    /// With others of this priority level.
+    /// rr_list of this priority level.
     Level(u8),
-    /// Apart, until its requests in flight are back.
+    /// busy_rr: until its requests in flight complete.
     Busy,
-    /// In the list that is being served.
+    /// cur_rr: being served.
     Current,
-    /// With the idle class.
+    /// idle_rr.
     Idle,
 }
 
-/// The position of a queue in its list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rank {
-    /// Behind all others.
     Last,
-    /// New or preempted, as the source's comment says: first, but behind other new ones.
+    /// As the comment says: first, but behind other new ones.
     NewFirst,
-    /// New or preempted, as the source's code does: before the last of the new ones that lead the
-    /// list; last if none does.
+    /// As the code does: before the last new queue at the front, or at the end.
     NewAsInSource,
 }
 
-/// All lists. A queue that holds requests is in exactly one, also while it is served.
+/// All lists. A queue with held requests is in exactly one, also in service.
 #[derive(Debug)]
 pub(super) struct Lists {
     levels: [Fifo; LEVELS],
     busy: Fifo,
     current: Fifo,
     idle: Fifo,
-    /// By queue: where it was put. A level may have become current since.
+    /// By queue: where it was inserted. A level may have become current since.
     places: Vec<Option<Position>>,
     len: usize,
     level: usize,
@@ -62,7 +58,6 @@ impl Lists {
         }
     }
 
-    /// Whether no queue holds a request.
     pub(super) fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -98,7 +93,6 @@ impl Lists {
         }
     }
 
-    /// Takes a queue out of its list.
     pub(super) fn remove(&mut self, queue: u32) {
         let place = self.places[queue as usize].take().expect("the queue is in a list");
         let place = if self.current.contains(queue) { Position::Current } else { place };
@@ -106,7 +100,7 @@ impl Lists {
         self.len -= 1;
     }
 
-    /// The queue whose turn it is, by the levels and then among those with requests in flight.
+    /// The next queue, by level, then among those with requests in flight.
     pub(super) fn next(&mut self) -> Option<u32> {
         if self.current.is_empty() {
             self.next_level();
@@ -114,12 +108,10 @@ impl Lists {
         self.current.head().or(self.busy.head())
     }
 
-    /// The first queue of the idle class.
     pub(super) fn next_idle(&self) -> Option<u32> {
         self.idle.head()
     }
 
-    /// Makes the next level that holds anything current.
     fn next_level(&mut self) {
         let mut wrapped = false;
         let found = loop {
@@ -163,7 +155,7 @@ impl Lists {
 mod tests {
     use super::*;
 
-    /// A queue on each level, which is reinserted there after its slice: the levels served.
+    /// A queue per level, reinserted after each slice; returns the levels served.
     fn levels_served(turns: usize) -> Vec<u32> {
         let mut lists = Lists::new();
         (0..8).for_each(|level| {

@@ -1,15 +1,8 @@
-//! cfq: completely fair queueing: time slices for processes, and idling for the process whose slice
-//! it is.
+//! cfq: completely fair queueing: each process has a queue, queues get time slices in turn, and the
+//! disk idles for the next request of the process whose slice it is.
 //!
-//! Problem: a process with many requests gets most of the disk, and one that issues its next
-//! request after the last has completed loses its turn to others.
-//!
-//! Approach: every process has a queue, queues get time slices in turn, and the disk idles for the
-//! next request of the process whose slice it is.
-//!
-//! Source: Linux 2.6.20 block/cfq-iosched.c; confirmed.
-//!
-//! Parameters as in sysfs (HZ ticks per second; milliseconds are stored in jiffies, rounded up):
+//! Source: Linux 2.6.20 block/cfq-iosched.c; confirmed. Parameters as in sysfs; milliseconds are
+//! stored in jiffies, rounded up:
 //!
 //! | name | unit | default | meaning |
 //! |---|---|---|---|
@@ -23,37 +16,34 @@
 //! | `preempt_slip` | switch | 1 | see below |
 //! | `new_queue_slip` | switch | 1 | see below |
 //!
-//! Fixed: the idle class is served 100 ms after the last completion of another; a seeking process
-//! (mean distance above 64 MiB) is waited for 2 ms; once more than 4 requests are in the driver,
-//! the device counts as one that queues, permanently.
+//! Fixed: the idle class is served 100 ms after the last completion of another class; a seeking
+//! process (mean distance above 64 MiB) is waited for 2 ms; a device with more than 4 requests in
+//! the driver counts as queueing, permanently.
 //!
-//! Bugs of the source, retained by default (the conclusions are derived):
-//! * a queue preempts another only if it is itself waited for, which only the queue in service can
-//!   be: only the idle class is preempted, and since that has no slice beyond a round, only after a
-//!   change of class. `preempt_slip` 0 removes that condition, as later kernels did.
-//! * two requests that are joined: the survivor should take the older one's place in the FIFO, but
-//!   the caller has already given it the older one's age, so that the comparison never holds.
-//! * a new or preempted queue is meant to be first in its list but behind other new ones; the code
-//!   inserts it *before the last* of them, and at the end if there is none. `new_queue_slip` 0 does
-//!   what the comment in the source says.
-//! * the wait is bounded by the absolute end of the slice instead of what is left of it, so it may
-//!   reach beyond the slice.
-//! * the remainder of a slice (`slice_left`) is stored and then discarded when the queue is chosen.
+//! Bugs of the source, retained by default (conclusions derived):
+//! * A queue preempts another only if it is itself idled for, which only the queue in service can
+//!   be. Thus only the idle class is preempted, after a change of class. `preempt_slip` 0 removes
+//!   the condition, as later kernels did.
+//! * When requests merge, the survivor should take the older one's FIFO position, but its age is
+//!   changed before the comparison, which therefore never holds.
+//! * A new or preempted queue should go first, behind other new ones; the code inserts it *before
+//!   the last* of them, or at the end. `new_queue_slip` 0 follows the source's comment.
+//! * The wait is bounded by the absolute end of the slice, not by its remainder, so it may exceed
+//!   it.
+//! * The remainder of a slice (`slice_left`) is stored, but discarded when the queue is chosen.
 //!
-//! Cost: logarithmic, with one exception. If no process is to be waited for, one round moves all
-//! held requests to the dispatch list, as in the source; with requests all over the disk, sorting
-//! it then takes time in its length.
+//! Cost: logarithmic, except that a round without idling moves all held requests to the dispatch
+//! list, as in the source; sorting scattered requests into it takes time linear in its length.
 //!
 //! Departures:
-//! * A process may exceed the pool while it is waited for; the source allows one request per slice.
+//! * An anticipated process may always exceed the pool; the source allows one request per slice.
 //! * No boost for holders of file system locks; no forced dispatch, because schedulers are not
 //!   switched while requests are held.
-//! * If the next request of a queue is displaced by a front merge of another, the source has no
-//!   next one, and follows a null pointer if it is then to dispatch; here it dispatches the lowest.
-//! * A process without an explicit priority has the default as if it had been set. In the source it
-//!   also finds any shared queue, whatever the priority.
-//! * A priority is that of the requests: setting the one that a process has already is no event
-//!   here, and files no queue again.
+//! * If a front merge of another request displaces a queue's next one, the source has none and
+//!   follows a null pointer on dispatch; here the lowest is dispatched.
+//! * A process without an explicit priority is treated as having set the default. In the source it
+//!   also finds any shared queue, regardless of priority.
+//! * Setting the priority that a process already has does not refile its queue.
 
 mod lists;
 mod owners;
@@ -76,7 +66,6 @@ use lists::Lists;
 use process::Process;
 use tunables::Tunables;
 
-/// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "cfq",
     origin: Origin::LegacyLinux,
@@ -88,31 +77,28 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     build,
 };
 
-/// A point in time, as nanoseconds and in jiffies.
 #[derive(Debug, Clone, Copy)]
 struct Now {
     time: Time,
     jiffies: u64,
 }
 
-/// The synchronous requests of a process, or the asynchronous ones of all processes of a priority.
+/// Synchronous requests of a process, or asynchronous ones of all processes of a priority.
 #[derive(Debug)]
 struct ProcessQueue {
-    /// The number of its process. None: shared, of asynchronous requests.
+    /// Its process. None: shared, for asynchronous requests.
     number: Option<u32>,
     priority: Priority,
-    /// Its process has another one since.
+    /// prio_changed.
     priority_changed: bool,
-    /// Processes that use it, and requests.
+    /// Processes plus requests.
     references: u32,
     sorted: Starts,
     fifo: Chain,
-    /// The tag of the request to serve next, as long as none is expired.
     next: Option<u32>,
-    /// Requests on the dispatch list or in the driver.
     in_flight: u32,
     meta_pending: u32,
-    /// When its slice ends; 0: it has not begun, which the source takes for long past.
+    /// End of its slice; 0: not begun, which the source treats as long past.
     slice_end: u64,
     slice_left: u64,
     wait_request: bool,
@@ -128,7 +114,6 @@ impl ProcessQueue {
     }
 }
 
-/// Where a request is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Nowhere,
@@ -137,16 +122,14 @@ enum Stage {
     Driver,
 }
 
-/// What is known of a request, by its tag.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     queue: u32,
-    /// The record of its process.
     process: u32,
     stage: Stage,
-    /// While it is in a tree: the request as it is now.
+    /// While in a tree.
     request: Option<BlockRequest>,
-    /// When it was allocated, in jiffies.
+    /// In jiffies.
     start: u64,
 }
 
@@ -155,43 +138,38 @@ impl Slot {
         Slot { queue: 0, process: 0, stage: Stage::Nowhere, request: None, start: 0 };
 }
 
-/// The scheduler.
 #[derive(Debug)]
 struct Cfq {
     clock: Clock,
     tunables: Tunables,
     queues: Vec<ProcessQueue>,
-    /// Queues that may be used for others.
     dead: Vec<u32>,
-    /// Shared queues and those of each number, in order of creation.
+    /// In order of creation.
     shared: Vec<u32>,
     of_numbers: Vec<Vec<u32>>,
     processes: Vec<Process>,
-    /// The record of a number, if its process has issued a request and not ended.
+    /// A process's record, from its first request until its exit.
     numbers: Vec<Option<u32>>,
-    /// Records of processes that have ended.
     ended: Vec<u32>,
     lists: Lists,
     slots: Vec<Slot>,
     links: Links,
     list: DispatchList,
     held: usize,
-    /// The queue whose slice it is, and the process that first got a request sent in this slice.
+    /// The queue in service, and its first process in this slice.
     active: Option<u32>,
     active_process: Option<u32>,
-    /// Requests sent in this slice.
     sent: u64,
-    /// The end of the last request on the dispatch list.
     last_sector: u64,
-    /// The last completion that was not the idle class's; None: long ago.
+    /// Last completion outside the idle class; None: long ago.
     last_end: Option<u64>,
     in_driver: u32,
-    /// More than four requests were in the driver at once.
+    /// hw_tag.
     device_queues: bool,
-    /// Ticks at which the wait for a request and the wait of the idle class end.
+    /// Jiffies at which idling and the idle class's grace period end.
     idle_timer: Option<u64>,
     class_timer: Option<u64>,
-    /// When the present wait began, until its outcome is counted.
+    /// Start of the current wait, until its outcome is counted.
     waiting_since: Option<Time>,
     /// The queue is to be run.
     runs: Cell<bool>,
@@ -359,10 +337,10 @@ impl Elevator for Cfq {
     }
 
     fn allow_merge(&self, request: &BlockRequest, bio: &BlockRequest, _how: Merge) -> bool {
-        // What is on its way to the driver is out of the hash of ends, and has left the tree.
+        // Dispatched requests have left the tree and the hash of ends.
         let sorted =
             self.slots.get(request.tag as usize).filter(|slot| slot.stage == Stage::Sorted);
-        // Synchronous and asynchronous requests are in different queues, so they are not merged.
+        // Synchronous and asynchronous requests are in different queues, so they do not merge.
         sorted.is_some_and(|slot| self.known_queue(bio) == Some(slot.queue))
     }
 
@@ -376,7 +354,7 @@ impl Elevator for Cfq {
         let this = self.queue(queue);
         this.sorted.remove(before.sector);
         this.meta_pending = this.meta_pending + u32::from(after.meta) - u32::from(before.meta);
-        // It stays the next one, if it was, wherever it starts now.
+        // A next request remains so regardless of its new start.
         self.add_sorted(queue, *after);
     }
 
@@ -384,8 +362,8 @@ impl Elevator for Cfq {
         self.held -= 1;
         let (old, young) = (*self.slot(gone.tag), *self.slot(survivor.tag));
         if old.stage == Stage::Sorted {
-            // The survivor is as old as the older one, but stays where it is in the FIFO: the
-            // source compares after it has changed.
+            // The survivor takes the older age, but retains its FIFO position: the source compares
+            // after the change.
             self.slot(survivor.tag).start = old.start.min(young.start);
             self.remove_sorted(old.queue, gone);
         } else {

@@ -1,11 +1,9 @@
-//! Processes and their queues: which queue a request belongs to, and how long a queue lives.
+//! Processes and their queues: which queue a request belongs to, and how long queues live.
 //!
-//! A queue of the source is referenced by the processes that use it and by their requests, and dies
-//! with the last of them; then a new one starts without history, first in its list. That matters
-//! for the shared queues of asynchronous requests: they are as young as the last process that
-//! brought requests. Queues are looked up by number of the process (none for shared ones) and
-//! priority; a process that has changed its priority finds its own queue again with its next
-//! request only.
+//! Processes and requests reference a queue, which dies with the last reference; a new one has no
+//! history and goes first in its list. Shared asynchronous queues are thus as young as the last
+//! process that brought requests. Queues are looked up by process (none for shared ones) and
+//! priority; after a change of priority a process finds its queue only with its next request.
 
 use super::process::Process;
 use super::{Cfq, Now, ProcessQueue, is_sync};
@@ -13,7 +11,7 @@ use crate::chain::Chain;
 use crate::request::{BlockRequest, PrioClass, Priority};
 use crate::starts::Starts;
 
-/// The priority that counts: the idle class has one level, the last.
+/// The idle class has one level, the last.
 fn effective(priority: Priority) -> Priority {
     match priority.class {
         PrioClass::Idle => Priority { class: PrioClass::Idle, level: 7 },
@@ -22,8 +20,7 @@ fn effective(priority: Priority) -> Priority {
 }
 
 impl Cfq {
-    /// The queue that a request of this kind would be put into, if there is one of its process's
-    /// priority.
+    /// cfq_find_cfq_hash.
     pub(super) fn known_queue(&self, request: &BlockRequest) -> Option<u32> {
         let number = is_sync(request).then_some(request.process);
         self.look_up(number, effective(request.priority))
@@ -34,7 +31,7 @@ impl Cfq {
             Some(number) => self.of_numbers.get(number as usize)?,
             None => &self.shared,
         };
-        // The youngest first.
+        // Youngest first.
         of_number
             .iter()
             .rev()
@@ -42,7 +39,7 @@ impl Cfq {
             .find(|queue| self.queues[*queue as usize].priority == priority)
     }
 
-    /// A request comes in: its process and its queue, each with a reference more.
+    /// cfq_set_request: references both.
     pub(super) fn admit(&mut self, now: Now, request: &BlockRequest) -> (u32, u32) {
         let (sync, priority) = (is_sync(request), effective(request.priority));
         if let Some(queue) = self.known_queue(request) {
@@ -64,13 +61,13 @@ impl Cfq {
         (queue, record)
     }
 
-    /// A request of this queue and process is over.
+    /// cfq_put_request.
     pub(super) fn release(&mut self, now: Now, queue: u32, record: u32) {
         self.processes[record as usize].requests -= 1;
         self.put_queue(now, queue);
     }
 
-    /// A process has ended: it lets go of its queues.
+    /// cfq_exit_io_context.
     pub(super) fn end_process(&mut self, now: Now, number: u32) {
         let Some(record) = self.numbers.get_mut(number as usize).and_then(Option::take) else {
             return;
@@ -86,7 +83,6 @@ impl Cfq {
         self.ended.push(record);
     }
 
-    /// The record of a process; a number whose process has ended gets another one.
     fn record(&mut self, now: Now, number: u32, priority: Priority) -> u32 {
         let at = number as usize;
         if at >= self.numbers.len() {
@@ -111,8 +107,7 @@ impl Cfq {
         record
     }
 
-    /// A process has another priority: it takes the shared queue of that, and its own queue is
-    /// marked.
+    /// changed_ioprio.
     fn change_priority(&mut self, now: Now, record: u32, priority: Priority) {
         let process = &mut self.processes[record as usize];
         if process.priority == priority {
@@ -130,7 +125,7 @@ impl Cfq {
         }
     }
 
-    /// A marked queue takes the priority of the process that uses it now.
+    /// cfq_init_prio_data.
     fn apply_priority(&mut self, queue: u32, priority: Priority) {
         let this = self.queue(queue);
         if !std::mem::take(&mut this.priority_changed) {
@@ -143,8 +138,7 @@ impl Cfq {
         }
     }
 
-    /// The queue of a number (or a shared one) and priority, created if there is none, with a
-    /// reference more.
+    /// cfq_get_queue.
     fn get_queue(&mut self, number: Option<u32>, priority: Priority) -> u32 {
         let queue =
             self.look_up(number, priority).unwrap_or_else(|| self.new_queue(number, priority));
@@ -185,7 +179,7 @@ impl Cfq {
         queue
     }
 
-    /// A reference less; without one the queue dies.
+    /// cfq_put_queue.
     fn put_queue(&mut self, now: Now, queue: u32) {
         let this = self.queue(queue);
         this.references -= 1;

@@ -1,37 +1,31 @@
-//! The history of a process in cfq: mean think time and seek distance.
+//! A process's history: mean think time and seek distance.
 
 use crate::decay::{DecayingMean, Rounding};
 use crate::request::Priority;
 
-/// A mean distance from which a process counts as seeking, in sectors.
+/// In sectors.
 const SEEKY_SECTORS: u64 = 128 * 1024;
-/// Distances are cut off here, far beyond any disk, so that sums cannot overflow.
+/// Larger than any disk; keeps sums from overflowing.
 const FARTHEST: u64 = 1 << 48;
 
-/// A process's record.
 #[derive(Debug, Clone)]
 pub(super) struct Process {
     pub(super) alive: bool,
-    /// Its requests.
     pub(super) requests: u32,
-    /// As its last request had it.
     pub(super) priority: Priority,
-    /// Its own queue, for what it waits for.
     pub(super) sync_queue: Option<u32>,
-    /// The shared queue that it last used, for what it does not wait for.
+    /// The last shared one.
     pub(super) async_queue: Option<u32>,
-    /// When its last synchronous request completed, in jiffies; at first, when it first asked.
+    /// In jiffies; initially the first request.
     pub(super) last_end: u64,
-    /// The end of its last synchronous request.
     last_sector: u64,
-    /// Jiffies from a completion to the next request.
+    /// In jiffies.
     think: DecayingMean,
-    /// Sectors from the end of a request to the next one.
+    /// In sectors.
     seek: DecayingMean,
 }
 
 impl Process {
-    /// A process without history.
     pub(super) fn new(now: u64, priority: Priority) -> Process {
         Process {
             alive: true,
@@ -46,29 +40,26 @@ impl Process {
         }
     }
 
-    /// Records a synchronous request for the sectors from `sector` to `end`. `longest` bounds think
-    /// times, in jiffies.
+    /// cfq_update_io_thinktime, cfq_update_io_seektime. `longest` caps in jiffies.
     pub(super) fn asked(&mut self, now: u64, sector: u64, end: u64, longest: u64) {
         self.think.add((now - self.last_end).min(longest));
-        // The odd far request shall not outweigh all others: more is let in while there are few
-        // samples.
+        // A single far request must not dominate.
         let slack = if self.seek.samples <= 60 { 2 * 1024 * 1024 } else { 2 * 1024 * 64 };
         let distance = self.last_sector.abs_diff(sector).min(4 * self.seek.mean + slack);
         self.seek.add(distance.min(FARTHEST));
         self.last_sector = end;
     }
 
-    /// Whether its mean distance is that of a seeking process, however few samples there are.
+    /// Whether its mean distance is large, even with few samples.
     pub(super) fn is_far(&self) -> bool {
         self.seek.mean > SEEKY_SECTORS
     }
 
-    /// Whether it is known to be a seeking process.
     pub(super) fn is_seeky(&self) -> bool {
         self.seek.is_valid() && self.is_far()
     }
 
-    /// Its mean think time in jiffies, once it can be believed.
+    /// In jiffies.
     pub(super) fn think_time(&self) -> Option<u64> {
         self.think.is_valid().then_some(self.think.mean)
     }

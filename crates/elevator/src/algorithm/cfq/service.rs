@@ -1,16 +1,15 @@
-//! Queues and slices: the queue in service, its dispatches, and the end of its slice.
+//! The queue in service: its choice, dispatches, and the end of its slice.
 
 use super::lists::{Position, Rank};
 use super::{Cfq, Now, Slot, Stage, is_sync};
 use crate::choose::BackSeek;
 use crate::request::{BlockRequest, PrioClass};
 
-/// A step of the slice by priority, as a fraction of the slice: a fifth for each level.
+/// CFQ_SLICE_SCALE.
 const SLICE_SCALE: u64 = 5;
 
-// Requests in and out of the trees.
 impl Cfq {
-    /// Adds to a queue's tree. A request that starts at the same sector moves to the dispatch list.
+    /// cfq_add_rq_rb. A request with the same start moves to the dispatch list.
     pub(super) fn add_sorted(&mut self, queue: u32, request: BlockRequest) {
         if let Some(alias) = self.queue(queue).sorted.at(request.sector) {
             self.send(queue, alias);
@@ -21,7 +20,7 @@ impl Cfq {
         }
     }
 
-    /// Takes out of tree and FIFO; a queue without requests leaves its list.
+    /// cfq_remove_request.
     pub(super) fn remove_sorted(&mut self, queue: u32, request: &BlockRequest) {
         if self.queue(queue).next == Some(request.tag) {
             self.queue(queue).next = self.next_after(queue, request);
@@ -36,7 +35,6 @@ impl Cfq {
         }
     }
 
-    /// Requeued requests, and others that must go first.
     pub(super) fn insert_at_head(&mut self, now: Now, request: BlockRequest) {
         if self.slot(request.tag).stage == Stage::Driver {
             self.in_driver -= 1;
@@ -49,7 +47,7 @@ impl Cfq {
         self.list.add_head(request);
     }
 
-    /// Moves a request to the dispatch list.
+    /// cfq_dispatch_insert.
     fn send(&mut self, queue: u32, tag: u32) -> BlockRequest {
         let request = self.sorted_request(tag);
         self.remove_sorted(queue, &request);
@@ -64,7 +62,7 @@ impl Cfq {
         self.slots[tag as usize].request.expect("a sorted request is in its slot")
     }
 
-    /// Which of two requests of a queue should go first, from where the actuator is.
+    /// cfq_choose_req.
     pub(super) fn choose(&self, a: Option<u32>, b: Option<u32>) -> Option<u32> {
         let (Some(one), Some(two)) = (a, b) else { return a.or(b) };
         let (one, two) = (self.sorted_request(one), self.sorted_request(two));
@@ -82,8 +80,8 @@ impl Cfq {
         arm.choose(Some(one), Some(two), self.last_sector).map(|first| first.tag)
     }
 
-    /// The request to serve after one that is about to leave the tree. The actuator is taken to be
-    /// where it was before that one.
+    /// cfq_find_next_rq. As in the source, distances count from the actuator's position before
+    /// `request`.
     fn next_after(&self, queue: u32, request: &BlockRequest) -> Option<u32> {
         let sorted = &self.queues[queue as usize].sorted;
         let wrapped = || sorted.first().filter(|first| *first != request.tag);
@@ -92,9 +90,8 @@ impl Cfq {
     }
 }
 
-// Turns and slices.
 impl Cfq {
-    /// Files a queue again, by what it is now.
+    /// cfq_resort_rr_list.
     pub(super) fn refile(&mut self, queue: u32, preempted: bool) {
         self.lists.remove(queue);
         self.file(queue, preempted);
@@ -105,8 +102,8 @@ impl Cfq {
         let place = match this.priority.class {
             PrioClass::RealTime => Position::Current,
             PrioClass::Idle => Position::Idle,
-            // Not to be chosen before its requests are back: who has much outstanding shall not
-            // come before who has not.
+            // Its requests must complete first: a queue with many outstanding must not precede one
+            // without.
             PrioClass::BestEffort if this.in_flight > 0 => Position::Busy,
             PrioClass::BestEffort => Position::Level(this.priority.level),
         };
@@ -119,7 +116,7 @@ impl Cfq {
         self.lists.put(queue, place, rank, |other| queues[other as usize].is_new);
     }
 
-    /// Moves requests of the queues whose turn it is to the dispatch list.
+    /// cfq_dispatch_requests.
     pub(super) fn dispatch_round(&mut self, now: Now) {
         if self.lists.is_empty() {
             return;
@@ -140,7 +137,7 @@ impl Cfq {
         }
     }
 
-    /// The queue to send from; None: nothing, or a completion or an arrival is waited for.
+    /// cfq_select_queue.
     fn select(&mut self, now: Now) -> Option<u32> {
         if let Some(active) = self.active {
             let this = self.queue(active);
@@ -158,7 +155,7 @@ impl Cfq {
         self.pick(now)
     }
 
-    /// Begins the slice of the queue whose turn it is.
+    /// cfq_set_active_queue.
     fn pick(&mut self, now: Now) -> Option<u32> {
         let queue = self.lists.next().or_else(|| {
             let idle = self.lists.next_idle()?;
@@ -175,12 +172,12 @@ impl Cfq {
         Some(queue)
     }
 
-    /// Sends one round of a queue's requests, and ends its slice if that was all it may.
+    /// __cfq_dispatch_requests.
     fn serve(&mut self, now: Now, queue: u32) {
         let only_once = self.queue(queue).priority.class == PrioClass::Idle;
         let round = if only_once { 1 } else { self.tunables.quantum };
         for _ in 0..round {
-            // Without a next one (see the departures) the lowest.
+            // Without a next one (see the departures), the lowest.
             let tag = self.expired_request(now, queue).or_else(|| {
                 let this = &self.queues[queue as usize];
                 this.next.or_else(|| this.sorted.first())
@@ -205,7 +202,7 @@ impl Cfq {
         }
     }
 
-    /// The oldest request, if it is expired and none was taken for that in this slice.
+    /// cfq_check_fifo.
     fn expired_request(&mut self, now: Now, queue: u32) -> Option<u32> {
         let this = &self.queues[queue as usize];
         if this.fifo_checked {
@@ -222,7 +219,7 @@ impl Cfq {
         Some(oldest)
     }
 
-    /// The length of a queue's slice, in jiffies.
+    /// cfq_prio_to_slice.
     pub(super) fn slice(&self, queue: u32) -> u64 {
         let this = &self.queues[queue as usize];
         let base = if this.number.is_some() {
@@ -234,13 +231,13 @@ impl Cfq {
         base + 4 * step - level * step
     }
 
-    /// Requests after which a slice of a shared queue ends.
+    /// cfq_prio_to_maxrq.
     fn most_async(&self, queue: u32) -> u64 {
         let base = self.tunables.slice_async_rq;
         2 * (base + base * (7 - u64::from(self.queues[queue as usize].priority.level)))
     }
 
-    /// Ends the present slice.
+    /// __cfq_slice_expired.
     pub(super) fn expire(&mut self, now: Now, preempted: bool) {
         let Some(active) = self.active.take() else { return };
         self.end_wait(now, false);

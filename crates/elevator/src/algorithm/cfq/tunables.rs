@@ -1,4 +1,4 @@
-//! What can be set, and the values; the table of meanings and defaults is in the head of [`super`].
+//! The tunables; meanings and defaults are in the table of [`super`].
 
 use crate::clock::Clock;
 use crate::kind::{Evidence, Role, Tunable};
@@ -29,7 +29,6 @@ const fn slip(name: &'static str, help: &'static str) -> Tunable {
     }
 }
 
-/// The rows of the tunables.
 pub(super) const ROWS: &[Tunable] = &[
     tunable("quantum", "requests", 1, "requests moved to the dispatch list in one round"),
     tunable(
@@ -75,7 +74,7 @@ pub(super) const ROWS: &[Tunable] = &[
     ),
 ];
 
-/// The values of the tunables; times in jiffies.
+/// Times in jiffies.
 #[derive(Debug, Clone)]
 pub(super) struct Tunables {
     pub(super) quantum: u64,
@@ -92,7 +91,7 @@ pub(super) struct Tunables {
 }
 
 impl Tunables {
-    /// The defaults of a kernel with this tick.
+    /// The defaults at this HZ.
     pub(super) fn new(clock: Clock) -> Tunables {
         let hz = clock.hz();
         Tunables {

@@ -4,24 +4,22 @@ use super::lists::{Position, Rank};
 use super::{Cfq, Now, Stage, is_sync};
 use crate::request::{BlockRequest, PrioClass};
 
-/// The longest wait for a seeking process, in milliseconds.
 const SEEKY_IDLE_MS: u64 = 2;
-/// The idle class waits this fraction of a second: 100 ms.
+/// In fractions of a second: 100 ms.
 const IDLE_GRACE: u64 = 10;
 
 impl Cfq {
-    /// The driver asks for requests if there is a reason (blk_run_queue).
+    /// blk_run_queue, if there is a reason.
     pub(super) fn run(&self, there_is: bool) {
         self.runs.set(self.runs.get() | there_is);
     }
 
-    /// A request has come to a queue: it may end a wait, or another's slice.
+    /// cfq_rq_enqueued.
     pub(super) fn enqueued(&mut self, now: Now, queue: u32, process: u32, request: &BlockRequest) {
         let next = self.choose(self.queues[queue as usize].next, Some(request.tag));
         self.queue(queue).next = next;
         if !is_sync(request) {
-            // The process that is waited for has done something else, so it will not be reading
-            // next.
+            // The anticipated process did something else, so it will not read next.
             if self.active_process == Some(process) && self.idle_timer.take().is_some() {
                 self.expire(now, false);
                 self.runs.set(true);
@@ -44,8 +42,7 @@ impl Cfq {
         }
     }
 
-    /// Waits are for processes that think shortly, and do not make a device seek that could sort by
-    /// itself.
+    /// cfq_update_idle_window.
     fn update_idle_window(&mut self, queue: u32, process: u32) {
         let (slice_idle, device_queues) = (self.tunables.slice_idle, self.device_queues);
         let record = &self.processes[process as usize];
@@ -58,7 +55,7 @@ impl Cfq {
         this.idle_window = window.unwrap_or(this.idle_window);
     }
 
-    /// Whether a queue that is not served has a reason to take over.
+    /// cfq_should_preempt.
     fn preempts(&self, queue: u32, request: &BlockRequest) -> bool {
         let Some(active) = self.active else { return false };
         let (new, active) = (&self.queues[queue as usize], &self.queues[active as usize]);
@@ -76,6 +73,7 @@ impl Cfq {
         (is_sync(request) && active.number.is_none()) || (request.meta && active.meta_pending == 0)
     }
 
+    /// cfq_preempt_queue.
     fn preempt(&mut self, now: Now, queue: u32) {
         self.expire(now, true);
         let half = self.slice(queue) / 2;
@@ -89,6 +87,7 @@ impl Cfq {
         self.lists.put(queue, Position::Current, Rank::NewFirst, |_| false);
     }
 
+    /// cfq_completed_request.
     pub(super) fn completed(&mut self, now: Now, request: &BlockRequest) {
         let slot = self.slot(request.tag);
         assert_eq!(slot.stage, Stage::Driver, "what completes was dispatched: {request:?}");
@@ -119,7 +118,6 @@ impl Cfq {
         self.release(now, queue, process);
     }
 
-    /// Whether the served queue's process, which has nothing to send, is worth waiting for.
     fn can_wait(&self, queue: u32) -> bool {
         let process = self.active_process.map(|process| &self.processes[process as usize]);
         self.tunables.slice_idle > 0
@@ -127,7 +125,6 @@ impl Cfq {
             && process.is_some_and(|process| process.alive)
     }
 
-    /// At a dispatch: begins a wait, or stays in it.
     pub(super) fn keep_waiting(&mut self, now: Now, queue: u32) -> bool {
         if !self.can_wait(queue) {
             return false;
@@ -136,7 +133,7 @@ impl Cfq {
         true
     }
 
-    /// Starts the timer for the next request of the process that is served.
+    /// cfq_arm_slice_timer.
     fn wait(&mut self, now: Now, queue: u32) {
         let process = self.active_process.map(|process| &self.processes[process as usize]);
         let seeky = process.is_some_and(|process| process.is_seeky());
@@ -150,7 +147,6 @@ impl Cfq {
         }
     }
 
-    /// Counts the outcome of a wait, if there is one.
     pub(super) fn end_wait(&mut self, now: Now, success: bool) {
         let Some(since) = self.waiting_since.take() else { return };
         let counters = &mut self.anticipation;
@@ -163,6 +159,7 @@ impl Cfq {
         }
     }
 
+    /// cfq_idle_slice_timer.
     pub(super) fn idle_timer_fired(&mut self, now: Now) {
         self.idle_timer = None;
         if let Some(active) = self.active {
@@ -170,7 +167,7 @@ impl Cfq {
             let this = self.queue(active);
             if !this.is_past_its_slice(now) {
                 if no_queue_waits {
-                    // Its slice continues, but the disk had no other work: the wait has failed.
+                    // The slice continues, but the disk was idle without benefit: the wait failed.
                     self.end_wait(now, false);
                     return;
                 }
@@ -185,12 +182,12 @@ impl Cfq {
         self.run(!self.lists.is_empty());
     }
 
-    /// When the idle class may be served: so long after the last completion of another class, in
-    /// jiffies. None: at once.
+    /// A jiffy; None: at once.
     pub(super) fn idle_class_from(&self) -> Option<u64> {
         self.last_end.map(|end| end + self.clock.hz() / IDLE_GRACE)
     }
 
+    /// cfq_idle_class_timer.
     pub(super) fn class_timer_fired(&mut self, now: Now) {
         self.class_timer = self.idle_class_from().filter(|end| now.jiffies < *end);
         self.run(self.class_timer.is_none() && !self.lists.is_empty());

@@ -1,15 +1,8 @@
-//! deadline: one sorted list and one FIFO for each direction; prefers reads without starving
-//! writes. Linux 2.6.
+//! deadline: one sorted list and one FIFO per direction; prefers reads without starving writes.
+//! Linux 2.6. Batches follow a direction's sorted list, from the oldest request if it has expired.
 //!
-//! Problem: sorting by sector starves requests far away, and writes delay the reads that programs
-//! wait for.
-//!
-//! Approach: batches from the sorted list of a direction, started at the oldest request if that has
-//! expired.
-//!
-//! Source: Linux 2.6.20 block/deadline-iosched.c; confirmed.
-//!
-//! Parameters as in sysfs (HZ ticks per second; milliseconds are stored in jiffies, rounded up):
+//! Source: Linux 2.6.20 block/deadline-iosched.c; confirmed. Parameters as in sysfs; milliseconds
+//! are stored in jiffies, rounded up:
 //!
 //! | name | unit | default | meaning |
 //! |---|---|---|---|
@@ -19,21 +12,18 @@
 //! | `fifo_batch` | requests | 16 | length of a contiguous batch |
 //! | `front_merges` | switch | 1 | whether bios join at a request's start |
 //!
-//! A direction is a data direction, synchronous or not. Consequences of the source (derived): a
-//! batch continues without a decision only for strictly contiguous requests, so that under random
-//! I/O the direction is decided for each request (read read write …) and `fifo_batch` has no
-//! effect; each decision discards the other direction's position, so that a switch starts at the
-//! lowest sector, and under a mixed random backlog high sectors are reached by expiry only; expiry
-//! is checked between batches only. A request that starts where a younger one arrives is dispatched
-//! at once, before any decision: a process that writes one sector repeatedly monopolises the
+//! A direction is a data direction, regardless of synchrony. Consequences of the source (derived):
+//! a batch continues only over strictly contiguous requests, so random I/O decides for each request
+//! (read read write …) and `fifo_batch` has no effect. Each decision discards the other direction's
+//! position, so a switch starts at the lowest sector, and a mixed random backlog reaches high
+//! sectors only by expiry. Expiry is checked only between batches. When a younger request starts at
+//! the same sector, the older is dispatched at once, so rewriting one sector monopolises the
 //! device.
 //!
-//! The bound on waits in the row is derived: 5 s, then at most 64 turns of the direction, each
-//! after two of the other, each turn at most a batch of 16, 20 ms per request. It does not hold
-//! against a stream of requests to one sector.
+//! The row's bound on waits is derived: 5 s, then at most 64 turns of the direction, each after two
+//! of the other, 16 requests of 20 ms per turn. Not against a stream of requests to one sector.
 //!
-//! Departures: none known. `writes_starved` below 0, which sysfs accepts and which acts as 0, is
-//! out of range here.
+//! Departures: `writes_starved` below 0, which acts as 0, is out of range.
 
 use crate::clock::Clock;
 use crate::dispatch_list::DispatchList;
@@ -50,7 +40,6 @@ const fn tunable(name: &'static str, unit: &'static str, max: u64, help: &'stati
     Tunable { name, unit, min: 0, max, evidence: Evidence::Confirmed, help, role: Role::Knob }
 }
 
-/// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "deadline",
     origin: Origin::LegacyLinux,
@@ -78,29 +67,26 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     build,
 };
 
-/// One data direction.
 #[derive(Debug)]
 struct Direction {
     sorted: Starts,
     fifo: Fifo,
-    /// The tag at which the sweep continues; at most one direction has one.
+    /// At most one direction has one.
     next: Option<u32>,
-    /// Age at which requests expire, in jiffies.
+    /// In jiffies.
     expire: u64,
 }
 
-/// The scheduler.
 #[derive(Debug)]
 struct Deadline {
     clock: Clock,
     reads: Direction,
     writes: Direction,
-    /// What is in the trees, with its expiry in jiffies, by tag.
+    /// Sorted requests with their expiry in jiffies.
     held: Vec<Option<(BlockRequest, u64)>>,
     list: DispatchList,
-    /// Requests sent since the last decision; beyond `fifo_batch` once a sweep has left contiguity.
+    /// Requests since the last decision; beyond `fifo_batch` after a sweep has left contiguity.
     batching: u64,
-    /// The end of the last request sent.
     last_sector: u64,
     /// Decisions for reads while writes waited.
     starved: u64,
@@ -151,7 +137,7 @@ impl Deadline {
         }
     }
 
-    /// Whether the request is in tree and FIFO; if not, and it is held, it is on the dispatch list.
+    /// Whether a request is in tree and FIFO; otherwise it is on the dispatch list.
     fn is_sorted(&self, request: &BlockRequest) -> bool {
         match request.op {
             Op::Read => self.reads.fifo.contains(request.tag),
@@ -163,7 +149,7 @@ impl Deadline {
         self.held[tag as usize].expect("trees and FIFOs hold the same requests")
     }
 
-    /// Adds to the tree. A request that starts at the same sector is dispatched at once.
+    /// deadline_add_rq_rb: a request with the same start is dispatched at once.
     fn add(&mut self, request: BlockRequest, expiry: u64) {
         if let Some(alias) = self.direction(request.op).sorted.at(request.sector) {
             self.send(alias);
@@ -176,7 +162,7 @@ impl Deadline {
         self.held[at] = Some((request, expiry));
     }
 
-    /// Removes from tree and FIFO; the sweep continues behind it.
+    /// Removes a request; the sweep continues after it.
     fn remove(&mut self, request: &BlockRequest) {
         let direction = self.direction(request.op);
         if direction.next == Some(request.tag) {
@@ -187,8 +173,7 @@ impl Deadline {
         self.held[request.tag as usize] = None;
     }
 
-    /// Moves to the dispatch list; the sweep of its direction continues behind it, that of the
-    /// other is discarded.
+    /// deadline_move_request: discards the other direction's position.
     fn send(&mut self, tag: u32) {
         let (request, _) = self.held(tag);
         (self.reads.next, self.writes.next) = (None, None);
@@ -199,7 +184,7 @@ impl Deadline {
         self.list.add_tail(request);
     }
 
-    /// Chooses the next request and moves it to the dispatch list.
+    /// deadline_dispatch_requests.
     fn decide(&mut self, now: Time) -> Option<()> {
         if let Some(next) = self.writes.next.or(self.reads.next) {
             if self.held(next).0.sector != self.last_sector {
@@ -221,8 +206,7 @@ impl Deadline {
         let tag = if expired {
             oldest
         } else if let Some(next) = next {
-            // The batch continues to count: its sweep is not contiguous, and is decided for each
-            // request.
+            // Counting continues: the sweep is not contiguous, so each request is decided.
             self.batching = self.batching.saturating_add(1);
             self.send(next);
             return Some(());
@@ -234,7 +218,6 @@ impl Deadline {
         Some(())
     }
 
-    /// Whose turn it is; None: nothing is held.
     fn turn(&mut self) -> Option<Op> {
         let (reads, writes) = (!self.reads.fifo.is_empty(), !self.writes.fifo.is_empty());
         if reads {
@@ -301,7 +284,7 @@ impl Elevator for Deadline {
     }
 
     fn allow_merge(&self, request: &BlockRequest, _bio: &BlockRequest, how: Merge) -> bool {
-        // What is on its way to the driver is out of the hash of ends, and has left the tree.
+        // Dispatched requests have left the tree and the hash of ends.
         self.is_sorted(request) && (how == Merge::Back || self.front_merges)
     }
 
@@ -310,7 +293,7 @@ impl Elevator for Deadline {
             self.list.replace(after);
             return;
         }
-        // It stays the next one, if it was, wherever it starts now.
+        // A next request remains so regardless of its new start.
         let (_, expiry) = self.held(before.tag);
         self.direction(before.op).sorted.remove(before.sector);
         self.add(*after, expiry);

@@ -1,5 +1,4 @@
-//! Tests of the deadline scheduler: its order, its expiry, and the consequences that were derived
-//! from the source.
+//! Tests of deadline: order, expiry, and consequences derived from the source.
 
 use super::*;
 use crate::scheduler::NoDisk;
@@ -143,7 +142,7 @@ fn a_contiguous_batch_goes_on_for_fifo_batch_requests_although_writes_wait() {
     }
     insert(&mut deadline, Time::ZERO, 50, Op::Write, 70_000);
     let order = order(&mut deadline, Time::ZERO);
-    // Two decisions for reads; the second goes on counting, so that its batch is one request.
+    // Two decisions for reads; the second keeps counting, so its batch is one request.
     let write = order.iter().position(|tag| *tag == 50).unwrap();
     assert_eq!(write, 17, "16 of the first decision and 1 of the second: {order:?}");
 }
@@ -169,7 +168,7 @@ fn a_front_merge_moves_the_request_and_a_joined_one_takes_the_earlier_expiry() {
     insert(&mut deadline, ms(100), 1, Op::Read, 100);
     insert(&mut deadline, ms(400), 2, Op::Read, 9008);
     let held = |deadline: &Deadline, tag: usize| deadline.held[tag].unwrap().0;
-    // Tag 2 swallows tag 0, which is older, and grows to the front.
+    // Tag 2 absorbs the older tag 0 and grows to the front.
     let (survivor, gone) = (held(&deadline, 2), held(&deadline, 0));
     deadline.coalesced(ms(400), &survivor, &gone);
     let grown = BlockRequest { sector: 9000, nr_sectors: 16, ..survivor };
@@ -182,9 +181,8 @@ fn a_front_merge_moves_the_request_and_a_joined_one_takes_the_earlier_expiry() {
     assert!(!deadline.allow_merge(&request(5, 100), &request(6, 92), Merge::Front));
 }
 
-/// Share of dispatches that took an expired request out of order, in per mille: random reads and
-/// writes, so many of each always outstanding, from an empty start as in the derivation. (In the
-/// steady state it is 756 and 69.)
+/// Dispatches of expired requests out of order, in per mille, with `outstanding` random reads and
+/// as many writes, from an empty start as in the derivation. (In the steady state: 756 and 69.)
 fn expired_per_mille(outstanding: u32) -> u64 {
     let mut deadline = made(1000);
     let mut seed = 1_u64;

@@ -1,5 +1,4 @@
-//! An elevator around a [`FlowRule`], over the queues of [`FlowQueues`]: all that the schedulers of
-//! flows have in common.
+//! An elevator around a [`FlowRule`] and [`FlowQueues`]: the common part of flow schedulers.
 
 use crate::algorithm::flow_queues::{FlowQueues, Position};
 use crate::algorithm::flow_rule::FlowRule;
@@ -8,12 +7,11 @@ use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Anticipation, Disk, Elevator, FlowSpec, InsertAt, Merge};
 use crate::vocabulary::Time;
 
-/// An elevator around a rule.
 #[derive(Debug)]
 pub(crate) struct FlowElevator<R> {
     rule: R,
     queues: FlowQueues,
-    /// Tags of requests that came back, the next one last. Nearly always empty.
+    /// The next one last; almost always empty.
     head: Vec<u32>,
 }
 

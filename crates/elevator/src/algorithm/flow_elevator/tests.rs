@@ -1,4 +1,4 @@
-//! The queues of flows, and an elevator around the simplest rule.
+//! Tests of flow queues, and of an elevator with the simplest rule.
 
 use super::*;
 use crate::algorithm::flow_rule::Tags;

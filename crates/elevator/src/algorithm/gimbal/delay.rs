@@ -1,35 +1,32 @@
-//! The delay control of Gimbal: a mean latency against a moving threshold says how the target rate
-//! changes.
+//! The delay control of Gimbal: a mean latency compared with a moving threshold determines the
+//! change of the target rate.
 //!
-//! Source: the released SPDK 19.10 of Gimbal (confirmed). The mean is rounded half up, which gives
-//! the specification's vector.
+//! Source: the released SPDK 19.10 of Gimbal (confirmed). The mean is rounded half up, as in the
+//! specification's vector.
 
-/// What a completion says of the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Load {
-    /// Above the largest latency.
+    /// Above the maximum latency.
     Overloaded,
     /// Above the threshold.
     Congested,
-    /// Above the smallest latency: the threshold comes down.
+    /// Above the minimum latency: the threshold falls.
     Avoidance,
-    /// Below.
     UnderUsed,
 }
 
-/// The smallest and the largest latency, in µs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Range {
     pub(super) min: u64,
     pub(super) max: u64,
 }
 
-/// The control of one direction; µs.
+/// In µs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Delay {
     pub(super) mean: u64,
     pub(super) threshold: u64,
-    /// Of the threshold's way down, in sixteenths.
+    /// Remainder of the falling threshold, in sixteenths.
     pub(super) rest: u64,
 }
 
@@ -38,7 +35,6 @@ impl Delay {
         Delay { mean: 0, threshold: range.max, rest: 0 }
     }
 
-    /// Takes the latency of a completion in.
     pub(super) fn completed(&mut self, latency_us: u64, range: Range) -> Load {
         self.mean = (self.mean + latency_us).div_ceil(2);
         if self.mean > self.threshold || self.mean > range.max {

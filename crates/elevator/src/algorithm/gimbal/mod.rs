@@ -1,29 +1,19 @@
-//! gimbal: a storage switch for several tenants on one NVMe device.
+//! gimbal: a storage switch for several tenants of one NVMe device.
 //!
-//! Problem: tenants of a fast device cannot see its load; too many requests in it make all of them
-//! slow, and writes cost more than reads by a factor that changes with the state of the device.
-//!
-//! Approach: the latency of completions steers a target rate (`delay.rs`), which fills one bucket
-//! of tokens for reads and one for writes, apart by the learned cost of writes (`rate.rs`). Tenants
-//! take turns by deficit round robin, writes weighted by their cost. A tenant puts requests of 128
-//! KiB in a virtual slot and has as many slots as there are for each tenant; a slot is free again
-//! when all of its requests have completed.
+//! Completion latencies control a target rate (`delay.rs`), which fills token buckets for reads and
+//! writes according to the learned cost of writes (`rate.rs`). Tenants take turns by deficit round
+//! robin with weighted writes. A tenant fills virtual slots of 128 KiB, up to its share; a slot is
+//! free again when all its requests have completed. Constant time per request.
 //!
 //! Source: Min, Liu, Chugh, Zhao, Wei, Doh, Krishnamurthy, "Gimbal: Enabling Multi-tenant Storage
-//! Disaggregation on SmartNIC JBOFs", SIGCOMM 2021 (its abstract); the rules are those of the
-//! released SPDK 19.10 (confirmed).
-//!
-//! Parameters: latency_min 250 µs, latency_max 1500 µs, slots 8, quantum 128 KiB. `as_released` 1
-//! has the cost of writes as released, where a count is divided by itself, so that the cost only
+//! Disaggregation on SmartNIC JBOFs", SIGCOMM 2021 (abstract); rules from the released SPDK 19.10
+//! (confirmed). Parameters: latency_min 250 µs, latency_max 1500 µs, slots 8, quantum 128 KiB;
+//! `as_released` 1 keeps a bug (the ratio of a count to itself), so that the cost of writes only
 //! falls.
 //!
-//! Derived from the source: what lacks tokens waits in one queue, so that a write without tokens
-//! holds reads up.
-//!
-//! Departures: a tenant is a flow, and weights mean nothing. Credits to clients are left out: the
-//! block layer has no way to hand them over. While nothing is dispatched for lack of tokens and at
-//! most 128 KiB are in the device, a timer looks again after 1 ms, as the source polls. Cost:
-//! constant for each request.
+//! Derived: requests without tokens wait in one queue, so a write holds up reads. Departures: a
+//! tenant is a flow, weights are ignored; no credits to clients; while tokens are missing and at
+//! most 128 KiB are in the device, a timer retries after 1 ms, as the source polls.
 
 mod delay;
 mod rate;
@@ -42,7 +32,6 @@ use crate::vocabulary::{Op, Time};
 use delay::{Delay, Range};
 use rate::{ONE, Rate, direction};
 
-/// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "gimbal",
     origin: Origin::Literature,
@@ -79,13 +68,12 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
 };
 
 const POLL_NS: u64 = 1_000_000;
-/// With more bytes in the device a completion comes soon enough.
+/// With more bytes in the device, a completion comes soon enough.
 const FEW_BYTES: u64 = 128 << 10;
 
-/// A virtual slot.
 #[derive(Debug, Clone, Copy, Default)]
 struct Slot {
-    /// Weighted bytes that it has got.
+    /// Weighted bytes in it.
     bytes: u64,
     outstanding: u32,
 }
@@ -94,10 +82,9 @@ struct Slot {
 struct Tenant {
     deficit: u64,
     slots: Vec<Slot>,
-    /// The slot that takes requests.
     open: Option<usize>,
     in_turn: bool,
-    /// It has requests queued, chosen or in the device.
+    /// Requests queued, chosen or in the device.
     outstanding: u64,
 }
 
@@ -105,11 +92,9 @@ struct Tenant {
 struct Gimbal {
     tenants: Vec<Tenant>,
     turns: VecDeque<usize>,
-    /// Tenants with requests.
     nr_active: usize,
-    /// Chosen; waits for tokens.
+    /// Chosen; waiting for tokens.
     chosen: Option<u32>,
-    /// By tag: its slot.
     slot_of: Vec<usize>,
     delays: [Delay; 2],
     rate: Rate,
@@ -145,13 +130,11 @@ impl Gimbal {
         }
     }
 
-    /// Slots that each tenant may have.
     fn share(&self) -> usize {
         (self.nr_slots as usize / self.nr_active.max(1)).max(1)
     }
 
-    /// The slot of a tenant that takes its next request; None: all of its slots wait for
-    /// completions.
+    /// The slot for a tenant's next request; None: all its slots wait for completions.
     fn slot(&mut self, tenant: usize) -> Option<usize> {
         let share = self.share();
         let tenant = &mut self.tenants[tenant];
@@ -181,7 +164,6 @@ impl Gimbal {
         }
     }
 
-    /// The next request by deficit round robin.
     fn pick(&mut self, queues: &mut FlowQueues) -> Option<u32> {
         let quantum = self.quantum_kib << 10;
         loop {

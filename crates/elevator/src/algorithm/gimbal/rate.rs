@@ -1,19 +1,18 @@
-//! The rate of Gimbal: tokens for reads and for writes from one target rate, split by the cost of
+//! The rate of Gimbal: tokens for reads and writes from one target rate, split by the cost of
 //! writes.
 //!
-//! Source: the released SPDK 19.10 of Gimbal (confirmed). Departure: a request longer than a bucket
+//! Source: the released SPDK 19.10 of Gimbal (confirmed). Departure: a request larger than a bucket
 //! needs a full one; the released code meets none.
 
 use super::delay::{Load, Range};
 use crate::vocabulary::{Op, Time};
 
 const MIB: i64 = 1 << 20;
-/// Bytes that a bucket holds.
 const BUCKET: i64 = 256 << 10;
 const RATES: [i64; 2] = [50 * MIB, 4096 * MIB];
 /// Bytes over which the completion rate is measured.
 const MEASURED: i64 = 16 * MIB;
-/// Under-used, the rate rises so many times as fast.
+/// When under-used.
 const STEEP: i64 = 8;
 /// The cost of writes in fixed point, and its bounds.
 pub(super) const ONE: u64 = 1024;
@@ -21,7 +20,6 @@ const WORST: u64 = 9 * ONE;
 const STEP_DOWN: u64 = ONE / 2;
 const PERIOD_NS: u64 = 100_000_000;
 
-/// What an operation is in tables by operation.
 pub(super) fn direction(op: Op) -> usize {
     match op {
         Op::Read => 0,
@@ -29,7 +27,6 @@ pub(super) fn direction(op: Op) -> usize {
     }
 }
 
-/// Latencies of a period.
 #[derive(Debug, Clone, Copy, Default)]
 struct Period {
     reads: u64,
@@ -39,17 +36,16 @@ struct Period {
 
 #[derive(Debug)]
 pub(super) struct Rate {
-    /// Bytes a second.
+    /// Bytes per second.
     pub(super) target: i64,
     pub(super) tokens: [i64; 2],
-    /// Of a byte, in bytes times nanoseconds.
+    /// Fraction of a byte, in bytes × nanoseconds.
     rest: i64,
     refilled: Time,
-    /// Bytes completed since, and the rate of the last 16 MiB.
+    /// In bytes.
     completed: i64,
     since: Time,
     measured: Option<i64>,
-    /// The cost of a write by that of a read.
     pub(super) write_cost: u64,
     period: Period,
     period_end: Time,
@@ -71,9 +67,9 @@ impl Rate {
         }
     }
 
-    /// Time has passed: tokens come, write_cost : 1.
+    /// Adds tokens in the proportion write_cost : 1.
     pub(super) fn refill(&mut self, now: Time) {
-        // Both buckets are full after this time at the lowest rate and the worst cost.
+        // Both buckets are full after this time even at the lowest rate and the worst cost.
         let passed = (now - self.refilled).min(1_000_000_000) as i64;
         self.refilled = now;
         let earned = passed * self.target + self.rest;
@@ -86,14 +82,13 @@ impl Rate {
         self.add(0, spilt);
     }
 
-    /// Adds tokens; those that the bucket cannot hold.
+    /// Adds tokens; returns the excess.
     fn add(&mut self, bucket: usize, bytes: i64) -> i64 {
         let tokens = self.tokens[bucket] + bytes;
         self.tokens[bucket] = tokens.min(BUCKET);
         tokens - self.tokens[bucket]
     }
 
-    /// Takes the tokens of a request, if they are there.
     pub(super) fn take(&mut self, op: Op, bytes: u64) -> bool {
         let (tokens, bytes) = (&mut self.tokens[direction(op)], bytes as i64);
         let enough = *tokens >= bytes.min(BUCKET);
@@ -103,7 +98,6 @@ impl Rate {
         enough
     }
 
-    /// A completion changes the target rate.
     pub(super) fn completed(&mut self, now: Time, bytes: u64, load: Load) {
         let bytes = bytes as i64;
         self.completed += bytes;
@@ -126,7 +120,6 @@ impl Rate {
         self.target = target.clamp(RATES[0], RATES[1]);
     }
 
-    /// A completion counts for the cost of writes, which changes with each period.
     pub(super) fn observe(
         &mut self,
         now: Time,
@@ -137,7 +130,7 @@ impl Rate {
     ) {
         while now >= self.period_end {
             let Period { reads, writes, write_us } = std::mem::take(&mut self.period);
-            // The released code divides the number of writes by itself.
+            // The released code divides the number of writes by the same number.
             let mean = if writes == 0 {
                 0
             } else if as_released {

@@ -1,4 +1,4 @@
-//! Paying for requests: by virtual time at once, by waiting, or by debt.
+//! Paying for requests: by virtual time, by waiting, or by debt.
 //!
 //! Source: Linux 6.1 block/blk-iocost.c; confirmed.
 
@@ -9,16 +9,15 @@ use crate::vocabulary::Time;
 /// Percent of a period's virtual time.
 const MARGIN_LOW: i64 = 20;
 const MARGIN_TARGET: i64 = 50;
-/// In steps of this percentage of the weight a share that was lent comes back within a period.
+/// Per period, a lent share returns by this part of the weight.
 const STEP_PERCENT: u64 = 25;
 
 impl IoCost {
-    /// A percentage of a period's virtual time.
     pub(super) fn margin(&self, percent: i64) -> i64 {
         (u128::from(self.period_ns) * u128::from(self.rate.units) / 1000) as i64 / 100 * percent
     }
 
-    /// A group has its first request after a pause. With the first active one periods begin.
+    /// The first active group starts the periods.
     pub(super) fn activate(&mut self, now: Time, flow: usize, weight: u64) {
         if self.period_end.is_none() {
             self.clock.restart(now, self.rate.units);
@@ -32,25 +31,22 @@ impl IoCost {
         self.in_use += weight;
     }
 
-    /// The share of the device that a group has now.
     pub(super) fn share(&self, flow: usize) -> u64 {
         (self.groups[flow].in_use * ONE / self.in_use.max(1)).max(1)
     }
 
-    /// Device time in the group's own time.
+    /// Converts device time to the group's virtual time.
     pub(super) fn own_time(&self, flow: usize, cost: u64) -> i64 {
         let own = (u128::from(cost) * u128::from(ONE)).div_ceil(u128::from(self.share(flow)));
         i64::try_from(own).expect("a request takes less than a year of a flow's time")
     }
 
-    /// Uses another part of its weight.
     pub(super) fn set_in_use(&mut self, flow: usize, in_use: u64) {
         self.in_use = self.in_use - self.groups[flow].in_use + in_use;
         self.groups[flow].in_use = in_use;
     }
 
-    /// Pays for a request by virtual time, if there is enough. A group that runs short takes back
-    /// what it lent.
+    /// A group that runs short recovers its lent share.
     pub(super) fn pay(&mut self, now: Time, flow: usize, cost: u64) -> bool {
         let virtual_now = self.clock.now(now);
         let low = self.margin(MARGIN_LOW);
@@ -74,14 +70,12 @@ impl IoCost {
         true
     }
 
-    /// A request goes that nobody may wait for: it is paid later, and until then all of the share
-    /// is lent.
+    /// Charges as debt; until it is paid, the whole share is lent.
     pub(super) fn borrow(&mut self, flow: usize, cost: u64) {
         self.groups[flow].debt += cost;
         self.set_in_use(flow, 1);
     }
 
-    /// A request may go.
     pub(super) fn issue(&mut self, now: Time, flow: usize, tag: u32) {
         let charge = &mut self.charges[tag as usize];
         charge.issued = Some(now);
@@ -90,7 +84,7 @@ impl IoCost {
         self.issued.push_back(tag);
     }
 
-    /// A held request costs more than it did: at once if it may go, whatever the budget is.
+    /// Charges growth, at once if already issued, regardless of budget.
     pub(super) fn add(&mut self, flow: usize, tag: u32, cost: u64) {
         let charge = &mut self.charges[tag as usize];
         charge.cost += cost;
@@ -103,8 +97,7 @@ impl IoCost {
         }
     }
 
-    /// Pays a group's debt, then lets its requests go as far as virtual time reaches, and sets the
-    /// timer for the next.
+    /// Pays debt, issues as far as virtual time allows, and sets the timer.
     pub(super) fn kick(&mut self, now: Time, flow: usize) {
         self.kicks.remove(flow as u32);
         let virtual_now = self.clock.now(now);

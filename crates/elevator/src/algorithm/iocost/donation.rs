@@ -1,26 +1,23 @@
-//! Hierarchical weights of one level, and what flows that do not use their share lend to the
-//! others.
-//!
-//! Source: Linux 6.1 block/blk-iocost.c; confirmed.
+//! Weights (one level), and the donation of unused shares. Source: Linux 6.1 block/blk-iocost.c;
+//! confirmed.
 
-/// A share of the device in fixed point.
+/// Fixed point.
 pub(super) const ONE: u64 = 65_536;
 
-/// A flow for the plan of a period: its weight, and the share that it needs if it donates.
+/// A flow's weight, and the share it needs if it donates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Member {
     pub(super) weight: u64,
     pub(super) needs: Option<u64>,
 }
 
-/// The share that a donor keeps: `usage` of the device in the last period, `ahead` of the period's
-/// virtual time in hand.
+/// The share that a donor keeps, by its `usage` in the last period and its virtual time in hand,
+/// `ahead`.
 pub(super) fn share_after_donation(usage: u64, ahead: u64, share: u64) -> u64 {
     (usage * ONE / (ONE / 2 + ahead)).clamp(1, share.max(1))
 }
 
-/// The weights in use of the next period. Donors keep the share that they need, the others' shares
-/// grow in proportion.
+/// Weights in use: donors retain their need, the others grow in proportion.
 pub(super) fn in_use(members: &[Member]) -> Vec<u64> {
     let kept: u64 = members.iter().filter_map(|member| member.needs).sum();
     let others: u64 =

@@ -1,25 +1,17 @@
 //! iocost: Linux's io.cost controller as a scheduler: flows share modelled device time by weight.
 //!
-//! Problem: neither bytes nor operations say how much of a device a group uses, and a group's
-//! unused share should serve the others.
-//!
-//! Approach: a model says what device time a request takes (`model.rs`). Each flow has a virtual
-//! time that its requests take, divided by its share; a request goes if that stays behind the
-//! global virtual time, else it waits. Once a period flows that use less than their share lend the
-//! rest (`donation.rs`), and the rate of global virtual time follows what requests met (`rate.rs`).
+//! A model estimates a request's device time (`model.rs`), which advances its flow's virtual time
+//! by that over the flow's share; a request waits until global virtual time permits. Once per
+//! period, flows lend unused shares (`donation.rs`), and latencies adjust the rate of global
+//! virtual time (`rate.rs`). O(1) per request, O(flows) per period.
 //!
 //! Source: Linux 6.1 block/blk-iocost.c; confirmed. Heo et al., "IOCost: Block I/O Control for
-//! Containers in Datacenters", ASPLOS 2022 (its abstract).
+//! Containers in Datacenters", ASPLOS 2022 (abstract). Parameters: the keys of io.cost.model and
+//! io.cost.qos (`settings.rs`); default: the device's preset without percentiles, flow weight 100.
 //!
-//! Parameters: the keys of io.cost.model and io.cost.qos (`settings.rs`); by default the preset of
-//! the device, without percentiles. Weights are those of flows, 100 by default.
-//!
-//! Departures: one level of groups, each flow a leaf of the root, so that nothing is free as the
-//! root's own I/O is. Below it is no scheduler: what may go, goes in that order. A waiting request
-//! holds a tag here, and bios can join it. Debt is made by metadata only, as there is no swap;
-//! the delay of a process on its return from the kernel is left out, and so is lagging I/O.
-//!
-//! Cost: O(1) for a request, O(flows) for a period.
+//! Departures: one level of groups, no free root I/O; no scheduler below; a waiting request holds a
+//! tag, and bios can merge into it; debt from metadata only; no delay on return to user space;
+//! lagging I/O is ignored.
 
 mod charge;
 mod donation;
@@ -44,7 +36,7 @@ use model::{Costs, direction};
 use rate::{Observed, Rate};
 use settings::Settings;
 
-/// The row of the table. What waits has a timer.
+/// A waiting request has a timer.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "iocost",
     origin: Origin::BlkMq,
@@ -56,23 +48,21 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     build,
 };
 
-/// A flow as a group of the controller.
 #[derive(Debug, Clone, Default)]
 struct Group {
-    /// Its weight, and what of it is in use; times [`ONE`].
+    /// Its weight, and the part in use; × [`ONE`].
     weight: u64,
     in_use: u64,
     active: bool,
     vtime: i64,
-    /// The end of its last request.
     cursor: u64,
-    /// Device time that went without being paid.
+    /// Device time issued but not paid.
     debt: u64,
-    /// What was in hand when the period was planned.
+    /// Virtual time in hand when the period was planned.
     margin: i64,
-    /// Requests that wait for virtual time, in order of arrival.
+    /// In order of arrival.
     waiting: Chain,
-    /// Device time of what went in this period, and of what has gone and not completed.
+    /// Device time issued in this period, and in flight.
     used: u64,
     flying: u64,
 }
@@ -83,20 +73,19 @@ impl Group {
     }
 }
 
-/// What is known of a tag.
 #[derive(Debug, Clone, Copy, Default)]
 struct Charge {
     cost: u64,
-    /// When virtual time let it go.
+    /// When virtual time released it.
     issued: Option<Time>,
 }
 
-/// Global virtual time from a moment on.
+/// Global virtual time from a given moment.
 #[derive(Debug, Clone, Copy, Default)]
 struct Clock {
     since: Time,
     base: i64,
-    /// Units in a microsecond.
+    /// Units per microsecond.
     rate: u64,
 }
 
@@ -121,21 +110,21 @@ struct IoCost {
     in_use: u64,
     clock: Clock,
     rate: Rate,
-    /// Virtual time that donors lost, to be given to all.
+    /// To be distributed.
     lost: u64,
     seen: Observed,
     period_ns: u64,
     period_end: Option<Time>,
-    /// Usage and time since debts were looked at.
+    /// Since the last check of debts.
     usage: u64,
     usage_since: Time,
     charges: Vec<Charge>,
     links: Links,
-    /// May go, in this order.
+    /// Issued, in this order.
     issued: Fifo,
-    /// When waiting flows are looked at.
+    /// When to check flows.
     kicks: Tags,
-    /// The next growth is that of a neighbour that is paid for.
+    /// The next growth is a merge with a request already paid for.
     paid_growth: bool,
 }
 
@@ -254,7 +243,7 @@ impl FlowRule for IoCost {
         let lost = self.charges[gone.tag as usize];
         self.paid_growth = true;
         if lost.issued.is_some() {
-            // It is paid; the survivor's completion takes it out of what flies.
+            // It is paid; the survivor's completion subtracts it from the time in flight.
             self.issued.remove(gone.tag);
             if self.charges[survivor.tag as usize].issued.is_some() {
                 self.charges[survivor.tag as usize].cost += lost.cost;

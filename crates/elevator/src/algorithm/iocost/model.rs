@@ -1,20 +1,18 @@
-//! The cost model of io.cost: device time of a request from six figures of the device, and the
-//! presets.
+//! The linear cost model of io.cost: a request's device time from six figures, and the presets.
 //!
 //! Source: Linux 6.1 block/blk-iocost.c; confirmed.
 
 use crate::request::BlockRequest;
 use crate::vocabulary::Op;
 
-/// Units of device time in a second.
+/// VTIME_PER_SEC.
 pub(super) const SECOND: u64 = 1 << 37;
-/// Sectors of a page.
 const PAGE_SECTORS: u64 = 8;
 const PAGE_BYTES: u64 = 4096;
-/// A request farther from the end of the one before is a random one.
+/// A farther request is random.
 const RANDOM_PAGES: u64 = 4096;
 
-/// Bytes a second, sequential and random operations a second, of one direction.
+/// Bytes and operations per second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Figures {
     pub(super) bps: u64,
@@ -22,12 +20,10 @@ pub(super) struct Figures {
     pub(super) randiops: u64,
 }
 
-/// What a device is taken for until it is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Preset {
     /// Reads, writes.
     pub(super) figures: [Figures; 2],
-    /// Target latency of both directions.
     pub(super) latency_us: u64,
 }
 
@@ -52,7 +48,7 @@ pub(super) const SSD_FAST: Preset = Preset {
     latency_us: 5000,
 };
 
-/// Device time of a page, and of a sequential and a random operation beside.
+/// Device time per page, and additionally per operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Costs {
     page: u64,
@@ -67,12 +63,12 @@ impl Costs {
         Costs { page, sequential: io(of.seqiops), random: io(of.randiops) }
     }
 
-    /// Device time of so many sectors, without the operation.
+    /// Device time without the operation.
     pub(super) fn size(&self, sectors: u64) -> u64 {
         (sectors / PAGE_SECTORS).max(1) * self.page
     }
 
-    /// Device time of a request; `cursor` is the end of the one before, 0 if there was none.
+    /// `cursor` is the end of the previous request, or 0.
     pub(super) fn request(&self, request: &BlockRequest, cursor: u64) -> u64 {
         let pages = request.sector.abs_diff(cursor) / PAGE_SECTORS;
         let io = if cursor > 0 && pages > RANDOM_PAGES { self.random } else { self.sequential };

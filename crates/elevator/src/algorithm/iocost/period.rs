@@ -1,4 +1,4 @@
-//! The end of a period: who is idle, who lends, how fast virtual time goes on.
+//! The end of a period: idle groups, donations, and the rate of virtual time.
 //!
 //! Source: Linux 6.1 block/blk-iocost.c; confirmed.
 
@@ -10,11 +10,10 @@ use crate::vocabulary::Time;
 const MARGIN_MIN: i64 = 10;
 const MARGIN_LOW: i64 = 20;
 const MARGIN_TARGET: i64 = 50;
-/// Debts are halved for each of these, while the device is used by half or less.
+/// Debts are halved once per this time while the device is at most half used.
 const FORGIVING_NS: u64 = 100_000_000;
 
 impl IoCost {
-    /// A period is over.
     pub(super) fn period(&mut self, now: Time) {
         let elapsed = (now - self.clock.since).max(1);
         self.clock.restart(now, self.clock.rate);
@@ -30,7 +29,7 @@ impl IoCost {
             self.costs = self.settings.costs();
             self.period_ns = self.settings.period_ns();
         }
-        // What donors threw away is given to all in the next period.
+        // Virtual time lost by donors is distributed in the next period.
         let given =
             (std::mem::take(&mut self.lost) / (self.period_ns / 1000).max(1)).min(self.rate.units);
         self.clock.restart(now, self.rate.units + given);
@@ -44,7 +43,6 @@ impl IoCost {
         }
     }
 
-    /// Groups without I/O for a period are not active any more.
     fn retire(&mut self) {
         for group in self.groups.iter_mut().filter(|group| group.active) {
             if group.used == 0 && group.flying == 0 && !group.waits() {
@@ -56,13 +54,12 @@ impl IoCost {
         }
     }
 
-    /// Device time that a group used, as a part of the period.
+    /// A fraction of the period.
     fn usage(&self, group: &Group, elapsed: u64) -> u64 {
         let period = u128::from(elapsed) * u128::from(self.rate.units) / 1000;
         (u128::from(group.used.max(group.flying)) * u128::from(ONE)).div_ceil(period.max(1)) as u64
     }
 
-    /// While the device is hardly used, debts are halved.
     fn forgive(&mut self, now: Time, elapsed: u64) {
         let active = self.groups.iter().filter(|group| group.active);
         self.usage +=
@@ -78,7 +75,6 @@ impl IoCost {
         (self.usage, self.usage_since) = (0, now);
     }
 
-    /// Who lends how much in the next period.
     fn plan(&mut self, virtual_now: i64, elapsed: u64) {
         let [least, low, target, all] =
             [MARGIN_MIN, MARGIN_LOW, MARGIN_TARGET, 100].map(|part| self.margin(part));

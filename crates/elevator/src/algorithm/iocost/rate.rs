@@ -1,37 +1,32 @@
-//! How fast virtual time goes: the rate that the latencies of requests and their waits for the
-//! device steer.
+//! The rate of virtual time, controlled by latencies and by waits for the device.
 //!
-//! Source: Linux 6.1 block/blk-iocost.c; confirmed. Departure: that old I/O lags behind, for which
-//! the kernel does not speed up, is left out.
+//! Source: Linux 6.1 block/blk-iocost.c; confirmed. Departure: lagging I/O, which prevents the
+//! kernel from speeding up, is ignored.
 
 use super::model::SECOND;
 
-/// Units of virtual time in a microsecond at 100 %.
+/// Virtual time per microsecond at 100 %.
 pub(super) const FULL: u64 = SECOND / 1_000_000;
 const MILLION: u64 = 1_000_000;
-/// Percent of a period that requests may wait for the device.
+/// Percent of a period.
 const WAIT_PERCENT: u64 = 5;
 /// Below this percentage of the limits the device is not busy.
 const FREE_PERCENT: u64 = 75;
-/// Percent that the rate comes back by, outside of its bounds.
+/// Percent of return per period when out of bounds.
 const CLAMP_PERCENT: u64 = 4;
 
-/// What requests met in a period.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Observed {
     /// By direction: within the target latency, and beyond.
     pub(super) met: [u64; 2],
     pub(super) missed: [u64; 2],
-    /// Nanoseconds that requests waited for the device.
     pub(super) waited_ns: u64,
-    /// Whether a flow had too little.
     pub(super) shortage: bool,
 }
 
-/// The rate and its bounds.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rate {
-    /// Units of virtual time in a microsecond.
+    /// Per microsecond.
     pub(super) units: u64,
     pub(super) level: i64,
     pub(super) min_percent: u64,
@@ -47,8 +42,7 @@ impl Rate {
         self.units * 100 / FULL
     }
 
-    /// A period is over. `percentiles`: of reads and writes that shall meet the target, 0:
-    /// latencies do not count.
+    /// 0: latencies are ignored.
     pub(super) fn period(&mut self, seen: &Observed, period_ns: u64, percentiles: [u64; 2]) {
         let waited = seen.waited_ns * 100 / period_ns;
         let (mut busy, mut free) =

@@ -1,11 +1,10 @@
 //! The tunables of iocost, named as the keys of io.cost.model and io.cost.qos, and the preset that
-//! fills what is not set.
+//! provides unset values.
 
 use super::model::{Costs, Figures, HDD, Preset, SSD, SSD_FAST, SSD_QD1};
 use super::rate::Rate;
 use crate::kind::{Build, Tunable};
 
-/// The rows.
 pub(super) const TUNABLES: &[Tunable] = &[
     Tunable::confirmed(
         "model",
@@ -48,7 +47,6 @@ const FAST_PERCENT: u64 = 500;
 const SLOW_PERCENT: u64 = 10;
 const CONFIRMED_NS: u64 = 10_000_000_000;
 
-/// Their values, and the preset in use.
 #[derive(Debug, Clone)]
 pub(super) struct Settings {
     pub(super) model: u64,
@@ -56,7 +54,6 @@ pub(super) struct Settings {
     pub(super) percentiles: [u64; 2],
     latencies_us: [u64; 2],
     by_device: &'static Preset,
-    /// How long the rate has been beyond the bound of a preset.
     beyond_ns: u64,
 }
 
@@ -108,7 +105,7 @@ impl Settings {
         }
     }
 
-    /// The length of a period: a multiple of the larger target.
+    /// A multiple of the larger target.
     pub(super) fn period_ns(&self) -> u64 {
         let direction = usize::from(self.latency_us(1) > self.latency_us(0));
         let percent = self.percentiles[direction];
@@ -116,8 +113,7 @@ impl Settings {
         (multiple * self.latency_us(direction)).clamp(1000, 1_000_000) * 1000
     }
 
-    /// A device that is far faster or slower than its preset gets the other one. True if it has
-    /// changed.
+    /// Returns whether the preset changed.
     pub(super) fn follow(&mut self, rate: &Rate, period_ns: u64) -> bool {
         let fast = *self.by_device == SSD_FAST;
         let beyond = match (self.model == 0 && self.figures == [NONE; 2], fast) {

@@ -1,4 +1,4 @@
-//! Tests of iocost: the vectors of its specification, waits, debts, loans and periods.
+//! Tests of iocost: vectors of its specification, waits, debts, loans and periods.
 
 use super::*;
 use crate::algorithm::flow_testing::of;
@@ -6,7 +6,7 @@ use crate::scheduler::{FlowSpec, InsertAt, NoDisk};
 
 const MS: u64 = 1_000_000;
 
-/// A disk at a rate of 100 % and no more, with flows of these weights.
+/// A disk at a fixed rate of 100 %, with flows of these weights.
 fn iocost(weights: &[u32]) -> Box<dyn Elevator> {
     let mut iocost = build(&Build { nr_tags: 256, ..Build::default() });
     [("model", 1), ("max", 100), ("min", 100)]
@@ -19,8 +19,8 @@ fn iocost(weights: &[u32]) -> Box<dyn Elevator> {
     iocost
 }
 
-/// Random reads of these processes with 16 waiting each, on a device that is never the bottleneck:
-/// reads of each in a time.
+/// Reads per process in this time, with 16 random reads waiting each, on a device that is never the
+/// bottleneck.
 fn served(iocost: &mut dyn Elevator, processes: &[u32], duration_ms: u64) -> Vec<u64> {
     let mut at = 1u64;
     let mut read = |process: u32, tag: u32| {
@@ -55,7 +55,7 @@ fn served(iocost: &mut dyn Elevator, processes: &[u32], duration_ms: u64) -> Vec
 fn two_equal_busy_flows_have_185_random_reads_of_a_disk_a_second_each() {
     let counts = served(iocost(&[100, 100]).as_mut(), &[0, 1], 20_000);
     for count in counts {
-        // 185 a second, and the half period that each is given when it becomes active.
+        // 185 per second, plus the half period granted on activation.
         assert!((3650..=3800).contains(&count), "{count} in 20 s");
     }
 }
@@ -73,7 +73,7 @@ fn a_request_that_is_too_dear_waits_until_virtual_time_has_come() {
     rule.groups = vec![Group::default(); 2];
     rule.activate(Time::ZERO, 0, 100 * ONE);
     rule.activate(Time::ZERO, 1, 100 * ONE);
-    // A page at a random place takes 2.7027 ms, of a half of the device twice that.
+    // A random page takes 2.7027 ms, on half a device twice that.
     let cost = rule.costs[0].request(&of(0, 0, 1 << 30), 8);
     assert_eq!(rule.own_time(0, cost) as u64 * 1000 / rate::FULL / 1000, 5405, "µs");
     let paid = (0..).take_while(|_| rule.pay(Time::ZERO, 0, cost)).count();

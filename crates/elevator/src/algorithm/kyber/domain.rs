@@ -1,16 +1,14 @@
-//! A domain of kyber: the tokens of one kind of request, and the histograms of its latencies.
+//! A domain of kyber: the tokens of one kind of request, and its latency histograms.
 
 use crate::clock::Clock;
 
 pub(super) const DOMAINS: usize = 2;
 pub(super) const MAX_DEPTH: [u32; DOMAINS] = [256, 128];
 const BUCKETS: usize = 8;
-/// Buckets of latencies within the target: a bucket is a quarter of it wide.
+/// Buckets within the target, each a quarter of it wide.
 pub(super) const GOOD_BUCKETS: usize = 4;
-/// Samples that are enough for a percentile.
 const ENOUGH_SAMPLES: u64 = 500;
 
-/// Which latency a histogram is of.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Kind {
     /// From the allocation of the request.
@@ -19,16 +17,15 @@ pub(super) enum Kind {
     Io,
 }
 
-/// Requests of one kind.
 #[derive(Debug)]
 pub(super) struct Domain {
     pub(super) depth: u32,
     pub(super) in_use: u32,
     pub(super) target_ns: u64,
     pub(super) histograms: [[u64; BUCKETS]; 2],
-    /// The jiffy from which few samples are enough.
+    /// The jiffy from which fewer samples suffice.
     timeout: Option<u64>,
-    /// The percentile of the total latency of a good time.
+    /// Percentile of total latency in a good period.
     pub(super) remembered: Option<usize>,
 }
 
@@ -52,7 +49,7 @@ impl Domain {
         self.histograms[kind as usize][bucket] += 1;
     }
 
-    /// The bucket of a percentile, if there are samples enough; they are forgotten then.
+    /// calculate_percentile; discards the samples.
     pub(super) fn percentile(
         &mut self,
         clock: Clock,

@@ -1,34 +1,23 @@
-//! kyber: order of arrival, with a limit of requests in flight that adapts to latency targets.
+//! kyber: order of arrival with a limit of requests in flight that adapts to latency targets.
 //!
-//! Problem: a fast device with many requests in flight exceeds the latencies that reads need.
+//! Each kind of request (domain) has tokens, one per request in flight: at most 256 for reads, 128
+//! for writes. 100 ms after a completion, a timer compares latencies with the targets and adjusts
+//! the number of tokens. Each hardware queue serves the software queues of its CPUs, with its own
+//! batches; tokens and histograms are per device.
 //!
-//! Approach: each kind of request (a domain) has tokens, one for each request in flight: at most
-//! 256 for reads, 128 for writes. 100 ms after a completion a timer compares latencies with the
-//! targets, and adjusts the numbers of tokens.
+//! Source: Linux 6.12 block/kyber-iosched.c; confirmed. Parameters (default): read_lat_nsec 2 ms,
+//! write_lat_nsec 10 ms.
 //!
-//! Source: Linux 6.12 block/kyber-iosched.c; confirmed.
+//! Derived: both percentiles of a domain share a one-second timeout, which the check of I/O latency
+//! clears, so under steady traffic total latency is evaluated only after 500 samples. The row's
+//! bound on waits: at most 126 of its domain flushed before or with a request, each alone in flight
+//! with 16 of the other domain and the return of one token, 20 ms each.
 //!
-//! Parameters (default): read_lat_nsec 2 ms, write_lat_nsec 10 ms.
-//!
-//! Derived from the source: the two percentiles of a domain share one timeout of a second. The
-//! check of the I/O latency clears the timeout that the check of the total latency would use, so
-//! under steady traffic the total latency is evaluated after 500 samples only, never after a
-//! second.
-//!
-//! The bound on waits in the row is derived: a request waits for those that were taken out of the
-//! software queues before it and with it, 126 of its domain at most; at worst each is alone in
-//! flight, with 16 of the other domain and the return of the one token before it, 20 ms each.
-//!
-//! Software queues belong to CPUs, and each hardware queue empties those of its own CPUs, with
-//! batches of its own; tokens and histograms are the device's.
-//!
-//! Departures: only the domains of reads and writes exist. A process is on a CPU of its own unless
-//! there are fewer (`cpus`). Hardware queues are asked in turn, one request each (proposed; the
-//! kernel asks that of the CPU that submits, and one that waits for a token when one is returned).
-//! After the number of tokens has shrunk, none is given until fewer are in use (the kernel ignores
-//! those in use whose number is beyond the new end of its bitmap). The kernel compares an arriving
-//! bio with the last eight requests of its software queue, the queue here with all of them. As
-//! there, bios are merged into requests, but requests are not merged with each other.
+//! Departures: only reads and writes; a CPU per process unless `cpus` is lower; hardware queues are
+//! served in turn, one request each (proposed); after the number of tokens shrinks, none is granted
+//! until fewer are in use (the kernel ignores those beyond the new end of its bitmap); a bio is
+//! compared with all requests of its software queue, not the last eight. As in the kernel, requests
+//! do not merge.
 
 mod domain;
 
@@ -42,7 +31,7 @@ use crate::topology::Topology;
 use crate::vocabulary::{LINUX_VERSION, Op, Time};
 use domain::{DOMAINS, Domain, GOOD_BUCKETS, Kind, MAX_DEPTH};
 
-/// The row of the table. It waits for completions only, so with nothing in flight it never refuses.
+/// It waits only for completions, so it never refuses with nothing in flight.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "kyber",
     origin: Origin::BlkMq,
@@ -82,14 +71,12 @@ const ASYNC_PERCENT: u64 = 75;
 /// A hardware queue's requests of one domain.
 #[derive(Debug, Default)]
 struct Held {
-    /// By software queue, then in order of arrival; what was inserted at the head has a negative
-    /// number. In any order: they are sorted when the software queues are emptied.
+    /// Tags by software queue, then arrival (negative at the head). Unsorted until flushed.
     queued: Vec<((u32, i64), u32)>,
-    /// Taken out of the software queues; dispatched first, and not merged any more.
+    /// Flushed from the software queues; dispatched first, no longer merged.
     flushed: VecDeque<u32>,
 }
 
-/// A hardware queue.
 #[derive(Debug, Default)]
 struct HwQueue {
     held: [Held; DOMAINS],
@@ -97,7 +84,6 @@ struct HwQueue {
     batching: u32,
 }
 
-/// What is known of a tag.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     request: BlockRequest,
@@ -106,7 +92,7 @@ struct Slot {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// In its software queue, under this number.
+    /// Its number in its software queue.
     Queued(i64),
     Flushed,
     InFlight,
@@ -117,12 +103,11 @@ struct Kyber {
     clock: Clock,
     domains: [Domain; DOMAINS],
     queues: Vec<HwQueue>,
-    /// The hardware queue that is asked first.
     next_queue: usize,
     slots: Vec<Option<Slot>>,
-    /// Numbers of the next requests at the tail and at the head.
+    /// Next numbers at the tail and head.
     numbers: [i64; 2],
-    /// The jiffy of the next look at the latencies, and when it begins.
+    /// The jiffy of the next latency check, and its time.
     timer: Option<(u64, Time)>,
     async_depth: u32,
     topology: Topology,
@@ -162,12 +147,10 @@ fn tunable_domain(tunable: &str) -> usize {
 }
 
 impl Kyber {
-    /// The software queue of a request.
     fn software_queue(&self, request: &BlockRequest) -> u32 {
         self.topology.cpu(request.process)
     }
 
-    /// The requests of a request's hardware queue and domain.
     fn held(&mut self, request: &BlockRequest) -> &mut Held {
         let queue = self.topology.hw_queue(request.process) as usize;
         &mut self.queues[queue].held[domain(request.op)]
@@ -177,8 +160,7 @@ impl Kyber {
         self.slots[tag as usize].as_mut().expect("the tag belongs to a request of the elevator")
     }
 
-    /// The next request of a hardware queue's current domain, if there is one and a token for it.
-    /// The software queues are emptied only when there is a token: what waits in them can still
+    /// kyber_dispatch_cur_domain. Flushes only with a token available: unflushed requests can still
     /// merge.
     fn serve_current(&mut self, queue: usize) -> Option<BlockRequest> {
         let queue = &mut self.queues[queue];
@@ -205,7 +187,6 @@ impl Kyber {
         Some(slot.request)
     }
 
-    /// The next request of a hardware queue.
     fn serve(&mut self, queue: usize) -> Option<BlockRequest> {
         let HwQueue { current, batching, .. } = self.queues[queue];
         if batching < BATCH[current]
@@ -223,7 +204,6 @@ impl Kyber {
         None
     }
 
-    /// Takes a request that is held out of its queue.
     fn remove(&mut self, tag: u32) {
         let slot = self.slots[tag as usize].take().expect("the tag belongs to a held request");
         let queue = self.software_queue(&slot.request);
@@ -351,8 +331,7 @@ impl Elevator for Kyber {
     }
 
     fn coalesced(&mut self, _now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
-        // The queue does not call this (see `features`); the merged request gets the older one's
-        // position.
+        // The queue does not call this (see `features`); the survivor gets the older position.
         let places = [survivor, gone].map(|request| self.slot(request.tag).place);
         self.remove(gone.tag);
         if let [State::Queued(own), State::Queued(other)] = places

@@ -1,4 +1,4 @@
-//! Tests of kyber: the depth sequences of its specification, tokens, batches, and random drives.
+//! Tests of kyber: depth sequences of its specification, tokens, batches and random runs.
 
 use super::*;
 use crate::algorithm::blk_mq_testing::{check_extremes, check_random_drives};
@@ -27,8 +27,7 @@ fn write(tag: u32) -> BlockRequest {
     BlockRequest { op: Op::Write, ..request(tag, u64::from(tag) * 8) }
 }
 
-/// Sends 500 requests one by one, each with this I/O latency and this total one, and lets the timer
-/// fire.
+/// Sends 500 requests one by one with these latencies, and lets the timer fire.
 fn window(kyber: &mut Kyber, start: Time, op: Op, io_ns: u64, total_ns: u64) -> Time {
     let mut now = start;
     for _ in 0..500 {
@@ -39,7 +38,7 @@ fn window(kyber: &mut Kyber, start: Time, op: Op, io_ns: u64, total_ns: u64) -> 
         kyber.complete(issued + io_ns, &Finished { request: sent, issued });
         now = now + 1000;
     }
-    // All of one window: the timer is due 100 ms after the first completion.
+    // One window: the timer is due 100 ms after the first completion.
     let due = kyber.next_timer().expect("a completion arms the timer").max(now);
     kyber.on_timer(due);
     assert_eq!(kyber.next_timer(), None);

@@ -1,14 +1,9 @@
 //! linus-2.4: one roughly sorted list in which each request may be passed a limited number of
-//! times, as set by elvtune. Linux 2.4.
+//! times, as set by elvtune. Linux 2.4. Insertion scans from the list's end for a position by
+//! sector.
 //!
-//! Problem: a list sorted by sector starves requests far away.
-//!
-//! Approach: insertion scans the list from its end for a position by sector; each request counts
-//! how often it may be passed.
-//!
-//! Source: Linux 2.4.32 drivers/block/elevator.c; confirmed. The rules of 2.4.18 are a switch.
-//!
-//! Parameters, with elvtune's names:
+//! Source: Linux 2.4.32 drivers/block/elevator.c; confirmed. 2.4.18's rules are a switch.
+//! Parameters, named as in elvtune:
 //!
 //! | name | unit | 2.4.32 | 2.4.18 | meaning |
 //! |---|---|---|---|---|
@@ -17,24 +12,20 @@
 //! | `max_bomb_segments` | weighted writes | 4 | 6 | writes that stay ahead of a new read; 0: the rule is off |
 //! | `variant_2_4_18` | switch | 0 | 1 | selects the kernel's rules |
 //!
-//! elvtune's manual calls the first two latencies; they are counts, and a request gets its count
-//! when it is created. The switch changes the rules only; for 2.4.18 set all four. Its rules: every
-//! request that the scan visits loses one from its count, whether it is passed or not; a used-up
-//! count (or one below the bio's sectors) allows merges only, and the scan continues; a new read
-//! is inserted before writes even if it has passed a read.
+//! elvtune's "latencies" are counts, assigned at creation. The switch changes only the rules; for
+//! 2.4.18 set all four. Its rules: every request visited by the scan loses one from its count,
+//! passed or not; a used-up count (or one below the bio's sectors) allows only merges, and the scan
+//! continues; a new read is inserted before writes even if it has passed a read.
 //!
-//! Cost: insertion scans the list, so its time grows with the number of held requests. Not suited
-//! to 4096.
+//! Cost: insertion is linear in the number of held requests; unsuitable for 4096.
 //!
-//! The bound in the row is derived for the usual pool of 128 requests in each direction: 256
-//! counted passings of a write at most, and reads inserted near the head by `max_bomb_segments`,
-//! which no count covers: one for each older write ahead (127), and as many as the pool holds (128)
-//! while a used-up write hides the reads before it.
+//! The row's bound is derived for 128 requests per direction: 256 counted passings of a write, and
+//! reads inserted near the head by `max_bomb_segments`, which no count covers: one per older write
+//! ahead (127), and a pool of them (128) while a used-up write hides the reads before it.
 //!
-//! Departures: requests of one device only. The source keeps the request that the drive serves at
-//! the head of the list and excludes it from the scan; here it has left the list, which is
-//! equivalent. The source merges two requests only if they are neighbours in the list; here the
-//! queue merges any two that are contiguous, and the survivor keeps its position.
+//! Departures: requests of one device only. A request being served has left the list; the source
+//! keeps it at the head, excluded from scans, which is equivalent. The source merges two requests
+//! only if adjacent in the list; here any two contiguous ones, and the survivor keeps its position.
 
 use std::collections::VecDeque;
 
@@ -44,14 +35,13 @@ use crate::scheduler::{Disk, Elevator, InsertAt, Merge, Search};
 use crate::vocabulary::{Op, Time};
 
 const INT_MAX: u64 = i32::MAX as u64;
-/// Sectors that make a write ahead of a new read count once more.
+/// Additional weight per this many sectors.
 const SECTORS_PER_WEIGHT: u64 = 64;
 
 const fn tunable(name: &'static str, unit: &'static str, max: u64, help: &'static str) -> Tunable {
     Tunable { name, unit, min: 0, max, evidence: Evidence::Confirmed, help, role: Role::Knob }
 }
 
-/// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "linus-2.4",
     origin: Origin::LegacyLinux,
@@ -79,7 +69,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     build,
 };
 
-/// What a scan must know of a request; small, because all of them are read for each that comes.
+/// Small, because every insertion reads every entry.
 #[derive(Debug, Clone, Copy)]
 struct Held {
     sector: u64,
@@ -105,12 +95,12 @@ impl Held {
         self.end - self.sector
     }
 
-    /// Whether `bio` has the same direction and the sum of the sectors is within the limit.
+    /// Whether `bio` fits by direction and total size.
     fn fits(&self, bio: &BlockRequest, max_sectors: u32) -> bool {
         self.op == bio.op && self.nr_sectors() + u64::from(bio.nr_sectors) <= u64::from(max_sectors)
     }
 
-    /// How `bio` joins it, if merges are wanted and it does.
+    /// How `bio` merges into it, if merging is enabled and possible.
     fn joins(&self, bio: &BlockRequest, max_sectors: Option<u32>) -> Option<Merge> {
         let how = match bio.sector == self.end {
             true => Merge::Back,
@@ -120,32 +110,27 @@ impl Held {
         self.fits(bio, max_sectors?).then_some(how)
     }
 
-    /// Whether a request at `sector` belongs right behind this one. Never behind the last one.
+    /// Whether a request belongs right after this one; never after the last.
     fn precedes(&self, sector: u64, next: Option<u64>) -> bool {
         let Some(next) = next else { return false };
         let this = self.sector;
-        // In ascending order strictly between; where the order wraps, above this one or below the
-        // next.
+        // Ascending: strictly between; where the order wraps: above this one or below the next.
         (this < sector && sector < next) || (next <= this && (sector > this || sector < next))
     }
 }
 
-/// What a scan of the list has found.
 #[derive(Debug, Clone, Copy)]
 struct Found {
-    /// The request to join, by its position.
+    /// The request to merge into, by position.
     join: Option<(usize, Merge)>,
-    /// The position behind which a new request belongs; None: at the tail.
+    /// Position before a new request; None: at the tail.
     behind: Option<usize>,
 }
 
-/// The scheduler.
 #[derive(Debug)]
 struct Linus {
     list: VecDeque<Held>,
-    /// By tag; None where the tag is not held.
     requests: Vec<Option<BlockRequest>>,
-    /// Where the bio that was searched for belongs, until anything else happens.
     place: Option<(BlockRequest, Found)>,
     latency: [i64; 2],
     max_bomb_segments: u64,
@@ -180,8 +165,7 @@ impl Linus {
         self.requests[at] = Some(request);
     }
 
-    /// Scans from the tail for a request to join and for the place of a new one, and counts who is
-    /// passed.
+    /// Scans from the tail, and counts passed requests.
     fn scan(&mut self, bio: &BlockRequest, max_sectors: Option<u32>) -> Found {
         let mut found = Found { join: None, behind: None };
         let mut passed_a_read = false;
@@ -252,7 +236,7 @@ impl Linus {
         }
     }
 
-    /// Puts a new read behind so many writes from the head, unless its sorted place comes first.
+    /// Moves a new read ahead of writes, unless its sorted place is earlier.
     fn promote(&self, found: &mut Found) {
         let mut ahead = 0;
         for (at, held) in self.list.iter().enumerate() {
@@ -279,7 +263,7 @@ impl Elevator for Linus {
             self.list.push_front(held);
             return;
         }
-        // The queue has searched for this bio just before, unless it merges nothing at all.
+        // The queue has just searched for this bio, unless merging is disabled.
         let same = |searched: &BlockRequest| {
             (searched.sector, searched.nr_sectors, searched.op)
                 == (request.sector, request.nr_sectors, request.op)

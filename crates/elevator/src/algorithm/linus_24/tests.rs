@@ -1,4 +1,4 @@
-//! Tests of the 2.4 elevator: its order, its counts, and who may be passed how often.
+//! Tests of the 2.4 elevator: order, counts, and how often requests may be passed.
 
 use super::*;
 use crate::scheduler::NoDisk;
@@ -10,7 +10,7 @@ fn write(tag: u32, sector: u64) -> BlockRequest {
     BlockRequest { op: Op::Write, sync: false, ..request(tag, sector) }
 }
 
-/// Hands a bio over as the queue does; whether it was joined.
+/// Submits a bio as the queue does; returns whether it merged.
 fn hand(linus: &mut Linus, bio: BlockRequest) -> bool {
     let Search::Own(found) = linus.bio_merge(&bio, MAX_SECTORS) else {
         panic!("linus-2.4 searches itself")
@@ -125,8 +125,7 @@ fn a_new_read_has_four_small_writes_ahead_of_it_at_most() {
     assert_eq!(linus.list.back().unwrap().sector, 50, "0: the rule is off");
 }
 
-/// Passes every request's number of dispatches that arrived after it; the largest of reads and of
-/// writes.
+/// For reads and writes, the maximum number of later arrivals dispatched before a request.
 fn most_passed(linus: &mut Linus, write_percent: u64) -> [u64; 2] {
     let (mut seed, mut most) = (7_u64, [0, 0]);
     let mut draw = |below: u64| {
@@ -136,7 +135,7 @@ fn most_passed(linus: &mut Linus, write_percent: u64) -> [u64; 2] {
     let mut passed = std::collections::BTreeMap::new();
     for seq in 0..40_000 {
         let op = if draw(100) < write_percent { Op::Write } else { Op::Read };
-        // Arrivals follow the sweep closely, so that they are sorted in ahead of those that wait.
+        // Arrivals closely follow the sweep, so they are sorted ahead of waiting ones.
         let sector = 8 * (seq % 5_000) + 80_000 * draw(2);
         let new = BlockRequest { seq, op, ..request(0, sector) };
         if !hand(linus, BlockRequest { tag: seq as u32, ..new }) {

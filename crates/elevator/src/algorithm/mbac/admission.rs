@@ -1,21 +1,19 @@
-//! Admission by measured use: who may reserve, and what the device does.
-//!
-//! The inequality is the source's (measured use + nominal rate ≤ (1 − margin) · capacity),
-//! second-hand; windows, the measure of the capacity and the second chance are proposed.
+//! Admission by measured use. The inequality is the source's, second-hand: measured use + nominal
+//! rate ≤ (1 − margin) · capacity. Windows, the capacity estimate and second chances are proposed.
 
 use crate::flows::Flows;
 use crate::vocabulary::Time;
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;
-/// Bytes a second before anything is measured.
+/// Bytes per second before any measurement.
 const ASSUMED: u64 = 64 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Standing {
     #[default]
     Unknown,
-    /// Since the beginning of this window: it counts with its rate.
+    /// Admitted in this window; counts by its rate.
     New,
     Admitted,
     Refused,
@@ -24,27 +22,24 @@ enum Standing {
 #[derive(Debug, Clone, Copy, Default)]
 struct Flow {
     standing: Standing,
-    /// Bytes in this window.
     served: u64,
-    /// Bytes a second in the last one.
+    /// Bytes per second in the last window.
     used: u64,
-    /// Whether it has asked in this window.
+    /// In this window.
     asks: bool,
 }
 
-/// Who is admitted.
 #[derive(Debug)]
 pub(super) struct Admission {
     capacity_kib: u64,
     margin_percent: u64,
     window_ms: u64,
     flows: Vec<Flow>,
-    /// Bytes a second of a busy device.
+    /// Bytes per second of a busy device.
     measured: Option<u64>,
     window_start: Time,
     busy_since: Option<Time>,
     busy_ns: u64,
-    /// Bytes of all flows in this window.
     bytes: u64,
 }
 
@@ -65,8 +60,7 @@ impl Default for Admission {
 }
 
 impl Admission {
-    /// Whether a flow that has a request may reserve. A flow that asks for the first time is
-    /// decided upon.
+    /// Decides on a flow's first request.
     pub(super) fn is_admitted(&mut self, flows: &Flows, flow: usize) -> bool {
         self.reach(flow);
         self.flows[flow].asks = true;
@@ -76,13 +70,11 @@ impl Admission {
         matches!(self.flows[flow].standing, Standing::New | Standing::Admitted)
     }
 
-    /// The guarantee of a flow is new.
     pub(super) fn reconsider(&mut self, flow: usize) {
         self.reach(flow);
         self.flows[flow].standing = Standing::Unknown;
     }
 
-    /// The device has so many requests from now on.
     pub(super) fn device(&mut self, now: Time, in_flight: u32) {
         match self.busy_since {
             Some(since) if in_flight == 0 => {
@@ -94,15 +86,13 @@ impl Admission {
         }
     }
 
-    /// The device has served so many bytes of a flow.
     pub(super) fn served(&mut self, flow: usize, bytes: u64) {
         self.reach(flow);
         self.flows[flow].served += bytes;
         self.bytes += bytes;
     }
 
-    /// The window may be over: use and capacity are what it was, and those that were refused get
-    /// another chance.
+    /// Ends a window; also gives refused flows another chance.
     pub(super) fn roll(&mut self, now: Time, flows: &Flows) {
         let length = now - self.window_start;
         if length < self.window_ms * MS {
@@ -112,7 +102,7 @@ impl Admission {
             self.busy_ns += now - *since;
             *since = now;
         }
-        // A tenth of the window says something.
+        // 10 % of the window are enough to measure.
         if self.busy_ns * 10 >= length && self.bytes > 0 {
             let rate = per_second(self.bytes, self.busy_ns);
             self.measured = Some(self.measured.map_or(rate, |before| before / 2 + rate / 2));
@@ -146,7 +136,7 @@ impl Admission {
         self.flows[flow].standing = if fits { Standing::New } else { Standing::Refused };
     }
 
-    /// Bytes a second.
+    /// Bytes per second.
     fn capacity(&self) -> u64 {
         if self.capacity_kib > 0 {
             self.capacity_kib * 1024

@@ -1,27 +1,18 @@
-//! mbac: reserves bandwidth for flows that measured use leaves room for, in front of a dual queue.
+//! mbac: reserves bandwidth for flows as far as measured use leaves room, with a dual queue.
 //!
-//! Problem: admission by worst cases leaves most of a disk unused, and without admission no
-//! guarantee holds.
-//!
-//! Approach: a flow that asks for a rate is admitted if what admitted flows have used in the last
-//! `window`, plus its rate, is at most (1 − `margin`) of the capacity. A flow that has had no whole
-//! window counts with its rate. A flow that is not admitted is demoted to what is left over,
-//! [`Elevator::demoted`] names it, and it is considered again after each window, as long as it
-//! asks. Behind that, a dual queue: requests of admitted flows go in order of sectors, or, once the
-//! time to the earliest deadline is less than the time for all of them, by deadline; the others go
-//! in order of sectors when no admitted flow has a request.
+//! A flow with a rate is admitted if the last `window`'s use by admitted flows plus its rate is at
+//! most (1 − `margin`) of the capacity; a flow without a full window counts by its rate. Others are
+//! demoted to the remaining capacity and reconsidered after each window. Dual queue: admitted
+//! requests go by sector, or by deadline once the earliest deadline is nearer than the time to
+//! serve them all; others by sector when no admitted flow has requests.
 //!
 //! Source: Peng, Chiueh and others: measurement-based admission control (ICDCS 2008) and the dual
-//! queue of Stonehenge; second-hand in part, the rest proposed.
+//! queue of Stonehenge; partly second-hand. Parameters (proposed): `capacity` (KiB/s, default 0:
+//! measured while busy, initially 65536), `margin` (percent, 10), `window` (ms, 1000),
+//! `default_latency` (ms, 100).
 //!
-//! Parameters: `capacity` (KiB/s, default 0: what the device does while busy, 65536 before anything
-//! is measured), `margin` (percent, 10), `window` (ms, 1000), `default_latency` (ms, 100);
-//! proposed.
-//!
-//! Departures: everything beyond the inequality is proposed. A flow without a rate asks for nothing
-//! and has what is left.
-//!
-//! Cost: O(log n) for each request, O(flows) for each window and each new flow.
+//! Departures: everything beyond the inequality is proposed. A flow without a rate gets the
+//! remaining capacity.
 
 use crate::algorithm::flow_elevator::FlowElevator;
 use crate::algorithm::flow_queues::FlowQueues;
@@ -38,7 +29,6 @@ use admission::Admission;
 
 const MS: u64 = 1_000_000;
 
-/// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "mbac",
     origin: Origin::Literature,
@@ -69,14 +59,11 @@ fn build(build: &Build) -> Box<dyn Elevator> {
 struct Mbac {
     admission: Admission,
     default_latency_ms: u64,
-    /// Requests of admitted flows.
     deadlines: Tags,
     reserved: Sorted,
-    /// Requests of others.
     left_over: Sorted,
-    /// Mean time of a request in the device.
+    /// Mean device time per request.
     service_ns: u64,
-    /// Where the last request ended.
     at: u64,
 }
 
@@ -95,7 +82,6 @@ impl Default for Mbac {
 }
 
 impl Mbac {
-    /// The order of sectors that a request stands in.
     fn scan_of(&mut self, tag: u32) -> &mut Sorted {
         if self.deadlines.value(tag).is_some() { &mut self.reserved } else { &mut self.left_over }
     }
@@ -177,7 +163,7 @@ impl FlowRule for Mbac {
         match (self.deadlines.value(survivor.tag), self.deadlines.remove(gone.tag)) {
             (Some(kept), Some(lost)) if lost < kept => self.deadlines.set(survivor.tag, lost),
             (None, Some(lost)) => {
-                // The flow was admitted between the two.
+                // The flow was admitted in between.
                 self.left_over.remove(by_sector(survivor));
                 self.deadlines.set(survivor.tag, lost);
                 self.reserved.insert(by_sector(survivor), survivor.tag);

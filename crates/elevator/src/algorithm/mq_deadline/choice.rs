@@ -1,4 +1,4 @@
-//! Which request is next: batches, expired requests, and classes that have aged.
+//! The choice of the next request: batches, expired requests, and aged classes.
 //!
 //! Source: Linux 6.12 block/mq-deadline.c; confirmed.
 
@@ -6,14 +6,13 @@ use super::{MqDeadline, READ, Slot, State, WRITE, direction};
 use crate::request::BlockRequest;
 
 impl MqDeadline {
-    /// Whether a request came later than `latest`, which is in jiffies. The kernel derives the
-    /// arrival from the expiry.
+    /// started_after. The kernel derives the arrival from the expiry.
     fn came_after(&self, slot: &Slot, latest: Option<i128>) -> bool {
         let expire = self.clock.from_ms(self.expire_ms[direction(slot.request.op)]);
         latest.is_some_and(|latest| i128::from(slot.expires) - i128::from(expire) > latest)
     }
 
-    /// Chooses from a class and removes the request; only requests not younger than `latest`.
+    /// __dd_dispatch_request, up to `latest`.
     fn choose(&mut self, now: u64, class: usize, latest: Option<i128>) -> Option<BlockRequest> {
         if self.is_61()
             && let Some(tag) = self.classes[class].head.head()
@@ -32,7 +31,6 @@ impl MqDeadline {
         Some(self.take(class, tag))
     }
 
-    /// Decides the direction of a new batch, and where it starts.
     fn new_batch(&mut self, now: u64, class: usize) -> Option<u32> {
         let [reads, writes] = [READ, WRITE].map(|dir| !self.classes[class].fifo[dir].is_empty());
         let dir = if reads && !(writes && self.writes_are_starved()) {
@@ -51,13 +49,12 @@ impl MqDeadline {
         Some(next.unwrap_or(oldest))
     }
 
-    /// Counts a decision for reads while writes wait. Returns whether there were enough of them.
+    /// Counts a choice of reads while writes wait.
     fn writes_are_starved(&mut self) -> bool {
         self.batch.starved += 1;
         self.batch.starved > self.writes_starved
     }
 
-    /// Hands a held request over to the driver.
     fn take(&mut self, class: usize, tag: u32) -> BlockRequest {
         let slot = self.slot(tag);
         let (state, request) = (std::mem::replace(&mut slot.state, State::InFlight), slot.request);

@@ -1,20 +1,20 @@
-//! The requests of one priority class: sorted and in order of arrival, for each direction.
+//! The requests of a priority class, sorted and in order of arrival, per direction (struct
+//! dd_per_prio).
 
 use super::direction;
 use crate::fifo::Fifo;
 use crate::request::BlockRequest;
 use crate::sorted::{Sorted, by_sector};
 
-/// The requests of one class.
 #[derive(Debug)]
 pub(super) struct Class {
     pub(super) sorted: [Sorted; 2],
     pub(super) fifo: [Fifo; 2],
-    /// First sector of what was dispatched last.
+    /// First sector of the last dispatch.
     pub(super) latest: [u64; 2],
     /// 6.1: the request that continues the batch.
     pub(super) next: [Option<u32>; 2],
-    /// 6.1: head insertions of this class; in 6.12 class 0 has those of all.
+    /// 6.1: head insertions of this class; 6.12: class 0 has all.
     pub(super) head: Fifo,
     /// Held or in flight.
     pub(super) pending: u64,
@@ -36,7 +36,7 @@ impl Class {
         self.sorted[direction(request.op)].after(by_sector(request)).map(|(_, tag)| tag)
     }
 
-    /// The first one at or above where the last one started.
+    /// The first at or above the last one's start.
     pub(super) fn going_up(&self, dir: usize) -> Option<u32> {
         self.sorted[dir].at_or_above(self.latest[dir]).map(|(_, tag)| tag)
     }

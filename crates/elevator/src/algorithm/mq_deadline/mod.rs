@@ -1,30 +1,22 @@
-//! mq-deadline: sorts by sector in batches, prefers reads, and bounds waiting times by deadlines;
-//! three priority classes served strictly, except for aging.
+//! mq-deadline: sorts by sector in batches, prefers reads, and bounds waits by deadlines; three
+//! priority classes, strictly ordered except for aging.
 //!
-//! Problem: sorting by sector starves requests far away, and writes delay the reads that programs
-//! wait for.
+//! Each class and direction has a sorted list and a FIFO; batches follow the sorted list, from the
+//! oldest request if that has expired.
 //!
-//! Approach: per class and direction a sorted list and a FIFO; batches from the sorted list,
-//! started at the oldest request if that has expired.
-//!
-//! Source: Linux 6.12 block/mq-deadline.c; confirmed. The differences of 6.1 (switch `linux`) are
-//! confirmed, too.
-//!
+//! Source: Linux 6.12 block/mq-deadline.c, and 6.1's differences (switch `linux`); confirmed.
 //! Parameters (default): read_expire 500 ms, write_expire 5000 ms, prio_aging_expire 10000 ms,
-//! writes_starved 2, fifo_batch 16, front_merges 1, async_depth = tags. Times are counted in
-//! jiffies, as in the kernel.
+//! writes_starved 2, fifo_batch 16, front_merges 1, async_depth = tags. Times are in jiffies, as in
+//! the kernel.
 //!
-//! Consequences of the source: a batch continues over gaps; after the highest sector it continues
-//! with the oldest request, not with the lowest sector; a lower class waits while a higher one only
-//! has requests in flight; `last_dir`, `batching` and `starved` are shared by the classes, so that
-//! checking a class for aging ends a batch of another.
+//! Consequences: a batch continues over gaps, and after the highest sector with the oldest request;
+//! a lower class waits while a higher one only has requests in flight; classes share `last_dir`,
+//! `batching` and `starved`, so an aging check ends another class's batch. The row's bound on waits
+//! is derived: 5 s, then at most 64 turns of the direction, each after two of the other, 16
+//! requests of 20 ms each.
 //!
-//! The bound on waits in the row is derived: 5 s, then at most 64 turns of the direction, each
-//! after two of the other, each turn a batch of 16, 20 ms per request.
-//!
-//! Departures: a dispatch that returns nothing does not change these shared variables (in the
-//! kernel it may, so that calling twice is not the same as calling once). `async_depth` of 6.1 is
-//! not scaled to words of the tag bitmap. Zoned devices are not modelled.
+//! Departures: a dispatch that returns nothing leaves the shared variables unchanged (the kernel
+//! may change them); 6.1's `async_depth` is not scaled to words of the bitmap; no zoned devices.
 
 mod choice;
 mod class;
@@ -39,8 +31,8 @@ use class::Class;
 
 const INT_MAX: u64 = i32::MAX as u64;
 
-/// The row of the table. It is not work-conserving: a request of a lower class waits for those of a
-/// higher one that are in flight. With nothing in flight it never refuses, so it needs no timer.
+/// Not work-conserving: a request waits for those of a higher class in flight. It never refuses
+/// with nothing in flight, so it needs no timer.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "mq-deadline",
     origin: Origin::BlkMq,
@@ -116,7 +108,6 @@ fn direction(op: Op) -> usize {
     }
 }
 
-/// Where a request of the elevator is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Head,
@@ -124,7 +115,6 @@ enum State {
     InFlight,
 }
 
-/// What is known of a tag.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     state: State,
@@ -133,7 +123,7 @@ struct Slot {
     expires: u64,
 }
 
-/// What the classes share about the present batch.
+/// Shared by all classes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Batch {
     last_dir: usize,
@@ -199,18 +189,16 @@ impl MqDeadline {
         self.slots[tag as usize].as_ref().expect("the tag belongs to a request of the elevator")
     }
 
-    /// The list of a head insertion.
     fn head_class(&self, request: &BlockRequest) -> usize {
         if self.is_61() { class(request) } else { 0 }
     }
 
-    /// The next request in ascending order in a direction of a class.
     fn next(&self, class: usize, dir: usize) -> Option<u32> {
         let class = &self.classes[class];
         if self.is_61() { class.next[dir] } else { class.going_up(dir) }
     }
 
-    /// Switching between the kernels' ways keeps what is held where both find it.
+    /// Moves head insertions to where the version looks for them.
     fn switch(&mut self, linux: u64) {
         let heads: Vec<u32> =
             self.classes.iter().flat_map(|class| class.head.iter().collect::<Vec<_>>()).collect();
@@ -238,7 +226,7 @@ impl Elevator for MqDeadline {
             self.slots.resize(tag + 1, None);
         }
         let (class, dir) = (class(&request), direction(request.op));
-        // A request that comes back from the driver is pending already.
+        // A requeued request is already pending.
         if self.slots[tag].is_none() {
             self.classes[class].pending += 1;
         }

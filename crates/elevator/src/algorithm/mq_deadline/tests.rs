@@ -1,4 +1,4 @@
-//! Tests of mq-deadline: the vectors of its specification, and random drives.
+//! Tests of mq-deadline: vectors of its specification, and random runs.
 
 use super::*;
 use crate::algorithm::blk_mq_testing::{check_extremes, check_random_drives};
@@ -28,7 +28,7 @@ fn insert(elevator: &mut dyn Elevator, ms: u64, requests: impl IntoIterator<Item
     requests.into_iter().for_each(|request| elevator.insert(at_ms(ms), request, InsertAt::Sorted));
 }
 
-/// Dispatches up to `count` requests, each of which is completed at once.
+/// Dispatches and completes up to `count` requests.
 fn serve(elevator: &mut dyn Elevator, ms: u64, count: usize) -> Vec<BlockRequest> {
     let next = || {
         let request = elevator.dispatch(at_ms(ms), &NoDisk)?;
@@ -109,7 +109,7 @@ fn asking_in_vain_does_not_end_the_batch() {
     insert(&mut elevator, 0, [of(PrioClass::RealTime, request(0, 900)), write(1, 100)]);
     let sent = elevator.dispatch(at_ms(0), &NoDisk).unwrap();
     let batch = elevator.batch;
-    // The look whether the write has aged begins a batch of writes.
+    // The aging check of the write begins a batch of writes.
     assert_eq!((sent.tag, elevator.dispatch(at_ms(1), &NoDisk)), (0, None));
     assert_eq!(elevator.batch, batch);
     assert_eq!((batch.last_dir, batch.batching), (READ, 1));

@@ -1,15 +1,14 @@
-//! Which request is next, and whether to wait instead.
+//! The next request, and whether to wait instead.
 //!
-//! Among flows within the slack: what is overdue, every second time at most; then by class;
-//! asynchronous requests when nothing else may go, or for a turn when the flow at virtual time has
-//! only such, or others had a slack of occupancy since the last turn. Within a class, the one-way
-//! order of sectors where positions matter or are not known, else the least start tag.
+//! Among flows within the slack: 1. overdue requests, at most every other dispatch; 2. by class; 3.
+//! asynchronous requests, if nothing else is eligible, or for a turn when the flow at virtual time
+//! has only these or the others have had a slack of occupancy since the last turn. Within a class:
+//! one-way sector order if positions matter or are unknown, otherwise the least start tag.
 //!
-//! Waiting for the last process, instead of dispatching a request of another flow: where positions
-//! matter, it saves the way back; if the process is on credit or has more weight and is behind,
-//! also the time of the other request. It pays if the expected gain exceeds the expected idle time.
-//! While a request of the process is in the device there is nothing to pay. Waits that fail take at
-//! most 12 % of the time.
+//! Waiting for the last process pays if the expected gain exceeds the expected idle time: it saves
+//! the way back where positions matter and, for a process on credit or behind with more weight, the
+//! other request's time. While the process has a request in the device, waiting is free. Failed
+//! waits take at most 12 % of the time.
 
 use crate::algorithm::occupancy::model::bucket;
 use crate::algorithm::occupancy::requests::{
@@ -19,7 +18,7 @@ use crate::algorithm::occupancy::settings::Key;
 use crate::algorithm::occupancy::{Occupancy, SECOND, Wait};
 
 impl Occupancy {
-    /// The next request, and whether because it is overdue.
+    /// The next request, and whether it is overdue.
     pub(super) fn choose(&self, now: u64) -> Option<(u32, bool)> {
         if self.settings.on(Key::Overdue)
             && !self.overdue_last
@@ -60,7 +59,7 @@ impl Occupancy {
         })
     }
 
-    /// Whether to wait for the last process instead of dispatching this request; sets the timer.
+    /// Whether to wait for the last process; sets the timer.
     pub(super) fn waits(&mut self, now: u64, tag: u32) -> bool {
         let Some(last) = self.last else { return false };
         let positions =
@@ -102,7 +101,7 @@ impl Occupancy {
         true
     }
 
-    /// Nanoseconds that waiting for a request of the process saves, if it comes.
+    /// Nanoseconds saved if a request of the process arrives.
     fn gain(&self, last: usize, flow: usize, tag: u32) -> u64 {
         let (slot, process, of) =
             (self.requests.slot(tag), &self.requests.processes[last], &self.requests.flows[flow]);
@@ -111,7 +110,7 @@ impl Occupancy {
         if self.settings.on(Key::Anticipation) {
             let back = self.model.positional_ns(bucket(slot.request.end(), process.last_end));
             gain = u64::try_from(back - process.own_position.value).unwrap_or(0);
-            // Less than half of a far way is the noise of what was learned.
+            // Less than half of a far seek is noise of the model.
             gain = if gain > self.model.far_ns() / 2 { gain } else { 0 };
         }
         let before_other = of.credit > 0 && other.credit == 0

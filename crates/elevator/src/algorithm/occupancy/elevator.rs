@@ -1,7 +1,7 @@
-//! The events of the interface: what each does to requests, shares and the wait.
+//! The elevator interface.
 //!
-//! A requeued request goes first and is not charged again. Requests of different flows never join,
-//! and nothing joins in front: a tree by ends would serve only that.
+//! A requeued request goes first and is not charged again. Requests of different flows never merge,
+//! and there are no front merges: they alone would need a tree by ends.
 
 use crate::algorithm::occupancy::model::bucket;
 use crate::algorithm::occupancy::requests::Position;

@@ -1,25 +1,21 @@
-//! occupancy: fair queueing by the time that requests occupy the device, learned from its
-//! completions.
+//! occupancy: fair queueing by the time that requests occupy the device, learned from completions.
+//! The laboratory's own scheduler.
 //!
-//! The only scheduler of the table that is the laboratory's own. A flow (a process, or a declared
-//! group) has a start tag; each request moves it by the occupancy that was predicted for it, and
-//! its completion by the difference to what was measured. Virtual time V is the least start tag of
-//! flows with requests. A flow may run ahead of V by the slack T. Inside the slack other rules
-//! decide: class, age, and where the device has positions, the one-way order of sectors and waiting
-//! for the next request of the last process. A window bounds the predicted occupancy in the device;
-//! the delay of completions steers it towards the target of the strictest class. Nothing depends on
-//! a declaration that the device rotates.
+//! A flow (process or declared group) has a start tag, moved by each request's predicted occupancy
+//! and corrected at completion. Virtual time V is the least start tag of flows with requests; a
+//! flow may run ahead of V by the slack T. Within the slack decide class, age and, where the device
+//! has positions, one-way sector order and waiting for the last process. A window bounds the
+//! predicted occupancy in flight; completion delays adjust it to the strictest class's target.
+//! Nothing depends on a rotational flag.
 //!
-//! Sources of the parts: start-time fair queueing (SFQ), FlashFQ (throttle, occupancy as cost), BFQ
-//! (one-way order inside budgets, raising of new processes), the anticipatory scheduler (expected
-//! gain), Kyber (targets, delay control), Gimbal (write debt). The combination is [P];
-//! `research/occupancy.md` says how it was found and what was rejected.
+//! Sources: start-time fair queueing (SFQ), FlashFQ (throttle, occupancy as cost), BFQ (one-way
+//! order in budgets, raising of new processes), anticipatory (expected gain), Kyber (targets, delay
+//! control), Gimbal (write debt). The combination is [P]; see `research/occupancy.md`.
 //!
-//! Tunables: a latency target per class; see `settings.rs` for them and for the constants.
-//!
-//! Integers only, and nothing is allocated for an event but for tables by tag, flow and process, so
-//! that a module can have the same rules. Cost: O(log n) for each request; a flow that crosses the
-//! slack moves at most 32 requests.
+//! Tunables: a latency target per class; see `settings.rs`, also for constants. Integers only, with
+//! tables by tag, flow and process, so that a kernel module can have the same rules
+//! (`kernel/core/occupancy*.c`). O(log n) per request; a flow that crosses the slack moves at most
+//! 32 requests.
 
 mod choice;
 mod elevator;
@@ -43,7 +39,6 @@ use shares::Shares;
 use think::Thinks;
 use window::{TARGETS, Window};
 
-/// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "occupancy",
     origin: Origin::BlkMq,
@@ -60,24 +55,21 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     build,
 };
 
-/// What a weight of 1 counts; a request of the idle class counts 1 for each weight.
+/// Internal units; an idle-class request counts 1 per unit.
 const WEIGHT_SCALE: u64 = 64;
-/// The weight whose flow runs ahead by the slack.
+/// The weight for which the slack is defined.
 const USUAL_WEIGHT: u64 = 100 * WEIGHT_SCALE;
-/// Fractional bits of virtual time.
 const VIRTUAL_BITS: u32 = 10;
-/// Beyond this, tags start from 0 again when no flow is active.
+/// Beyond this, tags restart from 0 when no flow is active.
 const REBASE: u64 = 1 << 48;
 const SECOND: u64 = 1_000_000_000;
 
-/// A wait with an empty device, for statistics and the timer.
 #[derive(Debug, Clone, Copy)]
 struct Wait {
     process: u32,
     since: u64,
 }
 
-/// The elevator.
 #[derive(Debug)]
 struct Occupancy {
     settings: Settings,
@@ -85,34 +77,32 @@ struct Occupancy {
     window: Window,
     requests: Requests,
     shares: Shares,
-    /// Tags of requests that came back, the next one last.
+    /// Requeued tags, the next one last.
     came_back: Vec<u32>,
     /// Requests in the device, and their predicted occupancy.
     in_flight: u32,
     load: u64,
-    /// Busy clock: the last completion, or when the device got the first request.
+    /// The last completion, or the first issue to an idle device.
     mark: u64,
-    /// Busy time that was not charged yet, if positive.
+    /// Busy time not yet charged, if positive.
     carry: i64,
-    /// The end of the last dispatched request.
     head: u64,
-    /// The process of the last dispatched request if that was synchronous.
+    /// The process of the last dispatch, if synchronous.
     last: Option<u32>,
-    /// Think times of all processes, for those without history.
+    /// For processes without history.
     thinks: Thinks,
-    /// What is left of a turn of asynchronous requests.
+    /// Remainder of the asynchronous turn.
     turn: u64,
-    /// Occupancy of other requests since the last turn.
+    /// Other requests' occupancy since the last turn.
     since_turn: u64,
     overdue_last: bool,
     wait: Option<Wait>,
     timer: Option<u64>,
-    /// Nanoseconds that failed waits may still take, and since when they are earned.
+    /// Time left for failed waits, and when last credited.
     idle_tokens: u64,
     idle_since: u64,
     counts: Anticipation,
-    /// The latest time so far, by a clock of its own that never goes back, and what that is ahead
-    /// of the caller's.
+    /// The latest time on a monotonic clock, and its lead over the caller's.
     latest: u64,
     ahead: u64,
 }
@@ -150,7 +140,7 @@ impl Occupancy {
         }
     }
 
-    /// The time of an event. A clock that goes back stands still here, and goes on from there.
+    /// A clock that jumps back is treated as stopped and continues from there.
     fn now(&mut self, now: Time) -> u64 {
         let now = now.as_ns().saturating_add(self.ahead);
         if now < self.latest {
@@ -160,7 +150,7 @@ impl Occupancy {
         self.latest
     }
 
-    /// Latency targets in nanoseconds.
+    /// In nanoseconds.
     fn targets(&self) -> [u64; TARGETS] {
         let unloaded = self.model.unloaded_ns();
         let of = |target: Key, costs: Key, least: u64| match self.settings.of(target) {
@@ -174,7 +164,7 @@ impl Occupancy {
         ]
     }
 
-    /// The slack, in nanoseconds of occupancy of a flow of the usual weight.
+    /// In nanoseconds of occupancy at the usual weight.
     fn slack(&self) -> u64 {
         let costs = self.settings.of(Key::SlackCosts) * self.model.random_ns();
         let window = self.window.size(&self.settings, &self.targets()).min(10 * SECOND);
@@ -189,7 +179,7 @@ impl Occupancy {
         self.settings.of(Key::Exposed) as u32
     }
 
-    /// A request of a process arrives: it has thought for so long.
+    /// Samples the think time: arrival minus the last completion.
     fn learn_arrival(&mut self, now: u64, request: &BlockRequest) {
         let process = request.process as usize;
         if self.requests.processes.len() <= process {
@@ -235,7 +225,6 @@ impl Occupancy {
         slot.request
     }
 
-    /// Charges a request that goes to the device; its predicted occupancy.
     fn account(&mut self, now: u64, tag: u32) -> u64 {
         let slot = *self.requests.slot(tag);
         let (flow, distance) = (slot.flow as usize, bucket(self.head, slot.request.sector));
@@ -249,7 +238,6 @@ impl Occupancy {
         predicted
     }
 
-    /// What a request of this occupancy is charged.
     fn charged(&self, op: Op, occupancy: u64) -> u64 {
         match op {
             Op::Read => occupancy,
@@ -261,7 +249,6 @@ impl Occupancy {
         self.model.predict(&self.settings, request.op, request.nr_sectors, distance)
     }
 
-    /// Moves the start tag of a flow by an occupancy.
     fn charge(&mut self, now: u64, flow: usize, occupancy: i64, weight: u64) {
         if !self.settings.on(Key::Fairness) {
             self.bound(now, flow);
@@ -275,8 +262,7 @@ impl Occupancy {
         self.bound(now, flow);
     }
 
-    /// The largest start tag that may go: virtual time, or the least tag of the flows with a share
-    /// or credit, and the slack.
+    /// Virtual time, or the least tag of flows with a share or credit, plus the slack.
     fn limit(&mut self) -> u64 {
         self.shares.follow(&self.requests);
         let least = self.shares.least_entitled().filter(|_| self.settings.on(Key::Holds));
@@ -285,8 +271,7 @@ impl Occupancy {
         from.saturating_add((self.slack() << VIRTUAL_BITS) / USUAL_WEIGHT)
     }
 
-    /// Throttles a flow that is too far ahead; frees the flows that virtual time has caught up
-    /// with.
+    /// Throttles it if too far ahead, and releases others.
     fn bound(&mut self, now: u64, flow: usize) {
         let (most, limit) = (self.most(), self.limit());
         let of = &self.requests.flows[flow];
@@ -298,7 +283,7 @@ impl Occupancy {
         self.free(now, limit);
     }
 
-    /// Frees the flows that virtual time has caught up with.
+    /// Releases throttled flows that virtual time has caught up with.
     fn free(&mut self, now: u64, limit: u64) {
         let most = self.most();
         while let Some((_, flow)) =
@@ -308,7 +293,6 @@ impl Occupancy {
         }
     }
 
-    /// The device gets a request.
     fn issue(&mut self, now: u64, tag: u32) {
         let in_flight = self.in_flight;
         if in_flight == 0 {
@@ -380,8 +364,8 @@ impl Occupancy {
         } else {
             self.window.wrote();
         }
-        // Writes have the target of asynchronous requests: caches and garbage collection decide
-        // when they complete.
+        // Writes have the asynchronous target: caches and garbage collection determine their
+        // completion.
         let class = match (usize::from(slot.class), request.op) {
             (REAL_TIME, _) => 0,
             (_, Op::Write) => TARGET_OF[ASYNC],
@@ -392,7 +376,6 @@ impl Occupancy {
     }
 }
 
-/// The class by the request alone.
 fn plain_class(request: &BlockRequest) -> usize {
     match (request.priority.class, request.sync) {
         (PrioClass::RealTime, _) => REAL_TIME,

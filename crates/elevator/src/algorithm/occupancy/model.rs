@@ -1,44 +1,37 @@
-//! What occupancy a request will take: learned from the gaps between completions.
+//! Predicts a request's occupancy, learned from the gaps between completions.
 //!
-//! The gap of a completion is the busy time of the device since the completion before; the sum of
-//! all gaps is the busy time, so that charges by gaps add up to the time that the device worked. A
-//! prediction is a base and a slope by size for each direction, and a part by distance from the
-//! request dispatched before, in buckets of powers of two; κ scales all of them by the error of the
-//! last completions. Normalised least mean squares and exponential means, in nanoseconds with 8
+//! A completion's gap is the device's busy time since the previous completion, so charges by gaps
+//! add up to the busy time. A prediction is a base and a size slope per direction, plus a part by
+//! distance from the previous dispatch, in power-of-two buckets; κ scales it by the error of recent
+//! completions. Normalised least mean squares and exponential means, in nanoseconds with 8
 //! fractional bits.
 
 use crate::algorithm::occupancy::settings::{Key, Settings};
 use crate::vocabulary::Op;
 
-/// Buckets of the distance: 0, then powers of two of sectors.
+/// Buckets of distance: 0, then powers of two of sectors.
 pub(super) const BUCKETS: usize = 32;
-/// Fractional bits of learned times.
 const BITS: u32 = 8;
-/// Fractional bits of κ.
 const KAPPA_BITS: u32 = 16;
 const KAPPA_ONE: u64 = 1 << KAPPA_BITS;
 const SECOND: u64 = 1_000_000_000;
-/// No time is learned beyond this.
 const MOST: i64 = (10 * SECOND as i64) << BITS;
-/// The least prediction, in nanoseconds.
 const LEAST: u64 = 250;
-/// Base of a direction without samples.
+/// The base of a direction without samples.
 const COLD: i64 = 100_000 << BITS;
-/// Sectors at which base and slope learn alike.
+/// Size in sectors at which base and slope learn equally.
 const MIDDLE: i64 = 64;
-/// Sectors beyond which the size counts no more.
+/// Maximum size, in sectors.
 const LARGEST: u32 = 1 << 16;
-/// Nanoseconds of a sector at 100 MB/s, the slowest transfer that is assumed while none was
-/// learned.
+/// Nanoseconds per sector at 100 MB/s, the slowest transfer assumed before any is learned.
 const SLOWEST: i64 = 5_000;
-/// Requests that complete together at most.
 const TOGETHER: usize = 8;
-/// Distances from this bucket on are far: 32 MiB.
+/// From this bucket on, distances are far: 32 MiB.
 const FAR: usize = 16;
-/// Samples of near and far requests before positions are known.
+/// Samples of near and far requests, to judge positions.
 const ENOUGH: u32 = 16;
 
-/// A mean that is plain for the first samples and then forgets by 1/`most`.
+/// A plain mean at first, then exponential with weight 1/`most`.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Mean {
     pub(super) value: i64,
@@ -57,7 +50,7 @@ impl Mean {
 #[derive(Debug, Clone, Copy)]
 struct Direction {
     base: i64,
-    /// For each sector.
+    /// Per sector.
     slope: i64,
     /// Mean size of far requests, in sectors.
     size: Mean,
@@ -65,7 +58,6 @@ struct Direction {
     pos: [Mean; BUCKETS],
 }
 
-/// A request that has completed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sample {
     pub(super) op: Op,
@@ -74,11 +66,10 @@ pub(super) struct Sample {
     pub(super) predicted: u64,
 }
 
-/// What is learned of the device.
 #[derive(Debug, Clone)]
 pub(super) struct Model {
     of: [Direction; 2],
-    /// The last requests that completed together, and the time that they share.
+    /// Requests that completed together, and their shared time.
     together: [Sample; TOGETHER],
     nr_together: usize,
     gap: u64,
@@ -86,21 +77,19 @@ pub(super) struct Model {
     gaps: u64,
     predicted: u64,
     nr: u32,
-    /// Gaps without the part by size, of reads that continue the one before and of reads far from
-    /// it.
+    /// Gaps, without the size part, of sequential and of far reads.
     near: Mean,
     far: Mean,
-    /// Mean of the gap of far reads without what the slowest transfer takes, in nanoseconds.
+    /// Mean gap of far reads minus the slowest transfer, in nanoseconds.
     slow: Mean,
-    /// Mean gaps of requests far from the one before, and of all.
+    /// Mean gaps of far requests, and of all.
     random: Mean,
     all: Mean,
-    /// Service time of a small read that has the device to itself, in nanoseconds; 0: unknown.
+    /// A small read alone in the device; 0: unknown.
     unloaded: u64,
     unloaded_far: bool,
 }
 
-/// The bucket of a distance between `sector` and the end of the request before.
 #[inline]
 pub(super) fn bucket(from: u64, sector: u64) -> usize {
     let distance = from.abs_diff(sector);
@@ -143,7 +132,7 @@ impl Model {
         }
     }
 
-    /// Nanoseconds that a request of this size at this distance will occupy the device.
+    /// Predicted occupancy in nanoseconds for this size and distance.
     #[inline]
     pub(super) fn predict(
         &self,
@@ -162,21 +151,19 @@ impl Model {
         ((raw * self.kappa) >> KAPPA_BITS).max(LEAST)
     }
 
-    /// The part of a prediction by distance, for reads; it may be negative.
+    /// The distance part of a read's prediction; may be negative.
     #[inline]
     pub(super) fn positional_ns(&self, bucket: usize) -> i64 {
         self.of[0].pos[bucket].value >> BITS
     }
 
-    /// Whether this many requests of the direction have completed that predictions follow them.
     #[inline]
     pub(super) fn is_known(&self, op: Op) -> bool {
         self.of[side(op)].nr >= 8
     }
 
-    /// A request has completed with this gap; `beside` if it was in the device already when the one
-    /// before completed. Requests that complete together share the time since the completion before
-    /// them.
+    /// `beside`: in the device at the previous completion. Requests that complete together share
+    /// the time since the one before.
     pub(super) fn completed(
         &mut self,
         settings: &Settings,
@@ -203,7 +190,7 @@ impl Model {
     fn learn(&mut self, settings: &Settings, sample: Sample, gap: u64) {
         let Sample { op, nr_sectors, bucket, predicted } = sample;
         let known = self.is_known(op);
-        // A stall of the device is no property of the request that met it.
+        // A stall of the device is not a property of the request that met it.
         let gap = gap.min(if known { predicted.saturating_mul(16) } else { SECOND });
         self.rescale(settings, predicted, gap);
         let size = i64::from(nr_sectors.min(LARGEST));
@@ -217,7 +204,7 @@ impl Model {
             of.base = (of.base + error * (MIDDLE * MIDDLE) / step).clamp(0, MOST);
             of.slope = (of.slope + error * size / step).clamp(0, MOST >> 4);
         } else {
-            // Requests of one size do not show what size takes.
+            // Requests of equal size carry no information about the slope.
             let apart = size - of.size.value;
             of.size.add(size, 64);
             let norm = MIDDLE * MIDDLE + apart * apart;
@@ -259,8 +246,7 @@ impl Model {
         (self.gaps, self.predicted, self.nr) = (0, 0, 0);
     }
 
-    /// A read has completed `response` nanoseconds after it was issued; `alone` if no other was in
-    /// the device in between.
+    /// `alone`: no other was in the device.
     pub(super) fn respond(&mut self, nr_sectors: u32, bucket: usize, alone: bool, response: u64) {
         let extra = i64::from(nr_sectors.min(LARGEST)).saturating_sub(8).max(0);
         let transfer = ((self.of[0].slope * extra) >> BITS).max(SLOWEST * extra) as u64;
@@ -276,39 +262,35 @@ impl Model {
         self.unloaded_far |= far && alone;
     }
 
-    /// Nanoseconds of a small read that has the device to itself; a millisecond while that is
-    /// unknown.
+    /// 1 ms while unknown.
     #[inline]
     pub(super) fn unloaded_ns(&self) -> u64 {
         if self.unloaded == 0 { 1_000_000 } else { self.unloaded }
     }
 
-    /// Mean occupancy of a random request, in nanoseconds.
     #[inline]
     pub(super) fn random_ns(&self) -> u64 {
         let mean = if self.random.nr > 0 { self.random.value } else { self.all.value };
         if mean == 0 { COLD as u64 >> BITS } else { ((mean >> BITS) as u64).max(LEAST) }
     }
 
-    /// Mean gap of a far read, without the part by size, in nanoseconds.
+    /// Mean gap of a far read without the size part.
     pub(super) fn far_ns(&self) -> u64 {
         (self.far.value >> BITS) as u64
     }
 
-    /// Mean occupancy of a request, in nanoseconds.
     pub(super) fn mean_ns(&self) -> u64 {
         ((self.all.value >> BITS) as u64).max(LEAST)
     }
 
-    /// Whether far reads take so long that near ones, of which too few were seen, are worth a try:
-    /// a millisecond alone.
+    /// Far reads are slow enough (1 ms alone), and near ones too few.
     pub(super) fn may_have_positions(&self) -> bool {
         self.slow.nr >= ENOUGH
             && self.unloaded >= SECOND / 1000
             && self.slow.value >= SECOND as i64 / 1000
     }
 
-    /// Whether far reads take longer than near ones; None: too few of either were seen.
+    /// None: too few samples.
     #[inline]
     pub(super) fn positions_matter(&self) -> Option<bool> {
         let known = self.near.nr >= ENOUGH && self.far.nr >= ENOUGH;
@@ -316,7 +298,7 @@ impl Model {
     }
 }
 
-/// A bucket has its first sample: those without one, up to the next that has one, take it over.
+/// Copies a bucket's first sample to its empty neighbours, up to the next filled bucket.
 fn spread(pos: &mut [Mean; BUCKETS], bucket: usize) {
     let value = pos[bucket].value;
     for mean in pos[bucket + 1..].iter_mut().take_while(|mean| mean.nr == 0) {

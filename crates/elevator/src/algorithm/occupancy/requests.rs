@@ -1,9 +1,9 @@
-//! The requests that are held, and the flows they belong to.
+//! Held requests and their flows.
 //!
-//! Each flow has a FIFO per class. Flows with requests are ordered by start tag, per class; those
+//! Each flow has a FIFO per class. Flows with requests are ordered by start tag per class; those
 //! too far ahead of virtual time are throttled. Of the others, the oldest requests of each FIFO are
-//! exposed: the one-way order of sectors and the list of what is overdue have these only, so that a
-//! flow that crosses the slack moves a bounded number of requests.
+//! exposed: only they are in the one-way sector order and the overdue list, so that a flow that
+//! crosses the slack moves a bounded number of requests.
 
 use crate::algorithm::flow_rule::Tags;
 use crate::algorithm::occupancy::model::Mean;
@@ -18,19 +18,17 @@ pub(super) const ON_CREDIT: usize = 1;
 pub(super) const SYNC: usize = 2;
 pub(super) const ASYNC: usize = 3;
 pub(super) const CLASSES: usize = 4;
-/// The class of targets that each has.
 pub(super) const TARGET_OF: [usize; CLASSES] = [0, 1, 1, 2];
 const NONE: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Position {
     Queued,
-    /// Requeued: before everything else.
+    /// Requeued: dispatched first.
     Head,
     InFlight,
 }
 
-/// What is known of a tag.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Slot {
     pub(super) request: BlockRequest,
@@ -39,13 +37,13 @@ pub(super) struct Slot {
     pub(super) bucket: u8,
     pub(super) position: Position,
     exposed: bool,
-    /// It had the device to itself so far.
+    /// It has had the device to itself so far.
     pub(super) alone: bool,
     /// Order of arrival.
     rank: u64,
-    /// When it was exposed; when it was issued.
+    /// When it was exposed; later, when it was issued.
     pub(super) since: u64,
-    /// Predicted occupancy, and the weight that it was charged by.
+    /// Predicted occupancy, and the weight charged.
     pub(super) predicted: u64,
     pub(super) weight: u64,
 }
@@ -54,33 +52,29 @@ pub(super) struct Slot {
 struct Fifo {
     chain: Chain,
     exposed: u32,
-    /// The oldest that is not exposed.
     hidden: u32,
 }
 
 const EMPTY: Fifo = Fifo { chain: Chain::EMPTY, exposed: 0, hidden: NONE };
 
-/// What is known of a process, for waiting.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Process {
-    /// Its requests that wait, and those that are with the device.
+    /// Queued, and in the device.
     pub(super) queued: u32,
     pub(super) busy: u32,
-    /// The end of its last synchronous request, and when it completed; 0: not yet, or another is on
-    /// its way.
+    /// End and completion; 0: none yet, or another is outstanding.
     pub(super) last_end: u64,
     pub(super) done: u64,
     pub(super) thinks: Thinks,
-    /// The positional part of its requests if nothing comes between them.
+    /// Distance part without other requests in between.
     pub(super) own_position: Mean,
 }
 
-/// A flow: a process, or the processes that were declared as one.
 #[derive(Debug, Clone)]
 pub(super) struct Flow {
     /// Start tag of its next request.
     pub(super) start: u64,
-    /// Weight times [`super::WEIGHT_SCALE`].
+    /// Weight × [`super::WEIGHT_SCALE`].
     pub(super) weight: u64,
     /// Whether its weight was declared.
     pub(super) has_share: bool,
@@ -91,11 +85,11 @@ pub(super) struct Flow {
     /// Requests in the device, and requeued ones.
     pub(super) in_flight: u32,
     pub(super) may_go: bool,
-    /// When a request of it was last inserted or completed.
+    /// Last insertion or completion of a request.
     pub(super) touched: u64,
-    /// Nanoseconds of occupancy that it may have on credit.
+    /// In nanoseconds of occupancy.
     pub(super) credit: u64,
-    /// What it counts as among the active flows: weight, and whether on credit.
+    /// Weight, and whether on credit.
     pub(super) counted: Option<(u64, bool)>,
     fifos: [Fifo; CLASSES],
 }
@@ -124,7 +118,6 @@ impl Flow {
     }
 }
 
-/// All requests and flows.
 #[derive(Debug)]
 pub(super) struct Requests {
     slots: Vec<Option<Slot>>,
@@ -135,7 +128,7 @@ pub(super) struct Requests {
     age_links: Links,
     sorted: [Ordered<(u64, u64)>; CLASSES],
     ages: [Chain; CLASSES],
-    /// Flows by start tag, per class that they have requests of.
+    /// Per class in which they have requests.
     starts: [Tags; CLASSES],
     nr_starts: u32,
     throttled: Tags,
@@ -175,7 +168,7 @@ impl Requests {
         self.slots.get(tag as usize).is_some_and(Option::is_some)
     }
 
-    /// A slot for a new request, in no order yet.
+    /// Allocates a slot, in no order yet.
     pub(super) fn enter(
         &mut self,
         request: BlockRequest,
@@ -208,7 +201,7 @@ impl Requests {
         self.slots[tag as usize].take().expect("the tag belongs to a request of the elevator")
     }
 
-    /// Queues an entered request behind those of its flow; the flow is exposed as far as it may go.
+    /// Exposes requests as far as eligible.
     pub(super) fn queue(&mut self, now: u64, tag: u32, most: u32) {
         let Slot { flow, class, .. } = *self.slot(tag);
         let (flow, class) = (flow as usize, usize::from(class));
@@ -232,7 +225,6 @@ impl Requests {
         self.expose(now, flow, class, most);
     }
 
-    /// Takes a queued request out of all orders.
     pub(super) fn unqueue(&mut self, now: u64, tag: u32, most: u32) {
         let Slot { flow, class, exposed, .. } = *self.slot(tag);
         let (flow, class) = (flow as usize, usize::from(class));
@@ -259,7 +251,7 @@ impl Requests {
         }
     }
 
-    /// The survivor takes the place of the older `gone` of its own flow and class; `gone` leaves.
+    /// Merges `gone` into `survivor` of the same flow and class.
     pub(super) fn absorb(&mut self, now: u64, survivor: u32, gone: u32, most: u32) {
         let (kept, lost) = (*self.slot(survivor), *self.slot(gone));
         if lost.rank < kept.rank && (lost.flow, lost.class) == (kept.flow, kept.class) {
@@ -290,7 +282,6 @@ impl Requests {
         self.forget(gone);
     }
 
-    /// A queued request has grown.
     pub(super) fn grow(&mut self, after: &BlockRequest) {
         let slot = self.slot_mut(after.tag);
         let (before, exposed, class) = (slot.request, slot.exposed, usize::from(slot.class));
@@ -301,7 +292,6 @@ impl Requests {
         }
     }
 
-    /// The start tag of a flow has changed.
     pub(super) fn restart(&mut self, flow: usize, start: u64) {
         self.flows[flow].start = start;
         for class in 0..CLASSES {
@@ -314,7 +304,6 @@ impl Requests {
         }
     }
 
-    /// Throttles a flow, or ends that.
     pub(super) fn allow(&mut self, now: u64, flow: usize, may_go: bool, most: u32) {
         self.flows[flow].may_go = may_go;
         if may_go {
@@ -366,42 +355,37 @@ impl Requests {
         self.age_links.remove(&mut self.ages[class], tag);
     }
 
-    /// Whether a request of this class may go.
     #[inline]
     pub(super) fn may_go(&self, class: usize) -> bool {
         !self.sorted[class].is_empty()
     }
 
-    /// The next in the one-way order from `head`.
+    /// The next in one-way order from `head`.
     pub(super) fn next_up(&self, class: usize, head: u64) -> Option<u32> {
         let sorted = &self.sorted[class];
         sorted.at_or_after((head, 0)).or_else(|| sorted.first()).map(|(_, tag)| tag)
     }
 
-    /// The oldest of the flow with the least start tag.
     pub(super) fn first_by_start(&self, class: usize) -> Option<u32> {
         let (_, flow) = self.starts[class].first()?;
         self.flows[flow as usize].fifos[class].chain.oldest()
     }
 
-    /// The one that was exposed first.
     pub(super) fn oldest(&self, class: usize) -> Option<u32> {
         self.ages[class].oldest()
     }
 
-    /// The least start tag of a class.
     #[inline]
     pub(super) fn least_start(&self, class: usize) -> Option<u64> {
         self.starts[class].first().map(|(start, _)| start)
     }
 
-    /// The throttled flow with the least start tag.
     #[inline]
     pub(super) fn first_throttled(&self) -> Option<(u64, u32)> {
         self.throttled.first()
     }
 
-    /// How many queues of a flow and a class have requests.
+    /// The number of non-empty FIFOs.
     pub(super) fn backlogged(&self) -> u32 {
         self.nr_starts
     }

@@ -1,22 +1,20 @@
-//! The settings of `occupancy`: three targets, and every constant and switch of the mechanisms in
-//! one table.
+//! The settings of `occupancy`: three latency targets, one per class, and every constant and switch
+//! of its mechanisms.
 //!
-//! A user sets a latency target per class. The other rows have [`Role::Internal`]: a module does
-//! not have them, `tune` and `advise` do not turn them. They exist so that a plan can switch off
-//! one mechanism at a time and a search can turn the constants.
+//! Rows other than the targets have [`Role::Internal`]: the kernel module omits them, and `tune`
+//! and `advise` leave them alone. They allow plans to disable single mechanisms and searches to
+//! vary constants.
 
 use crate::kind::{Role, Tunable};
 
 macro_rules! settings {
     ($($key:ident $role:ident $name:literal $unit:literal $min:literal..=$max:literal, $default:literal, $help:literal;)*) => {
-        /// A setting, as an index.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(super) enum Key { $($key),* }
 
         const NAMES: &[&str] = &[$($name),*];
         const DEFAULTS: [u64; NAMES.len()] = [$($default),*];
 
-        /// The tunables of the row.
         pub(super) const TUNABLES: &[Tunable] =
             &[$(Tunable::proposed($name, $unit, $min, $max, $help).of(Role::$role)),*];
     };
@@ -54,7 +52,6 @@ settings! {
     Exposed Internal "exposed" "requests" 1..=4096, 32, "how many requests of a flow the one-way order sees";
 }
 
-/// The values of all settings.
 #[derive(Debug, Clone)]
 pub(super) struct Settings {
     values: [u64; NAMES.len()],

@@ -1,14 +1,13 @@
-//! Virtual time, weights, and burst credit.
+//! Virtual time, weights and burst credit.
 //!
-//! A flow that returns starts at V, or where it was if it was away for less than the slack, so that
-//! it has lost nothing by thinking.
+//! A returning flow starts at V, or at its old tag if it was away for less than the slack, so
+//! thinking costs nothing.
 //!
 //! Credit: a process that starts, or returns after a second, while others have kept the device busy
-//! for 1 s gets up to 1000 mean random requests of occupancy on credit, half of that for each
-//! process that started within the last second. While it lasts, all processes on credit together
-//! weigh 7 times as much as all others, so that those keep an eighth. What is granted comes from
-//! one account that earns an eighth of the time, so that processes that keep starting do not keep
-//! the device. Flows with a declared weight have a share instead.
+//! for 1 s, gets up to 1000 mean random requests of occupancy, halved for each process that started
+//! within the last second. Processes on credit together weigh 7 times as much as all others, which
+//! keep an eighth. Grants are taken from an account that earns an eighth of the time, so a stream
+//! of new processes cannot keep the device. Flows with a declared weight have a share instead.
 
 use std::collections::BTreeMap;
 
@@ -22,32 +21,30 @@ use crate::algorithm::occupancy::{SECOND, USUAL_WEIGHT, VIRTUAL_BITS, WEIGHT_SCA
 use crate::request::{BlockRequest, PrioClass};
 use crate::scheduler::FlowSpec;
 
-/// A process that was away for this long is as one that starts.
+/// A process away for this long counts as new.
 const AWAY: u64 = SECOND;
 
-/// Flows by process, and what they share.
+/// Flows by process.
 #[derive(Debug)]
 pub(super) struct Shares {
     pub(super) virtual_time: u64,
     /// Active flows with a share or credit, by start tag.
     entitled: Tags,
-    /// By process: the flow plus one; 0: not known.
+    /// By process: its flow plus one; 0: unknown.
     of: Vec<u32>,
     declared: BTreeMap<u32, u32>,
-    /// Flows that are free to be used again.
     free: Vec<u32>,
-    /// Weights of active flows, of those on credit, and how many these are.
+    /// Sums over active flows and those on credit; number of the latter.
     weights: u64,
     credit_weights: u64,
     nr_on_credit: u64,
     nr_active: u32,
-    /// Processes that started, halved every second; since when.
+    /// Process starts, halved every second.
     births: u64,
     births_since: u64,
-    /// Since when the device was not idle for a second.
+    /// Since when the device has not been idle for a second.
     busy_since: u64,
     pub(super) last: u64,
-    /// Credit that can be granted.
     account: u64,
     account_since: u64,
     is_open: bool,
@@ -100,7 +97,6 @@ impl Shares {
         }
     }
 
-    /// The flow of a process.
     pub(super) fn flow_of(&mut self, now: u64, requests: &mut Requests, process: u32) -> usize {
         if self.last == 0 || now.saturating_sub(self.last) > SECOND {
             self.busy_since = now;
@@ -110,7 +106,7 @@ impl Shares {
         }
         let flow = self.new_flow(requests);
         self.assign(process, flow);
-        // Requests of a former process of this number may have completed since that has exited.
+        // A former process of this number may have had completions after its exit.
         if let Some(of) = requests.processes.get_mut(process as usize) {
             *of = Process { queued: of.queued, busy: of.busy, ..Process::default() };
         }
@@ -146,7 +142,7 @@ impl Shares {
         }
     }
 
-    /// A process has exited; its flow, if it was of its own.
+    /// Returns its flow, if its own.
     pub(super) fn exited(&mut self, requests: &mut Requests, process: u32) -> Option<usize> {
         let flow = self.known(process)?;
         self.of[process as usize] = 0;
@@ -162,7 +158,6 @@ impl Shares {
         Some(flow)
     }
 
-    /// The flow of a process that has exited is free once it has no requests.
     pub(super) fn release(&mut self, requests: &mut Requests, flow: usize) {
         let of = &mut requests.flows[flow];
         if of.has_exited && !of.is_active() && !of.is_free {
@@ -173,7 +168,7 @@ impl Shares {
         }
     }
 
-    /// A flow without requests gets one: its start tag and its credit.
+    /// Sets start tag and credit at a flow's first request.
     pub(super) fn wakes(
         &mut self,
         now: u64,
@@ -229,7 +224,6 @@ impl Shares {
         self.last = now.max(1);
     }
 
-    /// The class of a request that arrives.
     pub(super) fn class_of(&self, settings: &Settings, of: &Flow, request: &BlockRequest) -> usize {
         if !settings.on(Key::Classes) {
             return SYNC;
@@ -240,7 +234,6 @@ impl Shares {
         }
     }
 
-    /// The weight that a request is charged by.
     pub(super) fn weight_of(&self, settings: &Settings, of: &Flow, slot: &Slot) -> u64 {
         if slot.request.priority.class == PrioClass::Idle {
             return (of.weight / WEIGHT_SCALE).max(1);
@@ -254,7 +247,6 @@ impl Shares {
         of.weight
     }
 
-    /// A request of this charge was dispatched.
     pub(super) fn spend(&mut self, flow: usize, of: &mut Flow, class: usize, charge: u64) {
         if of.credit > 0 && class != ASYNC && class != REAL_TIME {
             of.credit = of.credit.saturating_sub(charge);
@@ -262,20 +254,18 @@ impl Shares {
         self.count(flow, of);
     }
 
-    /// The least start tag of active flows that have a share or credit: others do not run ahead of
-    /// it by more than the slack, even while all its requests are in the device.
+    /// The least start tag with a share or credit. Others run ahead of it by at most the slack,
+    /// even while all its requests are in the device.
     pub(super) fn least_entitled(&self) -> Option<u64> {
         self.entitled.first().map(|(start, _)| start)
     }
 
-    /// The start tag of a flow has changed.
     pub(super) fn restarted(&mut self, flow: usize, of: &Flow) {
         if self.entitled.value(flow as u32).is_some() {
             self.entitled.set(flow as u32, of.start);
         }
     }
 
-    /// Counts a flow among the active ones, as it is now.
     pub(super) fn count(&mut self, flow: usize, of: &mut Flow) {
         let entitled = of.is_active() && (of.has_share || of.credit > 0);
         if entitled != self.entitled.value(flow as u32).is_some() {
@@ -307,7 +297,7 @@ impl Shares {
         of.counted = now;
     }
 
-    /// Virtual time follows the least start tag of flows with requests.
+    /// Virtual time follows the least start tag.
     pub(super) fn follow(&mut self, requests: &Requests) {
         let least =
             (0..super::requests::CLASSES).filter_map(|class| requests.least_start(class)).min();

@@ -1,5 +1,5 @@
-//! The vectors of the proposal, and bad input: devices that stall, clocks that jump, processes by
-//! the thousand, extreme weights.
+//! Vectors of the proposal, and bad input: stalls, clock jumps, thousands of processes, extreme
+//! weights.
 
 use super::*;
 use crate::algorithm::flow_testing::{Drive, MS, of};
@@ -35,7 +35,7 @@ impl Occupancy {
     }
 }
 
-/// Ways to the far end of the disk and back, so that no position is near.
+/// Seeks to the far end of the disk and back, so that no position is near.
 fn far(process: u32, tag: u32, nr: u64) -> BlockRequest {
     of(process, tag, (nr % 2) * 100_000_000 + nr * 1_000_000 + u64::from(process) * 1_000)
 }
@@ -81,8 +81,8 @@ fn writes_are_charged_more_while_reads_beside_them_miss_their_target() {
     assert_eq!(factors, [10, 14, 16, 15, 14], "5, 7 and 8 times, then less");
 }
 
-/// Process 0 has read in order and process 1 far away, where a far way takes `far_ns`; the last
-/// request of process 0 has completed.
+/// Process 0 has read sequentially, process 1 far away, at `far_ns` per far seek; process 0's last
+/// request has completed.
 fn taught(far_ns: u64) -> (Occupancy, u64) {
     let mut occupancy = bare();
     occupancy.set("anticipation", 0);
@@ -222,8 +222,8 @@ fn a_throttled_flow_goes_on_when_fairness_is_switched_off() {
     assert_eq!(drive.processes(60).len(), 44);
 }
 
-/// Ten readers that always have a request, 10 ms each; after 100 s, when the account is full, a
-/// program starts with `nr` reads, one after another. Its nanoseconds.
+/// Ten readers that always have a request, 10 ms each; after 100 s, with a full account, a program
+/// starts with `nr` sequential reads. Returns its nanoseconds.
 fn start_up(credit: u64, nr: u64) -> u64 {
     let mut occupancy = bare();
     occupancy.set("credit", credit);
@@ -246,7 +246,7 @@ fn start_up(credit: u64, nr: u64) -> u64 {
 
 #[test]
 fn a_program_that_starts_beside_ten_readers_has_seven_eighths_of_the_device() {
-    // 10 s of its own, and an eighth of all for the others.
+    // Its 10 s, and an eighth of the total for the others.
     let (with, without) = (start_up(1, 1000), start_up(0, 1000));
     assert!((10 * SECOND..13 * SECOND).contains(&with), "{} ms on credit", with / MS);
     assert!(without >= 100 * SECOND, "{} ms by fair shares", without / MS);
@@ -254,8 +254,7 @@ fn a_program_that_starts_beside_ten_readers_has_seven_eighths_of_the_device() {
     assert!(twice >= 90 * SECOND, "{} ms, as credit ends", twice / MS);
 }
 
-/// A stream of reads that never ends, and one request of another process: how many of the stream go
-/// before it.
+/// How many requests of an endless stream of reads precede one request of another process.
 fn passed_by_stream(other: BlockRequest, set: &[(&str, u64)]) -> u32 {
     let (mut occupancy, mut now) = taught(9 * MS);
     set.iter().for_each(|(name, value)| occupancy.set(name, *value));
@@ -321,7 +320,7 @@ fn a_flow_is_ahead_of_the_others_by_the_slack_at_most() {
     );
 }
 
-/// How many of 60 far reads of 9 ms the device gets before one has completed.
+/// How many of 60 far reads of 9 ms are issued before the first completes.
 fn given_at_once(set: &[(&str, u64)]) -> usize {
     let (mut occupancy, now) = taught(9 * MS);
     set.iter().for_each(|(name, value)| occupancy.set(name, *value));

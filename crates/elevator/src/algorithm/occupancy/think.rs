@@ -1,18 +1,16 @@
-//! Think times of a process, and how long waiting for its next request pays.
+//! A process's think times, and how long waiting for its next request pays.
 //!
-//! A histogram with 16 edges, 16 µs and its doubles, halved every 64 samples. The value of waiting
-//! until an edge is the saved time of those that come before, less the time spent until they come,
-//! and until the edge for those that do not.
+//! A histogram with 16 edges, 16 µs and doublings, halved every 64 samples. The value of waiting
+//! until an edge is the time saved by arrivals before it, minus the time spent until they arrive,
+//! and until the edge for the others.
 
-/// The first edge.
 const FIRST_NS: u64 = 16_000;
 const EDGES: usize = 16;
-/// Samples before a histogram is halved.
 const MOST: u16 = 64;
-/// Samples before a process is assessed by its own histogram.
+/// Samples before a process's own are used.
 const ENOUGH: u16 = 4;
 
-/// Counts of think times up to each edge, and of longer ones.
+/// Counts of think times up to each edge, and beyond.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Thinks {
     counts: [u16; EDGES + 1],
@@ -35,8 +33,8 @@ impl Thinks {
         self.nr >= ENOUGH
     }
 
-    /// Until how long after the last completion to wait, `elapsed` after it, if a request that
-    /// comes saves `gain`; None: it does not pay.
+    /// How long to wait from the last completion, at `elapsed` after it; None: waiting does not
+    /// pay.
     pub(super) fn best_wait(&self, elapsed: u64, gain: u64) -> Option<u64> {
         let first = (0..EDGES).find(|edge| FIRST_NS << edge > elapsed)?;
         let total: u64 = self.counts[first..].iter().map(|count| u64::from(*count)).sum();

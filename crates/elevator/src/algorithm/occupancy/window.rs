@@ -1,50 +1,48 @@
-//! The window: how much predicted occupancy may be in the device, steered by the delay of
-//! completions.
+//! The window: a limit of predicted occupancy in flight, adjusted by completion delays.
 //!
-//! The strictest class that completed a request within the last second rules. After 16 of its
-//! completions and 4 targets: if more than a tenth of them took longer than the target, the window
-//! shrinks; if nine tenths took less than 0.8 of it and the window has held a request back, it
-//! grows, twofold until it was too large for the first time, then by a mean request. A target that
-//! is missed for a second with a window of one request is doubled.
+//! The strictest class with a completion in the last second rules. After 16 of its completions and
+//! 4 targets: if more than a tenth exceeded the target, the window shrinks; if nine tenths took
+//! less than 0.8 targets and the window has held a request back, it grows, doubling until it first
+//! was too large, then by a quarter of the minimum window. A target missed for a second at the
+//! minimum window is doubled.
 //!
-//! Write debt: a cache makes writes look short, and reads pay for them later. Every 100 ms in which
-//! writes were in the device, the factor of writes moves halfway to its largest value if reads
-//! missed their target, else half a step down to 1.
+//! Write debt: caches make writes look short, and reads pay later. Every 100 ms with writes in
+//! flight, the write factor moves halfway to its maximum if reads missed their target, otherwise
+//! half a step down to 1.
 
 use crate::algorithm::occupancy::settings::{Key, Settings};
 
-/// Classes of targets: real-time, synchronous, asynchronous.
+/// Target classes: real-time, synchronous, asynchronous.
 pub(super) const TARGETS: usize = 3;
 const SECOND: u64 = 1_000_000_000;
 const TICK: u64 = 100_000_000;
-/// Completions of a class before the window changes.
+/// Completions between window changes.
 const SAMPLES: u32 = 16;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Delays {
     nr: u32,
-    /// How many were longer than 0.8, 1, 1⅓ and 2 targets.
+    /// Completions beyond 0.8, 1, 1⅓ and 2 targets.
     above: [u32; 4],
     since: u64,
-    /// When the last one completed; 0: none.
+    /// Last completion; 0: none.
     last: u64,
-    /// The target is this power of two times the wanted one.
+    /// log2 of the target's relaxation.
     relaxed: u32,
-    /// Since when the target is missed with the least window; 0: it is not.
+    /// Since when the target is missed at the minimum window; 0: it is not.
     missed_since: u64,
 }
 
-/// The state of the control.
 #[derive(Debug, Clone)]
 pub(super) struct Window {
-    /// Nanoseconds of occupancy; 0: not set yet.
+    /// In nanoseconds of occupancy; 0: not set yet.
     window: u64,
     ruling: usize,
     doubling: bool,
-    /// Whether the window has held a request back since it changed.
+    /// Whether it has held a request back since its last change.
     pub(super) blocked: bool,
     of: [Delays; TARGETS],
-    /// The factor of writes, in halves.
+    /// The write factor, in halves.
     debt: u64,
     tick: u64,
     writes: bool,
@@ -68,7 +66,7 @@ impl Window {
         }
     }
 
-    /// The window now; `target` is that of the ruling class.
+    /// `target` is the ruling class's.
     #[inline]
     pub(super) fn size(&self, settings: &Settings, targets: &[u64; TARGETS]) -> u64 {
         if !settings.on(Key::Window) {
@@ -80,14 +78,12 @@ impl Window {
         }
     }
 
-    /// What a write of this occupancy is charged.
     #[inline]
     pub(super) fn with_debt(&self, settings: &Settings, occupancy: u64) -> u64 {
         if settings.on(Key::Debt) { occupancy.saturating_mul(self.debt) / 2 } else { occupancy }
     }
 
-    /// A request of this class has completed `delay` after it was issued. `least` is the least
-    /// window.
+    /// `delay` from issue. `least` is the minimum window.
     pub(super) fn completed(
         &mut self,
         settings: &Settings,
@@ -162,20 +158,19 @@ impl Window {
         self.window = self.window.max(least.max(1)).min(100 * SECOND);
     }
 
-    /// A write was issued or has completed.
     #[inline]
     pub(super) fn wrote(&mut self) {
         self.writes = true;
     }
 
-    /// A read has completed; `missed` if it took longer than its target.
+    /// `missed`: beyond its target.
     #[inline]
     pub(super) fn read(&mut self, missed: bool) {
         self.reads += 1;
         self.reads_missed += u32::from(missed);
     }
 
-    /// Moves the debt of writes if 100 ms are over.
+    /// Updates the write debt every 100 ms.
     #[inline]
     pub(super) fn tick(&mut self, settings: &Settings, now: u64) {
         if now < self.tick {

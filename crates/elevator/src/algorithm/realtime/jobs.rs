@@ -1,12 +1,11 @@
-//! Orders of real-time requests on one actuator: when they finish, EDF order, and the sweep over a
-//! group.
+//! Orders of real-time requests on one actuator: finish times, EDF order, and sweeps over groups.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::realtime::ServiceModel;
 
-/// A request with a deadline, as planners see it. Times in nanoseconds, positions as in the frame.
+/// A request with a deadline, for planners. Times in nanoseconds, positions as in the frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Job {
     pub(crate) tag: u32,
@@ -20,7 +19,6 @@ pub(crate) struct Job {
     pub(crate) end: u64,
 }
 
-/// When and where the actuator is free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Free {
     pub(crate) now: u64,
@@ -33,18 +31,16 @@ pub(crate) fn cost(model: &ServiceModel, head: u64, job: &Job) -> u64 {
     model.seek_ns(head.abs_diff(job.start)) + model.least_ns(job.nr_sectors)
 }
 
-/// Serves a request: s = max(r, f of the one before), f = s + c.
+/// Serves a request: s = max(r, previous f), f = s + c.
 #[inline]
 pub(crate) fn serve(model: &ServiceModel, free: Free, job: &Job) -> Free {
     Free { now: free.now.max(job.release) + cost(model, free.head, job), head: job.end }
 }
 
-/// When the last one finishes.
 pub(crate) fn finish(model: &ServiceModel, free: Free, jobs: &[Job]) -> u64 {
     jobs.iter().fold(free, |free, job| serve(model, free, job)).now
 }
 
-/// How many finish after their deadlines.
 pub(crate) fn misses(model: &ServiceModel, mut free: Free, jobs: &[Job]) -> usize {
     let late = |job: &&Job| {
         free = serve(model, free, job);
@@ -53,8 +49,7 @@ pub(crate) fn misses(model: &ServiceModel, mut free: Free, jobs: &[Job]) -> usiz
     jobs.iter().filter(late).count()
 }
 
-/// The order in which EDF serves them: at each decision, of those released by then the smallest
-/// deadline; of equal ones the older.
+/// EDF order: at each decision the smallest released deadline, the older on a tie.
 pub(crate) fn edf_order(model: &ServiceModel, mut free: Free, jobs: &mut Vec<Job>) {
     let key = |job: &Job| (job.deadline, job.rank);
     if jobs.iter().all(|job| job.release <= free.now) {
@@ -79,8 +74,7 @@ pub(crate) fn edf_order(model: &ServiceModel, mut free: Free, jobs: &mut Vec<Job
     *jobs = order;
 }
 
-/// Orders a group by SCAN: from its end that is nearer to the head to the other one; upward if both
-/// are equally near.
+/// Sweeps from the group's end nearer to the head; upwards on a tie.
 pub(crate) fn sweep(group: &mut [Job], head: u64) {
     let starts = || group.iter().map(|job| job.start);
     let (Some(low), Some(high)) = (starts().min(), starts().max()) else { return };
@@ -91,7 +85,6 @@ pub(crate) fn sweep(group: &mut [Job], head: u64) {
     }
 }
 
-/// The direction of a sweep over a group between these positions.
 pub(crate) fn is_upward(head: u64, low: u64, high: u64) -> bool {
     head.abs_diff(low) <= head.abs_diff(high)
 }

@@ -1,14 +1,11 @@
-//! What the real-time schedulers have in common, so that the file of each holds its rule: the frame
-//! around a [`Rule`].
+//! The frame of real-time schedulers around a [`Rule`], which orders the requests with deadlines.
 //!
-//! The frame keeps requests until their release, requeued requests, the actuator's position, and
-//! the requests without a deadline; the rule orders those with one. Where no request with a
-//! deadline is there, the others are served in the order of LOOK; a rule that knows the slack of
-//! its schedule lets them in before ([`Rule::has_slack_for`]).
+//! The frame holds requests until their release, requeued requests, the actuator's position, and
+//! requests without a deadline, which go in LOOK order when no other is available, or earlier into
+//! the schedule's slack ([`Rule::has_slack_for`]).
 //!
-//! Evidence: everything here is proposed; the papers know neither merges nor requeued requests.
-//! Requests of different deadlines do not merge: the earlier deadline would bind both, and the plan
-//! would move more sectors than the deadline needs.
+//! All proposed; the papers have neither merges nor requeues. Requests of different deadlines do
+//! not merge: the earlier one would bind both, and the plan would transfer more than it needs.
 
 pub(crate) mod jobs;
 pub(crate) mod planned;
@@ -26,44 +23,39 @@ use crate::sweep::{Direction, Places};
 use crate::textbook::{Actuator, Held};
 use crate::vocabulary::Time;
 
-/// What a rule decides upon.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct View {
     pub(crate) now: Time,
     pub(crate) arm: Actuator,
 }
 
-/// The next request with a deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Choice {
     pub(crate) tag: u32,
-    /// Position of its first sector.
+    /// Position of the first sector.
     pub(crate) position: u64,
-    /// Whether it may be served now; else the device waits for its release.
+    /// Whether it may be served now; otherwise the device waits for its release.
     pub(crate) released: bool,
 }
 
-/// The rule of a real-time scheduler: an order of the requests with deadlines.
+/// An order of requests with deadlines.
 pub(crate) trait Rule: fmt::Debug + Send {
     /// Whether requests are inserted before their release.
     const PLANS: bool;
 
     fn insert(&mut self, held: &Held);
 
-    /// Takes out what was inserted.
     fn remove(&mut self, held: &Held);
 
-    /// The next request, if one is held. Asking again at the same time changes nothing.
+    /// The next request, if any. Repeating the call at the same time changes nothing.
     fn choose(&mut self, view: &View) -> Option<Choice>;
 
-    /// Whether the request without a deadline can be served now and every planned request still
-    /// meets its deadline.
+    /// Whether serving it now keeps every planned deadline.
     fn has_slack_for(&self, _view: &View, _other: &Held) -> bool {
         false
     }
 
-    /// Whether requests without a deadline wait for slack although the next request with one is not
-    /// released.
+    /// Whether others wait for slack even if the next planned request is not released.
     fn guards_the_unreleased(&self) -> bool {
         false
     }
@@ -77,7 +69,6 @@ pub(crate) trait Rule: fmt::Debug + Send {
     }
 }
 
-/// An elevator around a rule.
 #[derive(Debug)]
 pub(crate) struct RealTime<R> {
     rule: R,
@@ -85,12 +76,12 @@ pub(crate) struct RealTime<R> {
     arm: Actuator,
     /// By tag.
     table: Vec<Option<Held>>,
-    /// Requests before their release, by its time and rank.
+    /// Unreleased requests, by release time and rank.
     asleep: Ordered<(u64, u64)>,
     /// Released requests without a deadline.
     others: Places,
     direction: Direction,
-    /// Tags of requests that came back, the next one last.
+    /// The next one last.
     requeued: Vec<u32>,
     len: usize,
     arrived: u64,
@@ -114,14 +105,14 @@ impl<R: Rule + 'static> RealTime<R> {
     }
 }
 
-/// The position of a sector: its cylinder, or itself on a disk without a geometry.
+/// The sector itself without a geometry.
 pub(crate) fn position(geometry: &Geometry, sector: u64) -> u64 {
     let has_arm = geometry.cylinders > 0 && geometry.sectors_per_cylinder > 0;
     if has_arm { geometry.cylinder(sector) } else { sector }
 }
 
 impl<R: Rule> RealTime<R> {
-    /// Holds it; `now` is None where it was held before and only changes.
+    /// `now`: None for a change to a held request.
     fn put(&mut self, held: Held, now: Option<Time>) {
         let tag = held.request.tag as usize;
         if self.table.len() <= tag {
@@ -142,7 +133,6 @@ impl<R: Rule> RealTime<R> {
         }
     }
 
-    /// Hands a request to those among which one is chosen.
     fn enter(&mut self, held: &Held) {
         match held.request.deadline {
             Some(_) => self.rule.insert(held),
@@ -150,7 +140,7 @@ impl<R: Rule> RealTime<R> {
         }
     }
 
-    /// Removes a request. The caller updates `requeued` if it was requeued.
+    /// Removes a request; the caller updates `requeued`.
     fn take(&mut self, tag: u32) -> Held {
         let held = self.table[tag as usize].take().expect("the request is held");
         self.len -= 1;
@@ -169,7 +159,6 @@ impl<R: Rule> RealTime<R> {
         held
     }
 
-    /// Requests whose release has come can be chosen.
     fn wake(&mut self, now: Time) {
         while let Some((key, tag)) =
             self.asleep.first().filter(|((release, _), _)| *release <= now.as_ns())
@@ -197,14 +186,13 @@ impl<R: Rule> RealTime<R> {
         choice.released.then_some(choice.tag)
     }
 
-    /// The nearest request without a deadline towards this position, else the nearest behind.
+    /// The nearest request towards a position, otherwise the nearest behind.
     fn on_the_way(&self, to: u64) -> Option<u32> {
         let direction = if to >= self.arm.start { Direction::Up } else { Direction::Down };
         let ahead = self.others.ahead(self.arm.start, direction);
         ahead.or_else(|| self.others.behind(self.arm.start, direction)).map(|(_, tag)| tag)
     }
 
-    /// The next request without a deadline in the order of LOOK.
     fn next_of_sweep(&mut self) -> Option<u32> {
         if self.others.is_empty() {
             return None;
@@ -216,7 +204,7 @@ impl<R: Rule> RealTime<R> {
         ahead.map(|(_, tag)| tag)
     }
 
-    /// A requeued request has been taken into another one, or has taken one in.
+    /// Updates `requeued` after a merge.
     fn rename_requeued(&mut self, kept: &Held, gone: &Held) {
         let (kept_tag, gone_tag) = (kept.request.tag, gone.request.tag);
         if !gone.requeued {
@@ -224,8 +212,7 @@ impl<R: Rule> RealTime<R> {
         }
         let stays = |tag: &u32| *tag == kept_tag || *tag == gone_tag;
         if kept.requeued {
-            // The one nearer to the end of the list is the earlier; both names stand for the
-            // survivor from now on.
+            // The one nearer the end of the list is earlier; both tags now mean the survivor.
             let later =
                 self.requeued.iter().position(stays).expect("both requests are in the list");
             self.requeued.remove(later);
@@ -239,7 +226,7 @@ impl<R: Rule> RealTime<R> {
     }
 }
 
-/// Whether the rule has it from its insertion on.
+/// Whether the rule has it from insertion.
 fn plans<R: Rule>(held: &Held) -> bool {
     R::PLANS && held.request.deadline.is_some()
 }

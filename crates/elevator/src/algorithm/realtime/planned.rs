@@ -1,19 +1,15 @@
-//! A plan over all requests with deadlines, which a [`Planner`] makes: a rule of the frame for
-//! dm-scan, rg-scan and gsr.
+//! A plan over all requests with deadlines, made by a [`Planner`]: the rule of dm-scan, rg-scan and
+//! gsr.
 //!
-//! Problem: planning looks at every request many times; a scheduler that plans at every arrival
-//! serves some thousand requests a second. Approach: the plan is kept and followed. For each of its
-//! requests the latest end is known at which all behind it still meet their deadlines: LF_k =
-//! min(d_k, LF_(k+1) − c_(k+1)). These are points in time, so they stay right when requests are
-//! dispatched from the front, whenever that is, and the slack for a request without a deadline is
-//! one comparison.
+//! Planning inspects each request many times, so a plan is kept and followed. Each request has a
+//! latest finish at which all after it meet their deadlines: LF_k = min(d_k, LF_(k+1) − c_(k+1)).
+//! These are absolute times, so dispatching from the front keeps them valid, and the slack for a
+//! request without a deadline is one comparison.
 //!
-//! Online (proposed; the papers plan a set that is known): arrivals are taken in when the next
-//! dispatch is asked for, at the place that the planner gives them; when arrivals since the last
-//! plan are `replan_percent` of the requests held, a new plan is made. While the next request of
-//! the plan is not released, its release is waited for, unless there were arrivals: then a new plan
-//! is made. With a queue depth above 1 the plan begins at the dispatch, not at the end of what the
-//! device has.
+//! Online use (proposed; the papers plan known sets): arrivals are inserted at the next dispatch,
+//! at the planner's place; at `replan_percent` of the held requests a new plan is made. The device
+//! waits for the next release unless there were arrivals: then it replans. With a queue depth above
+//! 1 the plan starts at dispatch.
 
 use std::collections::VecDeque;
 
@@ -25,12 +21,10 @@ use crate::realtime::ServiceModel;
 use crate::textbook::Held;
 use crate::vocabulary::Time;
 
-/// How a scheduler plans.
 pub(crate) trait Planner: std::fmt::Debug + Send {
-    /// Orders all requests.
     fn plan(&self, model: &ServiceModel, free: Free, jobs: &mut Vec<Job>);
 
-    /// Where in the plan an arrival goes; `due` of a request is the earliest deadline from it on.
+    /// `due`: the earliest deadline from each request on.
     fn place(
         &self,
         _model: &ServiceModel,
@@ -42,13 +36,12 @@ pub(crate) trait Planner: std::fmt::Debug + Send {
     }
 }
 
-/// A request in the plan.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entry {
     pub(crate) job: Job,
-    /// The earliest deadline of this one and all behind it.
+    /// The earliest deadline of this and all later requests.
     pub(crate) due: u64,
-    /// When it must end at the latest, so that it and all behind it meet their deadlines.
+    /// The latest finish at which this and all later requests are in time.
     pub(crate) latest: u64,
 }
 
@@ -62,7 +55,6 @@ const fn tunable(
     Tunable { name, unit, min: 0, max, evidence: Evidence::Proposed, help, role }
 }
 
-/// The tunables of all planners.
 pub(crate) const TUNABLES: &[Tunable] = &[
     tunable(
         "slack",
@@ -101,16 +93,14 @@ pub(crate) const TUNABLES: &[Tunable] = &[
     ),
 ];
 
-/// The rule.
 #[derive(Debug)]
 pub(crate) struct Planned<P> {
     planner: P,
     geometry: Geometry,
     model: ServiceModel,
     plan: VecDeque<Entry>,
-    /// Requests that are not in the plan yet.
     arrivals: Vec<Job>,
-    /// Requests that were taken into the plan since it was made.
+    /// Since the plan was made.
     changes: u64,
     slack: bool,
     margin_ns: u64,
@@ -145,7 +135,6 @@ impl<P: Planner> Planned<P> {
         }
     }
 
-    /// Takes arrivals in, or plans anew.
     fn update(&mut self, free: Free) {
         let held = (self.plan.len() + self.arrivals.len()) as u64;
         self.changes += self.arrivals.len() as u64;
@@ -177,7 +166,7 @@ impl<P: Planner> Planned<P> {
         }
     }
 
-    /// The bounds of this one, and of those before it as far as they change.
+    /// Updates the bounds of this request, and of earlier ones as far as they change.
     fn bound(&mut self, at: usize) {
         self.bound_one(at);
         for at in (0..at).rev() {
@@ -187,7 +176,7 @@ impl<P: Planner> Planned<P> {
         }
     }
 
-    /// The bounds of one from those of the next. Whether they have changed.
+    /// Computes the bounds from the next one's. Returns whether they changed.
     fn bound_one(&mut self, at: usize) -> bool {
         let mut entry = self.plan[at];
         (entry.due, entry.latest) = (entry.job.deadline, entry.job.deadline);
@@ -199,8 +188,7 @@ impl<P: Planner> Planned<P> {
         (before.due, before.latest) != (entry.due, entry.latest)
     }
 
-    /// Leaves the plan; the bounds of those before may be too early until the next plan, never too
-    /// late.
+    /// Earlier bounds may be too early until the next plan, never too late.
     fn take(&mut self, tag: u32) {
         if self.plan.front().is_some_and(|entry| entry.job.tag == tag) {
             self.plan.pop_front();
@@ -274,7 +262,7 @@ impl<P: Planner> Rule for Planned<P> {
     }
 }
 
-/// A sweep over a growing group: members by position.
+/// A sweep over a growing group, by position.
 #[derive(Debug, Default)]
 pub(crate) struct Group {
     ascending: Vec<Job>,
@@ -285,7 +273,7 @@ impl Group {
         self.ascending.clear();
     }
 
-    /// Of equal positions the older is first in an upward sweep.
+    /// Adds a member; on a tie the older is first upwards.
     pub(crate) fn add(&mut self, job: Job) {
         let at = self
             .ascending
@@ -300,7 +288,7 @@ impl Group {
         self.ascending.remove(at);
     }
 
-    /// Visits the members in the order of the sweep from `head`, while `visit` says so.
+    /// Visits members while `visit` returns true.
     pub(crate) fn sweep(&self, head: u64, mut visit: impl FnMut(&Job) -> bool) -> bool {
         let (Some(low), Some(high)) = (self.ascending.first(), self.ascending.last()) else {
             return true;

@@ -1,4 +1,4 @@
-//! A disk and a bench for the tests of the real-time schedulers.
+//! A disk and a bench for tests of real-time schedulers.
 
 use super::jobs::Job;
 use crate::geometry::{Geometry, SeekCurve};
@@ -11,7 +11,7 @@ use crate::vocabulary::Time;
 
 pub(crate) const MS: u64 = 1_000_000;
 
-/// 200 cylinders of 10 sectors: a seek takes 100 µs for each cylinder; a service 5 ms besides.
+/// 200 cylinders of 10 sectors; 100 µs per cylinder plus 5 ms.
 pub(crate) fn geometry() -> Geometry {
     let seek = SeekCurve { e_ps: 100_000_000, ..SeekCurve::default() };
     Geometry {
@@ -27,7 +27,7 @@ pub(crate) fn model() -> ServiceModel {
     ServiceModel::of(&geometry())
 }
 
-/// A job of one sector in this cylinder; times in milliseconds.
+/// Times in milliseconds.
 pub(crate) fn job(rank: u64, release: u64, deadline: u64, at: u64) -> Job {
     Job {
         tag: rank as u32,
@@ -40,20 +40,18 @@ pub(crate) fn job(rank: u64, release: u64, deadline: u64, at: u64) -> Job {
     }
 }
 
-/// A scheduler and its disk, which serves as the geometry says. Tags count from 0 in order of
-/// insertion.
+/// Tags count from 0 in order of insertion.
 pub(crate) struct Bench {
     pub(crate) elevator: Box<dyn Elevator>,
     model: ServiceModel,
     pub(crate) now: u64,
     head: u64,
     next: u32,
-    /// Tags that finished after their deadlines.
+    /// Tags that missed their deadlines.
     pub(crate) late: Vec<u32>,
 }
 
 impl Bench {
-    /// With the actuator at this cylinder.
     pub(crate) fn new(row: &ElevatorKind, head: u64, set: &[(&str, u64)]) -> Bench {
         let mut elevator = (row.build)(&Build { geometry: geometry(), ..Build::default() });
         elevator.insert(
@@ -75,12 +73,11 @@ impl Bench {
         self.next += 1;
     }
 
-    /// A request without a deadline in this cylinder.
     pub(crate) fn plain(&mut self, at: u64) {
         self.insert(BlockRequest { nr_sectors: 1, ..request(self.next, at * 10) });
     }
 
-    /// A request with release and deadline in milliseconds.
+    /// Times in milliseconds.
     pub(crate) fn task(&mut self, release: u64, deadline: u64, at: u64) {
         let [release, deadline] = [release, deadline].map(|ms| Some(Time::from_ns(ms * MS)));
         self.insert(BlockRequest {
@@ -91,7 +88,7 @@ impl Bench {
         });
     }
 
-    /// Serves the next one; its tag. Waits for timers.
+    /// Waits for timers.
     pub(crate) fn step(&mut self) -> Option<u32> {
         loop {
             let now = Time::from_ns(self.now);
@@ -116,12 +113,11 @@ impl Bench {
         }
     }
 
-    /// The tags of all that is left, in the order of service.
     pub(crate) fn drain(&mut self) -> Vec<u32> {
         std::iter::from_fn(|| self.step()).collect()
     }
 
-    /// Whether requests of these deadlines (in milliseconds) may merge.
+    /// In milliseconds.
     pub(crate) fn merges(&self, one: Option<u64>, two: Option<u64>) -> bool {
         let due = |ms: Option<u64>| BlockRequest {
             deadline: ms.map(|ms| Time::from_ns(ms * MS)),
@@ -131,8 +127,7 @@ impl Bench {
     }
 }
 
-/// The order in which tasks (release, deadline, cylinder; milliseconds) that are all known at the
-/// start are served.
+/// (release, deadline, cylinder) in ms, known from the start.
 pub(crate) fn order(row: &ElevatorKind, head: u64, tasks: &[(u64, u64, u64)]) -> Vec<u32> {
     let mut bench = Bench::new(row, head, &[]);
     tasks.iter().for_each(|(release, deadline, at)| bench.task(*release, *deadline, *at));

@@ -1,49 +1,42 @@
-//! PC, the process classifier of WPCAS: where most intervals of a process lie, and so how long to
-//! wait for it.
+//! PC, the process classifier of WPCAS: the densest range of a process's intervals, and thus how
+//! long to wait for it.
 //!
-//! Source: the WPCAS paper's equations 3 to 6 (confirmed); n, γ, the width of the densest interval,
-//! resolution and which of its points to take are not given there, and are ours (resolutions 2 to 7
-//! and 9). Density is counted in bins that are kept up to date as intervals enter and leave the
-//! window; a decision looks, it does not count.
+//! Source: equations 3 to 6 of the WPCAS paper (confirmed). n, γ, the width of the densest
+//! interval, resolution and the chosen point are not given there and are ours (questions 2 to 7 and
+//! 9 of [`super`]). Bins are updated as intervals enter and leave the window, so that a decision
+//! does not count.
 
 use super::ring::Ring;
 
-/// How the interval with most samples is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Region {
-    /// So many bins in a row that hold most; of equal ones the first.
+    /// Consecutive bins; the first on a tie.
     Width,
-    /// The fullest bin, grown while a neighbour holds at least half as many.
+    /// The fullest bin, while a neighbour holds at least half as many.
     Grown,
 }
 
-/// Which point of [a, b] is waited for.
+/// The point of [a, b] to wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Point {
     /// b.
     Upper,
-    /// Half-way.
     Middle,
     /// a.
     Lower,
 }
 
-/// How the classifier looks at intervals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Classes {
-    /// Intervals that are remembered.
     pub window: usize,
-    /// The resolution of densities.
     pub bin_ns: u64,
-    /// Bins of the densest interval.
+    /// In bins.
     pub width: usize,
-    /// How the densest interval is found.
     pub region: Region,
-    /// Which of its points is waited for.
     pub point: Point,
-    /// The share of intervals that the densest one must hold.
+    /// Minimum share of intervals in the densest one.
     pub gamma_percent: u64,
-    /// Longer intervals are in no bin, but they count.
+    /// Longer intervals are in no bin, but count.
     pub cap_ns: u64,
 }
 
@@ -57,33 +50,31 @@ impl Classes {
         (ns <= self.cap_ns).then(|| (ns / self.bin_ns) as usize)
     }
 
-    /// Bins of the densest interval, which cannot be more than there are.
+    /// The configured width, at most the number of bins.
     fn wide(&self) -> usize {
         self.width.clamp(1, self.bins())
     }
 }
 
-/// The last intervals of a process.
 #[derive(Debug, Clone, Default)]
 pub struct Intervals {
     ring: Ring,
     bins: Vec<u16>,
     /// Samples in the `wide` bins from each one on.
     dense: Vec<u16>,
-    /// The first of the fullest in `dense`; None: has to be looked up.
+    /// None: unknown.
     best: Option<usize>,
-    /// Of those that are not too long.
+    /// Sum of intervals within the cap.
     short: u64,
     short_ns: u64,
 }
 
 impl Intervals {
-    /// Intervals that are remembered.
     pub fn count(&self) -> u64 {
         self.ring.len()
     }
 
-    /// Adds an interval; the oldest leaves a full window.
+    /// A full window drops its oldest.
     pub fn push(&mut self, ns: u64, classes: &Classes) {
         if self.bins.is_empty() {
             self.bins = vec![0; classes.bins()];
@@ -108,7 +99,6 @@ impl Intervals {
         }
     }
 
-    /// The interval [a, b) in nanoseconds that holds most samples, and how many.
     pub fn densest(&mut self, classes: &Classes) -> Option<(u64, u64, u64)> {
         if self.short == 0 {
             return None;
@@ -127,7 +117,7 @@ impl Intervals {
         Some((from as u64 * classes.bin_ns, until as u64 * classes.bin_ns, held))
     }
 
-    /// How long to wait, by the densest interval, if it holds enough of all intervals.
+    /// None: the densest interval holds too few.
     pub fn period_ns(&mut self, classes: &Classes) -> Option<u64> {
         let (a, b, held) = self.densest(classes)?;
         let enough = held * 100 >= classes.gamma_percent * self.count();
@@ -139,14 +129,14 @@ impl Intervals {
         enough.then(|| point.clamp(classes.bin_ns.min(classes.cap_ns), classes.cap_ns))
     }
 
-    /// The mean of those that are not too long, rounded up to a bin.
+    /// Mean interval within the cap, rounded up to a bin.
     pub fn mean_ns(&self, classes: &Classes) -> Option<u64> {
         let mean = self.short_ns.checked_div(self.short)?;
         let rounded = mean.div_ceil(classes.bin_ns) * classes.bin_ns;
         Some(rounded.clamp(classes.bin_ns.min(classes.cap_ns), classes.cap_ns))
     }
 
-    /// The same intervals looked at in another way.
+    /// The same intervals with other parameters.
     pub fn resorted(&self, classes: &Classes) -> Intervals {
         let mut new = Intervals::default();
         self.ring.iter().for_each(|ns| new.push(u64::from(ns), classes));
@@ -159,17 +149,17 @@ impl Intervals {
         self.short_ns -= u64::from(ns);
         self.bins[bin] -= 1;
         let around = self.around(bin);
-        // The fullest bin may have changed; computed on demand.
+        // The fullest bin may have changed; recomputed on demand.
         self.best = self.best.filter(|best| !around.contains(best));
         around.for_each(|at| self.dense[at] -= 1);
     }
 
-    /// The entries of `dense` that a bin counts in.
+    /// The entries of `dense` that include a bin.
     fn around(&self, bin: usize) -> std::ops::Range<usize> {
         (bin + 1).saturating_sub(self.wide())..(bin + 1).min(self.dense.len())
     }
 
-    /// [`Classes::wide`] of the classes for which the tables were made, without its division.
+    /// [`Classes::wide`] for the tables' parameters, without its division.
     fn wide(&self) -> usize {
         self.bins.len() + 1 - self.dense.len()
     }
@@ -224,7 +214,7 @@ mod tests {
         assert_eq!(intervals.period_ns(&FAITHFUL), Some(3 * MS));
         let strict = Classes { gamma_percent: 70, ..FAITHFUL };
         assert_eq!(intervals.period_ns(&strict), None, "6 of 9 are less than 70 percent");
-        // 1 + 1 + 1 + 1 + 2 + 2 + 9 + 15 over 8: 4 ms; the 25 is too long to count.
+        // 1 + 1 + 1 + 1 + 2 + 2 + 9 + 15 over 8: 4 ms; the 25 exceeds the cap.
         assert_eq!(intervals.mean_ns(&strict), Some(4 * MS));
     }
 

@@ -1,50 +1,44 @@
-//! STE, the service time evaluation of WPCAS: is the expected time with anticipation shorter than
-//! without?
+//! STE, the service time evaluation of WPCAS: whether anticipation shortens the expected time.
 //!
-//! Source: the WPCAS paper's equations 7 to 12; confirmed, with the correct derivation where the
-//! paper slips: equation 11 has p_f twice, and equation 13 divides by what may be negative, which
-//! turns its test round. The gain is therefore kept as a product, Δ = p_s·(seek^s − seek^a − T_as)
-//! − p_f·P (derived), and, as only its sign is asked for, multiplied by the common denominator of
-//! p_s and p_f, so that integers are exact. Rotation and transfer are the same in both and cancel.
+//! Source: equations 7 to 12 of the WPCAS paper; confirmed, with corrections: equation 11 has p_f
+//! twice, and equation 13 divides by a possibly negative value, which inverts its test. The gain is
+//! therefore a product, Δ = p_s·(seek^s − seek^a − T_as) − p_f·P (derived), × the common
+//! denominator of p_s and p_f, as only its sign matters and integers are exact. Rotation and
+//! transfer cancel.
 //!
-//! p_s = (s + 1)/(s + f + 2) of s successes and f failures (proposed): no division by zero, no
-//! certainty from nothing.
+//! p_s = (s + 1)/(s + f + 2) for s successes and f failures (proposed): no division by zero, no
+//! certainty without data.
 
-/// How waits for a process have ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Waits {
-    /// Those that ended with a request of the process.
+    /// Ended by a request of the process.
     pub successes: u64,
-    /// Those that ended by their time.
+    /// Ended by time.
     pub failures: u64,
-    /// What the former took in all.
     pub success_ns: u64,
-    /// What the latter took in all.
     pub failure_ns: u64,
 }
 
 impl Waits {
-    /// A wait of this length that succeeded; all counts are halved when there are so many (0:
-    /// never).
+    /// Counts a success; at `halving` waits all counts are halved (0: never).
     pub fn succeeded(&mut self, ns: u64, halving: u64) {
         self.successes += 1;
         self.success_ns += ns;
         self.halve(halving);
     }
 
-    /// One that failed.
     pub fn failed(&mut self, ns: u64, halving: u64) {
         self.failures += 1;
         self.failure_ns += ns;
         self.halve(halving);
     }
 
-    /// T_as: the mean wait of successful ones.
+    /// T_as.
     pub fn mean_success_ns(&self) -> Option<u64> {
         self.success_ns.checked_div(self.successes)
     }
 
-    /// What counts lately counts more: all four are halved when so many waits have been counted.
+    /// Recent waits weigh more.
     fn halve(&mut self, halving: u64) {
         if halving > 0 && self.successes + self.failures >= halving {
             for of in [
@@ -59,28 +53,24 @@ impl Waits {
     }
 }
 
-/// The times of a decision, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Times {
     /// Seek to the queued request.
     pub seek_s: u64,
     /// Seek to the anticipated one.
     pub seek_a: u64,
-    /// Mean wait of successful anticipations.
     pub t_as: u64,
-    /// The anticipation period.
     pub p: u64,
 }
 
 impl Times {
-    /// Δ·(n_s + n_f) for p_s = n_s/(n_s + n_f): positive if waiting is expected to take less time.
+    /// Δ·(n_s + n_f) for p_s = n_s/(n_s + n_f); positive if waiting is expected to save time.
     pub fn gain(&self, n_s: u64, n_f: u64) -> i128 {
         let [seek_s, seek_a, t_as, p] =
             [self.seek_s, self.seek_a, self.t_as, self.p].map(i128::from);
         i128::from(n_s) * (seek_s - seek_a - t_as) - i128::from(n_f) * p
     }
 
-    /// Whether to wait, after these waits.
     pub fn pays(&self, waits: &Waits) -> bool {
         self.gain(waits.successes + 1, waits.failures + 1) > 0
     }
@@ -122,7 +112,7 @@ mod tests {
         for (d_s, slow, fast) in [(1, 649, 236), (10, 594, 196), (100, 467, 128), (654, 319, 72)] {
             for (p_ms, p_s) in [(6, slow), (1, fast)] {
                 let times = times(d_s, 0, p_ms);
-                // Thousandths are rounded either way: one to both sides decides.
+                // Rounded thousandths: one more or less decides.
                 assert!(times.gain(p_s - 1, 1001 - p_s) < 0, "{d_s} cylinders, P = {p_ms}, below");
                 assert!(times.gain(p_s + 1, 999 - p_s) > 0, "{d_s} cylinders, P = {p_ms}, above");
             }

@@ -1,4 +1,4 @@
-//! Reading and turning the tunables of wpcas.
+//! Reading and setting the tunables of wpcas.
 
 use crate::clock::Clock;
 use crate::geometry::Geometry;
@@ -87,7 +87,6 @@ impl ServiceTime {
         true
     }
 
-    /// What is remembered is sorted anew.
     fn reclassify(&mut self, classes: Classes) {
         if classes == self.classes {
             return;
@@ -114,7 +113,7 @@ impl ServiceTime {
         let new = changed(old, |geometry| change(geometry, value));
         let cylinders = |of: &Geometry| (of.cylinders, of.sectors_per_cylinder);
         if cylinders(&new) != cylinders(old) {
-            // Distances in the old cylinders mean nothing in the new ones.
+            // Distances in old cylinders are meaningless in new ones.
             self.all_records().for_each(|record| record.seeks = Distances::default());
         }
         self.actuator = Actuator::new(new);

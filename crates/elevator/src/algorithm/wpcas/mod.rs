@@ -1,16 +1,14 @@
-//! wpcas: waits for as long as the most frequent intervals of a process suggest, and only if that
-//! shortens the expected service time.
+//! wpcas: waits as long as a process's most frequent intervals suggest, and only if that shortens
+//! the expected service time. anticipatory waits equally long for all processes, even for short
+//! seeks.
 //!
-//! Problem: anticipatory waits equally long for all processes, and also when the seek that it may
-//! save is short.
-//!
-//! Approach: a classifier (PC) derives the waiting time from the densest range of a process's
-//! intervals; a service time evaluation (STE) compares the expected gain of a wait with its cost.
-//! Without a geometry no seek can be saved and it never waits.
+//! A classifier (PC) derives the wait from the densest range of a process's intervals; a service
+//! time evaluation (STE) compares expected gain and cost. Without a geometry no seek can be saved
+//! and it never waits.
 //!
 //! Source: the WPCAS paper, on the anticipatory scheduler of Linux 2.6.20. PC and STE are confirmed
-//! in the paper, the base in the kernel. What the paper leaves open, which includes most of the
-//! numbers, is proposed. Its equations 11 and 13 and its S_0 are wrong; see `wpcas/evaluation.rs`.
+//! in the paper, the base in the kernel. What the paper leaves open, including most numbers, is
+//! proposed. Its equations 11 and 13 and its S_0 are wrong; see `wpcas/evaluation.rs`.
 //!
 //! Parameters: those of anticipatory, and one for each open question of the paper:
 //!
@@ -42,9 +40,9 @@
 //! | 24 | relearning | after 64 decisions against a process one trial wait | `relearn` |
 //! | 25 | HZ | the arena's, 1000 for the paper | build |
 //!
-//! Departures (proposed): the seek time of a mean distance is interpolated between whole distances.
-//! After an arrival that does not break a wait STE is evaluated again; if it is negative, the wait
-//! is cancelled and counts neither as a success nor as a failure. Integer nanoseconds throughout.
+//! Departures (proposed): seek times of mean distances are interpolated. After an arrival that does
+//! not break a wait, STE is evaluated again; if negative, the wait is cancelled and not counted.
+//! Integer nanoseconds throughout.
 
 use crate::clock::Clock;
 use crate::geometry::Geometry;
@@ -80,7 +78,6 @@ const fn own(
     Tunable { name, unit, min, max, evidence: Evidence::Proposed, help, role: Role::Knob }
 }
 
-/// The row of the table.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "wpcas",
     origin: Origin::LegacyLinux,
@@ -213,20 +210,20 @@ fn build(build: &Build) -> Box<dyn Elevator> {
     Box::new(Machine::new(build, ServiceTime::new(build)))
 }
 
-/// What is known of a class of processes, which is one process.
+/// A class of processes, normally a single one.
 #[derive(Debug, Clone, Default)]
 struct Record {
     intervals: Intervals,
     seeks: Distances,
     waits: Waits,
     last_arrival: Option<Time>,
-    /// How long to wait for it, until it learns something.
+    /// Until more is learned.
     period: Option<Period>,
-    /// Decisions against waiting since the last wait on trial.
+    /// Since the last trial wait.
     refusals: u64,
 }
 
-/// The switches that are not the classifier's.
+/// Switches outside the classifier.
 #[derive(Debug, Clone, Copy)]
 struct Switches {
     /// In jiffies.
@@ -244,18 +241,17 @@ struct Switches {
     relearn: u64,
 }
 
-/// The rule: PC gives the period, STE decides whether to wait.
+/// The rule: PC gives the period, STE decides.
 #[derive(Debug)]
 struct ServiceTime {
     clock: Clock,
     actuator: Actuator,
     classes: Classes,
     switches: Switches,
-    /// By process.
     records: Vec<Record>,
-    /// Of all processes together, where they are one class.
+    /// The record if all processes are one class.
     common: Record,
-    /// The present wait is on trial: it is not called off.
+    /// It is not called off.
     on_trial: bool,
 }
 
@@ -294,7 +290,6 @@ impl ServiceTime {
         }
     }
 
-    /// The record of a process's class.
     fn record(&mut self, process: u32) -> &mut Record {
         if self.switches.one_class {
             return &mut self.common;
@@ -320,7 +315,7 @@ impl ServiceTime {
         known >= needed && known > 0
     }
 
-    /// P by PC; None: as long as the base would.
+    /// P by PC; None: as the base.
     fn period_ns(&mut self, process: u32) -> Option<u64> {
         if !self.is_known(process) {
             return None;
@@ -341,7 +336,6 @@ impl ServiceTime {
         }
     }
 
-    /// The request that a wait is compared with.
     fn candidate(&self, see: &Outlook<'_>) -> Option<u64> {
         let next = see.candidate.or(see.background).map(|request| request.sector);
         if !self.switches.nearest || see.candidate.is_none() {
@@ -401,7 +395,7 @@ impl Rule for ServiceTime {
     }
 
     fn forget(&mut self, process: u32) {
-        // Also what it left before all became one class.
+        // Including history from before all became one class.
         if let Some(own) = self.records.get_mut(process as usize) {
             *own = Record::default();
         }
@@ -475,8 +469,7 @@ impl Rule for ServiceTime {
     }
 }
 
-/// The actuator with other numbers; distances that a drive's sheet listed go when the curve
-/// changes.
+/// A changed curve drops the data sheet's distances.
 fn changed(geometry: &Geometry, change: impl FnOnce(&mut Geometry)) -> Geometry {
     let mut new = geometry.clone();
     change(&mut new);

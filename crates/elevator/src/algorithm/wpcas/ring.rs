@@ -1,11 +1,10 @@
 //! The last n numbers.
 
-/// The last n numbers of a process; n is an argument of each push, as the rings of thousands of
-/// processes share it.
+/// The last n numbers; n is an argument of each push, because thousands of rings share it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ring {
     values: Vec<u32>,
-    /// Where the oldest is, once the ring is full.
+    /// Position of the oldest in a full ring.
     oldest: usize,
 }
 
@@ -14,7 +13,7 @@ impl Ring {
         self.values.len() as u64
     }
 
-    /// Adds a number. Returns the one that it replaced.
+    /// Adds a number; returns the one it replaced.
     pub(super) fn push(&mut self, value: u32, window: usize) -> Option<u32> {
         if self.values.len() < window {
             self.values.push(value);
@@ -25,14 +24,12 @@ impl Ring {
         Some(gone)
     }
 
-    /// All, the oldest first.
     pub(super) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         let (young, old) = self.values.split_at(self.oldest.min(self.values.len()));
         old.iter().chain(young).copied()
     }
 }
 
-/// The last n distances and their sum.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Distances {
     ring: Ring,
@@ -46,12 +43,11 @@ impl Distances {
         self.sum = self.sum + u64::from(distance) - u64::from(gone);
     }
 
-    /// Sum and number: the mean is a fraction.
+    /// The sum and count, for a mean as a fraction.
     pub(super) fn sum_and_count(&self) -> (u64, u64) {
         (self.sum, self.ring.len())
     }
 
-    /// The same, in a window of another size.
     pub(super) fn resized(&self, window: usize) -> Distances {
         let mut new = Distances::default();
         self.ring.iter().for_each(|distance| new.push(u64::from(distance), window));

@@ -1,4 +1,4 @@
-//! The WPCAS scheduler as a whole: when it waits, for how long, what it learns, and each switch.
+//! Tests of WPCAS: when it waits, for how long, what it learns, and each switch.
 
 use super::ROW;
 use crate::algorithm::anticipatory::testing::{Bench, Client, closed_loop, hp97560, ms};
@@ -7,7 +7,7 @@ use crate::vocabulary::Time;
 
 const FAR: u64 = 2_000_000;
 
-/// A reader that thinks for 1 ms, and a far request against it; the moment of the reader's last
+/// A reader that thinks for 1 ms, and a far request against it; returns the reader's last
 /// completion.
 fn against_far(bench: &mut Bench, requests: u64) -> Time {
     let end = bench.stream(ms(1), 0, 0, requests, 1000);
@@ -23,14 +23,14 @@ fn started(bench: &Bench) -> u64 {
     bench.elevator.anticipation().unwrap().started
 }
 
-/// With one tunable off its default.
+/// A bench with one tunable changed.
 fn with(tunable: &str, value: u64) -> Bench {
     let mut bench = hp();
     bench.set(tunable, value);
     bench
 }
 
-/// How long it waits for a reader of so many requests; None: not at all.
+/// How long it waits for a reader of this many requests; None: not at all.
 fn wait_us(mut bench: Bench, requests: u64) -> Option<u64> {
     let end = against_far(&mut bench, requests);
     match bench.dispatch(end) {
@@ -41,7 +41,7 @@ fn wait_us(mut bench: Bench, requests: u64) -> Option<u64> {
 
 #[test]
 fn below_eight_intervals_it_waits_as_anticipatory_does() {
-    // So many requests make one interval less. 1 ms lies in [0, 2) and in [1, 3): the first counts.
+    // n requests make n - 1 intervals. 1 ms lies in [0, 2) and in [1, 3): the first counts.
     let waits = [1, 8, 9, 20].map(|requests| wait_us(hp(), requests));
     assert_eq!(waits, [6000, 6000, 2000, 2000].map(Some));
     assert_eq!(wait_us(with("min_samples", 0), 2), Some(2000));
@@ -64,7 +64,7 @@ fn it_waits_as_long_as_the_densest_interval_says() {
     assert_eq!(wait_us(fine, 20), Some(1100), "the bin [1.0, 1.1)");
 }
 
-/// A stream of eight intervals that no window of 2 ms holds half of: 1, 4, 7, 10, … ms.
+/// Eight intervals of which no 2 ms window holds half: 1, 4, 7, 10, … ms.
 fn scattered(mut bench: Bench) -> Option<u64> {
     let mut now = ms(1);
     bench.read(now, 0, 0);
@@ -103,7 +103,7 @@ fn without_a_dense_interval_it_waits_for_the_mean_interval_or_literally_for_the_
         for (at, think) in (0..).zip([0, 1, 4, 7, 10, 1, 4, 7, 10]) {
             now = now + think * 1_000_000;
             if at == 2 || at == 6 {
-                // Somebody is far off while it thinks for 1 ms and for 4 ms.
+                // A far request is queued while it thinks for 1 ms and for 4 ms.
                 let _ = bench.dispatch(now);
             }
             bench.read(now, 0, 8 * at);
@@ -122,8 +122,8 @@ fn without_a_dense_interval_it_waits_for_the_mean_interval_or_literally_for_the_
     }
 }
 
-/// A reader that has thought for `think_us` twenty times, the last time while it was waited for
-/// against a write; the moment of its last completion. It is at `sector` and 168 further.
+/// A reader that has thought for `think_us` twenty times, the last time anticipated against a
+/// write; returns its last completion. It is at `sector` and 168 further.
 fn after_a_success(bench: &mut Bench, sector: u64, think_us: u64) -> Time {
     let end = bench.stream(ms(1), 0, sector, 20, think_us);
     bench.write(end, 9, if sector < FAR / 2 { FAR } else { 0 });
@@ -138,7 +138,7 @@ fn after_a_success(bench: &mut Bench, sector: u64, think_us: u64) -> Time {
 #[test]
 fn it_waits_only_if_the_seek_that_it_saves_is_worth_it() {
     // 7 cylinders take 4.3 ms, 1462 take 19.7. Without a success T_as is 6 ms, so only the far one
-    // is worth it at p_s = 1/2.
+    // pays at p_s = 1/2.
     for (sector, waits) in [(9600, false), (FAR, true)] {
         let mut bench = hp();
         let end = bench.stream(ms(1), 0, 0, 20, 1000);
@@ -174,7 +174,7 @@ fn a_stream_on_its_own_cylinder_against_one_beside_it_has_no_seek_to_save() {
     let mut bench = hp();
     bench.set("relearn", 0);
     let end = bench.stream(ms(1), 0, 0, 20, 1000);
-    // 60 cylinders off, so not close, but with a geometry in which nothing takes time.
+    // 60 cylinders away, thus not close, but with a geometry in which nothing takes time.
     for name in ["seek_a_ns", "seek_b_ns", "seek_c_ns", "seek_e_ps"] {
         bench.set(name, 0);
     }
@@ -200,7 +200,7 @@ fn without_an_arm_it_never_waits_not_even_while_it_learns() {
 fn a_wait_that_a_nearer_request_makes_pointless_is_called_off_and_counts_neither_way() {
     let mut bench = hp();
     bench.set("relearn", 0);
-    // P = 4 ms: worth it against 13 ms of seek, not against the 4.3 ms of 7 cylinders.
+    // P = 4 ms: pays against a seek of 13 ms, not against the 4.3 ms of 7 cylinders.
     let end = bench.stream(ms(1), 0, 0, 20, 3000);
     bench.read(end, 1, FAR);
     assert_eq!(bench.dispatch(end), None);
@@ -264,8 +264,8 @@ fn the_candidate_is_the_next_in_order_or_the_nearest() {
     for (nearest, waits) in [(0, true), (1, false)] {
         let mut bench = with("nearest", nearest);
         let end = after_a_success(&mut bench, 1_500_000, 2800);
-        // The elevator goes 20 cylinders on rather than 10 back, which count twice: 5.0 ms against
-        // 4.5. P is 4 ms, T_as 2.8: 2·(5.0 − 2.8) > 4 and 2·(4.5 − 2.8) < 4.
+        // The elevator goes 20 cylinders forward rather than 10 back, which count twice: 5.0 ms
+        // against 4.5. P is 4 ms, T_as 2.8: 2·(5.0 − 2.8) > 4 and 2·(4.5 − 2.8) < 4.
         bench.read(end, 1, 1_500_168 - 13_680);
         bench.read(end, 2, 1_500_168 + 27_000);
         assert_eq!(bench.dispatch(end).is_none(), waits, "nearest {nearest}");
@@ -356,7 +356,7 @@ fn a_smaller_window_forgets_sooner_and_a_turned_knob_forgets_nothing() {
         let mut bench = with("window", window);
         let mid = bench.stream(ms(1), 0, 0, 41, 1000);
         let end = bench.stream(mid + 5_000_000, 0, 328, 16, 5000);
-        // The same window, seen with other bins and back.
+        // The same window with other bins and back.
         bench.set("bin_us", 100);
         bench.set("bin_us", 1000);
         bench.read(end, 1, FAR);
@@ -372,8 +372,8 @@ fn a_smaller_window_forgets_sooner_and_a_turned_knob_forgets_nothing() {
 
 #[test]
 fn what_all_know_together_is_nobodys_own_history() {
-    // Nine requests of process 0 while each has its own history: the class of all is still unknown,
-    // and the other way round.
+    // Nine requests of process 0 with separate histories: the common class is still unknown, and
+    // vice versa.
     for (class, other) in [(0, 1), (1, 0)] {
         let mut bench = with("class", class);
         let end = against_far(&mut bench, 9);

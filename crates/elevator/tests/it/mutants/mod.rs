@@ -1,10 +1,9 @@
-//! Elevators with a planted fault, each with the property that must detect it.
+//! Mutants: correct elevators in a wrapper with one fault, each with the property that must detect
+//! it.
 //!
-//! A mutant is a correct elevator inside a wrapper with one fault. Its property is checked on it,
-//! and all properties on elevators without a fault, with the same inputs; the test fails if a
-//! mutant does not break its property, or if an elevator without a fault breaks any. With
-//! `SCHEDLAB_SOAK` set all properties are checked on all mutants, and it prints which others each
-//! mutant breaks.
+//! The test fails if a mutant does not break its property, or if an elevator without a fault breaks
+//! any with the same inputs. With `SCHEDLAB_SOAK`, all properties are checked on all mutants, and
+//! others that fail are printed.
 
 mod mutant;
 
@@ -15,7 +14,6 @@ use properties::{
     property, samples,
 };
 
-/// A row with a fault.
 struct Planted {
     row: ElevatorKind,
     fault: Fault,
@@ -38,7 +36,7 @@ macro_rules! plant {
     };
 }
 
-/// The elevators that faults are planted in.
+/// Elevators without faults.
 mod base {
     use super::*;
 
@@ -52,7 +50,7 @@ mod base {
         copy(find("none").expect("none is a row"))
     }
 
-    /// With a pool of tags per direction, as in legacy Linux.
+    /// With a tag pool per direction, as in legacy Linux.
     pub(super) fn legacy() -> ElevatorKind {
         ElevatorKind { origin: Origin::LegacyLinux, ..none() }
     }

@@ -1,4 +1,4 @@
-//! An elevator that is right inside and wrong outside.
+//! A correct elevator in a faulty wrapper.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,7 +7,6 @@ use elevator::{
     Finished, FlowSpec, InsertAt, Merge, NoDisk, Search, Time,
 };
 
-/// What is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
@@ -53,26 +52,25 @@ pub(crate) enum Fault {
     SharesByProcess,
 }
 
-/// A right elevator with a fault.
 #[derive(Debug)]
 pub(crate) struct Mutant {
     inner: Box<dyn Elevator>,
     fault: Fault,
     nr: u64,
-    /// What a fault keeps back or repeats.
+    /// The request that a fault holds back or repeats.
     kept: Option<BlockRequest>,
     asked: Option<Time>,
     in_flight: usize,
     merged: bool,
     extreme: bool,
     timer: Option<Time>,
-    /// It dispatches nothing any more.
+    /// It no longer dispatches.
     stopped: bool,
     latest: Time,
     since_arrival: u32,
 }
 
-/// What a nondeterministic elevator depends on.
+/// State outside a nondeterministic elevator.
 static OUTSIDE: AtomicU64 = AtomicU64::new(0);
 
 impl Mutant {
@@ -93,7 +91,7 @@ impl Mutant {
         })
     }
 
-    /// Stops at what bad input brings.
+    /// Stops on certain bad input.
     fn stop(&mut self, now: Time) {
         let flies = self.latest > Time::ZERO && now > self.latest + 3_000_000_000_000;
         self.stopped |= self.fault == Fault::StopsWhenTimeFlies && flies;
@@ -102,7 +100,7 @@ impl Mutant {
         self.latest = self.latest.max(now);
     }
 
-    /// The next one, or another one first: what was kept back comes out after it.
+    /// Returns the next request, or another first and this one after it.
     fn swapped(&mut self, now: Time, disk: &dyn Disk, swap: bool) -> Option<BlockRequest> {
         if let Some(kept) = self.kept.take() {
             return Some(kept);
@@ -117,7 +115,7 @@ impl Mutant {
         }
     }
 
-    /// Keeps one request back while there are others.
+    /// Holds one request back while there are others.
     fn starving(&mut self, now: Time, disk: &dyn Disk) -> Option<BlockRequest> {
         let request = self.inner.dispatch(now, disk);
         match request {
@@ -245,7 +243,7 @@ impl Elevator for Mutant {
 
     fn bio_merge(&mut self, bio: &BlockRequest, max_sectors: u32) -> Search {
         match (self.fault, self.kept) {
-            // Finds by sectors alone: the queue must stop it where the direction is another.
+            // Finds by sector alone: the queue must refuse a different direction.
             (Fault::JoinsReadsWithWrites, Some(last)) => {
                 Search::Own((last.end() == bio.sector).then_some((last.tag, Merge::Back)))
             }

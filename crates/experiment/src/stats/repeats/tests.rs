@@ -1,4 +1,4 @@
-//! The interval by hand, and its guarantee counted over simulated days; two mutants are caught.
+//! The interval computed by hand, its coverage over simulated days, and two mutants.
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
@@ -35,8 +35,7 @@ fn repeats_that_agree_by_chance_are_not_taken_for_certainty() {
     assert!(pooled.interval_of(12, 0.05).high < interval.high);
 }
 
-/// Paule & Mandel's estimate has τ² such that Q is its expectation; I² by hand for equal variances
-/// is τ²/(τ² + v).
+/// Paule & Mandel's τ² makes Q equal its expectation; for equal variances I² is τ²/(τ² + v).
 #[test]
 fn what_varies_between_repeats_is_what_their_own_scatter_does_not_explain() {
     let at = |mean, variance| Repeat { mean, variance: Some(variance), degrees: 7.0 };
@@ -55,7 +54,6 @@ fn what_varies_between_repeats_is_what_their_own_scatter_does_not_explain() {
     assert_eq!(between(&[at(0.1, 0.1), Repeat { mean: 0.1, variance: None, degrees: 0.0 }]), None);
 }
 
-/// An interval from the rounds of every repeat.
 type Rule = fn(&[Vec<f64>], f64) -> Interval;
 
 fn by_repeats(rounds: &[Vec<f64>], alpha: f64) -> Interval {
@@ -64,12 +62,12 @@ fn by_repeats(rounds: &[Vec<f64>], alpha: f64) -> Interval {
     Pooled::of(&repeats).interval(alpha)
 }
 
-/// The mutant: every round a value of its own, as if nothing differed from day to day.
+/// The mutant: every round counts as an independent value.
 fn as_one_list(rounds: &[Vec<f64>], alpha: f64) -> Interval {
     paired_t(&Moments::of(&rounds.concat()), alpha)
 }
 
-/// A mutant that knows τ and forgets that it is estimated from K repeats: normal quantiles.
+/// The mutant: normal quantiles, as if τ were known rather than estimated from K repeats.
 fn with_normal_quantiles(rounds: &[Vec<f64>], _: f64) -> Interval {
     let means: Vec<f64> = rounds.iter().map(|rounds| Moments::of(rounds).mean).collect();
     let means = Moments::of(&means);
@@ -79,14 +77,14 @@ fn with_normal_quantiles(rounds: &[Vec<f64>], _: f64) -> Interval {
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Kind {
     Even,
-    /// Every other repeat has 4 times the noise and half of the rounds.
+    /// Every other repeat has 4 times the noise and half the rounds.
     Uneven,
     /// Rounds of Student's t with 3 degrees of freedom.
     HeavyTailed,
 }
 
-/// How often the interval misses the mean effect, in percent of `n` experiments of `k` repeats
-/// whose effects vary by `tau` standard errors of one.
+/// Misses of the mean effect in `n` experiments of `k` repeats, whose effects vary by `tau`
+/// standard errors of one.
 fn misses(rule: Rule, kind: Kind, k: usize, tau: f64, n: u64) -> u64 {
     let mut rng = ChaCha8Rng::seed_from_u64(k as u64 * 1000 + (tau * 10.0) as u64);
     let student = StudentT::new(3.0).unwrap();
@@ -110,7 +108,7 @@ fn misses(rule: Rule, kind: Kind, k: usize, tau: f64, n: u64) -> u64 {
     missed
 }
 
-/// Beyond this many of `n`, more than 5 % are missed and not the dice: the 99.99 % point.
+/// The 99.99 % point of misses in `n` at 5 %.
 fn bound(n: u64) -> u64 {
     Binomial::new(0.05, n).unwrap().inverse_cdf(0.9999)
 }

@@ -1,49 +1,32 @@
 //! The joint law of a statistic at successive looks, in one dimension.
 //!
-//! **Problem.** A bound at look k has to be crossed *for the first time* with a given probability.
-//! That needs the joint law of the statistics of all looks so far, which for a mean of unknown
-//! deviation depends on two numbers, the sum and the sum of squares.
-//!
-//! **Approach.** Under the null the direction of (x₁ … x_k) in space is uniform and independent of
-//! its length. Hence the cosine between that direction and (1 … 1), ρ = sin φ, which is t in
-//! another coordinate (t = √(k − 1) tan φ), is a Markov chain by itself: one dimension suffices. It
-//! is followed backwards. Let H(φ) be the probability that no look so far crossed its bound, given
-//! φ now. One look later the last value, given the new φ', is a coordinate of a uniform direction;
-//! with it the former φ follows, and the new H(φ') is the mean of the former H over that
-//! coordinate. H is smooth between the bounds and zero beyond, so that few points suffice:
-//! Gauss–Legendre for the mean, Chebyshev polynomials between. Forwards the same chain has
-//! densities with poles, which is why it is not followed forwards.
-//!
-//! The probability of a first crossing is the integral of the null density of φ' times that mean,
-//! beyond the bound.
-//!
-//! **Source.** The recursion over looks is that of Armitage, McPherson & Rowe 1969; its form for t
-//! is derived here, from the spherical symmetry of normal values, and held against simulation
-//! below. [`Law::Normal`] is the textbook's case of a known deviation, for comparison with printed
-//! tables.
+//! Under the null the direction of (x₁ … x_k) is uniform and independent of its length, and its
+//! cosine with (1 … 1), ρ = sin φ (t = √(k − 1) tan φ), is a Markov chain. H(φ), the probability of
+//! no crossing so far, is followed backwards: one look later it is the mean of the previous H over
+//! the last value. It is smooth between the bounds, while forward densities have poles. Source: the
+//! recursion of Armitage, McPherson & Rowe 1969; the form for t is ours, tested by simulation.
+//! [`Law::Normal`] is for comparison with tables.
 
 use std::f64::consts::{FRAC_PI_2, PI};
 
 use statrs::function::gamma::ln_gamma;
 
-/// Points of a polynomial between the bounds.
+/// Chebyshev points between the bounds.
 const POINTS: usize = 32;
-/// Points of an integral.
 const NODES: usize = 32;
-/// Deviations beyond which a density is taken for nothing: 1e-11 of it lies there.
+/// Deviations beyond which a density counts as 0: 1e-11 of it lies there.
 const FAR: f64 = 6.8;
 
-/// Which statistic is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Law {
-    /// Student's t of a mean with unknown deviation; its coordinate is the angle φ.
+    /// Student's t of a mean with unknown deviation; the coordinate is the angle φ.
     Student,
-    /// The standardised mean with known deviation; its coordinate is z.
+    /// The standardised mean with known deviation; the coordinate is z.
     #[cfg_attr(not(test), expect(dead_code, reason = "printed tables are of this law"))]
     Normal,
 }
 
-/// Whether a bound is crossed on one side or on either.
+/// One-sided or two-sided bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sides {
     /// Above only.
@@ -52,38 +35,34 @@ pub enum Sides {
     Two,
 }
 
-/// What is known after a look: the probability of no crossing so far, by place.
+/// The state after a look: the probability of no crossing so far, by coordinate.
 #[derive(Debug, Clone)]
 pub(super) struct State {
     law: Law,
     sides: Sides,
-    /// Values so far.
     n: usize,
-    /// The bound of this look, in the law's coordinate.
+    /// In the law's coordinate.
     bound: f64,
     low: f64,
     /// Chebyshev coefficients of H between `low` and `bound`.
     coefficients: [f64; POINTS],
 }
 
-/// What leads to the next look.
+/// The transition to the next look.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step<'a> {
     law: Law,
     sides: Sides,
-    /// Values at the look.
     n: usize,
     cosine: Cosine,
     before: Option<&'a State>,
 }
 
 impl<'a> Step<'a> {
-    /// The first look, after `n` values.
     pub(super) fn first(law: Law, sides: Sides, n: usize) -> Step<'a> {
         Step { law, sides, n, cosine: Cosine::of(n), before: None }
     }
 
-    /// The look one value after `before`.
     pub(super) fn after(before: &'a State) -> Step<'a> {
         let n = before.n + 1;
         Step {
@@ -95,15 +74,15 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// The bound that is crossed for the first time at this look with probability `spend`.
+    /// The bound first crossed at this look with probability `spend`.
     pub(super) fn bound(&self, spend: f64) -> f64 {
         let (mut low, mut high) = (0.0, self.end());
         if spend <= 0.0 {
             return high;
         }
         let target = spend.ln();
-        // The logarithm of the probability is close to a parabola: Newton finds it in a few steps,
-        // halving keeps it in bounds.
+        // The log probability is nearly a parabola: a few Newton steps suffice; bisection keeps
+        // them in bounds.
         let guess = |before: &State| self.coordinate(before.statistic()).min(high * 0.999);
         let mut at = self.before.map_or(high / 2.0, guess);
         for _ in 0..60 {
@@ -128,13 +107,12 @@ impl<'a> Step<'a> {
         at
     }
 
-    /// The probability that `bound` is crossed at this look and none was before.
+    /// The probability of crossing at this look and none before.
     pub(super) fn crossing(&self, bound: f64) -> f64 {
         let end = self.end().min(bound + FAR * self.spread());
         self.sides() * integral(bound, end, |at| self.density(at) * self.not_before(at))
     }
 
-    /// The look with this bound.
     pub(super) fn state(&self, bound: f64) -> State {
         let low = match self.sides {
             Sides::Two => -bound,
@@ -155,7 +133,6 @@ impl<'a> Step<'a> {
         State { law: self.law, sides: self.sides, n: self.n, bound, low, coefficients }
     }
 
-    /// The coordinate of a statistic.
     pub(super) fn coordinate(&self, statistic: f64) -> f64 {
         match self.law {
             Law::Student => (statistic / (self.n as f64 - 1.0).sqrt()).atan(),
@@ -167,7 +144,7 @@ impl<'a> Step<'a> {
         if self.sides == Sides::Two { 2.0 } else { 1.0 }
     }
 
-    /// About one deviation, in the coordinate.
+    /// Returns about one deviation, in the coordinate.
     fn spread(&self) -> f64 {
         match self.law {
             Law::Student => 1.0 / (self.n as f64).sqrt(),
@@ -175,7 +152,6 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// The end of the coordinate.
     fn widest(&self) -> f64 {
         match self.law {
             Law::Student => FRAC_PI_2,
@@ -183,7 +159,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// The place from which on no path comes that did not cross before.
+    /// The coordinate beyond which every path has crossed before.
     fn end(&self) -> f64 {
         match (self.law, self.before) {
             (Law::Student, Some(before)) => {
@@ -194,7 +170,6 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// The density of the coordinate at this look under the null.
     fn density(&self, at: f64) -> f64 {
         match self.law {
             Law::Student => self.cosine.at(at),
@@ -202,7 +177,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// The probability that no earlier look was a crossing, given the place now.
+    /// The probability of no earlier crossing, given the coordinate now.
     fn not_before(&self, at: f64) -> f64 {
         match (self.before, self.law) {
             (None, _) => 1.0,
@@ -213,7 +188,6 @@ impl<'a> Step<'a> {
 }
 
 impl State {
-    /// The bound as a value of the statistic.
     pub(super) fn statistic(&self) -> f64 {
         match self.law {
             Law::Student => (self.n as f64 - 1.0).sqrt() * self.bound.tan(),
@@ -230,9 +204,9 @@ impl State {
         (x * b1 - b2 + self.coefficients[0]).clamp(0.0, 1.0)
     }
 
-    /// H one value later, at the angle `at`. The last value over the length of all is v = ρ/√(k+1) +
-    /// √(1 − ρ²) √(k/(k+1)) w, with w a coordinate of a uniform direction in k dimensions; r = √k ρ
-    /// of before is (r' − v)/√(1 − v²).
+    /// H one value later, at the angle `at`. The last value over the total length is v = ρ/√(k+1) +
+    /// √(1 − ρ²) √(k/(k+1)) w, with w a coordinate of a uniform direction in k dimensions; the
+    /// previous r = √k ρ is (r' − v)/√(1 − v²).
     fn mean_over_the_last_value(&self, at: f64) -> f64 {
         let k = self.n as f64;
         let (rho, rest) = at.sin_cos();
@@ -301,7 +275,7 @@ impl Cosine {
     }
 }
 
-/// Gauss–Legendre with [`NODES`] points; 0 where there is nothing between the ends.
+/// Integrates by Gauss–Legendre with [`NODES`] points; 0 on an empty interval.
 fn integral(low: f64, high: f64, f: impl Fn(f64) -> f64) -> f64 {
     if low >= high {
         return 0.0;
@@ -310,7 +284,7 @@ fn integral(low: f64, high: f64, f: impl Fn(f64) -> f64) -> f64 {
     half * rule().iter().map(|(x, weight)| weight * f(middle + half * x)).sum::<f64>()
 }
 
-/// The points and weights on [−1, 1], by Newton from the cosines.
+/// Returns points and weights on [−1, 1], by Newton's method from the cosines.
 fn rule() -> &'static [(f64, f64); NODES] {
     static RULE: std::sync::OnceLock<[(f64, f64); NODES]> = std::sync::OnceLock::new();
     RULE.get_or_init(|| {

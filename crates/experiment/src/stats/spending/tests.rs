@@ -1,4 +1,4 @@
-//! Bounds against printed tables, closed forms and simulation.
+//! Bounds compared with printed tables, closed forms and simulation.
 
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
@@ -7,8 +7,8 @@ use rand_distr::{Distribution, StandardNormal};
 use super::super::Running;
 use super::*;
 
-/// Critical values of `looks` equally spaced looks at a normal statistic that are crossed with
-/// probability `total` in all, if each is `shape(k)` times one constant.
+/// Critical values of `looks` equally spaced normal looks with crossing probability `total`, each
+/// `shape(k)` times one constant.
 fn constant(looks: usize, total: f64, shape: impl Fn(usize) -> f64) -> f64 {
     let crossed = |c: f64| {
         let mut state: Option<State> = None;
@@ -39,8 +39,7 @@ fn pocock_and_obrien_fleming_come_out_as_printed() {
     assert!((obrien - 2.040).abs() < 6e-4, "{obrien}");
 }
 
-/// Critical values of looks at a normal statistic, each after one more of `looks` equal shares of
-/// the data.
+/// Returns critical values of normal looks after equal shares of the data.
 fn by_spending(looks: usize, total: f64, sides: Sides, gamma: f64) -> Vec<f64> {
     let mut states: Vec<State> = Vec::new();
     for k in 1..=looks {
@@ -54,7 +53,7 @@ fn by_spending(looks: usize, total: f64, sides: Sides, gamma: f64) -> Vec<f64> {
 
 #[test]
 fn hwang_shih_and_decani_come_out_as_printed() {
-    // As the package gsDesign prints them for one-sided 2.5 % and γ = −4, its default.
+    // As printed by gsDesign for one-sided 2.5 % and γ = −4, its default.
     for printed in [&[3.01, 2.55, 2.00][..], &[3.25, 2.99, 2.69, 2.37, 2.03]] {
         for (found, printed) in
             by_spending(printed.len(), 0.025, Sides::One, -4.0).iter().zip(printed)
@@ -72,13 +71,13 @@ fn the_first_bound_is_students_own_quantile() {
         critical_t(Design { planned: 24, look: Look::Planned }, FIRST_LOOK, 0.05, Sides::Two)
             .unwrap();
     assert!((found / expected - 1.0).abs() < 1e-6, "{found} for {expected}");
-    // One look at all: Student's t.
+    // A single look: Student's t.
     let found =
         critical_t(Design { planned: 4, look: Look::Planned }, 4, 0.05, Sides::Two).unwrap();
     assert!((found / super::super::fixed::critical(3.0, 0.05) - 1.0).abs() < 1e-6, "{found}");
 }
 
-/// The share of experiments without an effect that a design calls different, by simulation.
+/// The simulated share of experiments without an effect that a design calls different.
 fn alarms(design: impl Fn(usize) -> Option<f64>, planned: usize, sides: Sides, total: u32) -> f64 {
     let mut rng = SmallRng::seed_from_u64(7);
     let mut crossed = 0;
@@ -123,8 +122,7 @@ fn what_is_left_is_spent_at_a_last_look_that_time_set() {
 
 #[test]
 fn bounds_do_not_depend_on_the_number_of_points_that_they_are_computed_with() {
-    // Pinned, so that a change of the quadrature is seen; the simulations above say that they are
-    // right.
+    // Pinned to detect changes of the quadrature; the simulations above verify the values.
     let found = [4, 12, 24].map(|n| {
         let t =
             critical_t(Design { planned: 24, look: Look::Planned }, n, 0.05, Sides::Two).unwrap();

@@ -1,6 +1,6 @@
-//! What is guaranteed of a recommendation, counted over simulated searches: where nothing is
-//! better, something is recommended in at most alpha of them, and the final interval covers. The
-//! same count convicts a rule known to be wrong.
+//! The guarantees of a recommendation, counted over simulated searches: without a real improvement
+//! at most alpha of them recommend something, and the final interval covers. A wrong rule must fail
+//! the same count.
 
 use chacha20::ChaCha12Rng;
 use chacha20::rand_core::SeedableRng;
@@ -11,11 +11,11 @@ use experiment::stats::{Interval, Moments, fixed};
 use rand_distr::{Distribution, StandardNormal};
 
 const ALPHA: f64 = 0.05;
-/// Searches for the right rule, and the 99.99 % point of the binomial distribution at 5 % of them:
-/// a rule that errs in 9 % is convicted with a probability of 99 %.
+/// Searches for the correct rule, and the 99.99 % point at 5 %: a rule that errs in 9 % fails with
+/// probability 99 %.
 const SEARCHES: u32 = 1500;
 const BOUND: u32 = 108;
-/// The same for the wrong rule, which errs in more than 12 %: 98 %.
+/// For the wrong rule, which errs in more than 12 %: 98 %.
 const FEW_SEARCHES: u32 = 500;
 const FEW_BOUND: u32 = 45;
 
@@ -32,8 +32,7 @@ fn space() -> Space {
     Space::new(vec![branch("a"), branch("b")]).unwrap()
 }
 
-/// Effects of the winner: in the search, and in fresh rounds until the rule has decided or twelve
-/// are measured.
+/// The winner's effects: in the search, and in fresh rounds until a decision or twelve.
 struct Searched {
     search: Vec<f64>,
     fresh: Vec<f64>,
@@ -51,15 +50,13 @@ fn corrected(
     belief::interval(space, winner, search, fresh, ALPHA)
 }
 
-/// The wrong rule: Student's interval over the winner's trials of the search, as if it had not been
-/// chosen by them.
+/// The wrong rule: Student's interval over the winner's own search trials.
 fn naive(_: &Space, _: &experiment::search::Point, search: &[f64], _: &[f64]) -> Interval {
     fixed::paired_t(&Moments::of(search), ALPHA)
 }
 
-/// One search over candidates that are all `truth` better than the default, and the confirmation of
-/// its winner. Of each round a part of the noise is the default's, and the same for every
-/// candidate.
+/// A search over candidates all `truth` better than the default, and the winner's confirmation.
+/// Part of each round's noise is the default's, common to all candidates.
 fn searched(seed: u64, mode: Mode, truth: f64, rule: Rule) -> Option<Searched> {
     let mut rng = ChaCha12Rng::seed_from_u64(seed);
     let mut normal = move || -> f64 { StandardNormal.sample(&mut rng) };
@@ -90,7 +87,7 @@ fn searched(seed: u64, mode: Mode, truth: f64, rule: Rule) -> Option<Searched> {
     let seen: Vec<f64> = winner.effects.values().copied().collect();
     let mut fresh = Vec::new();
     let mut interval = Interval::UNBOUNDED;
-    // A look after each round: who stops when it looks good is the hardest to be right about.
+    // Looking after each round is the hardest case.
     while fresh.len() < 12 && interval.low <= 0.0 {
         fresh.push(truth + 0.02 * normal() + 0.02 * normal());
         interval = rule(&space(), &point, &seen, &fresh);
@@ -98,7 +95,7 @@ fn searched(seed: u64, mode: Mode, truth: f64, rule: Rule) -> Option<Searched> {
     Some(Searched { search: seen, fresh, interval })
 }
 
-/// How many searches recommend although nothing is better, and how many intervals miss the truth.
+/// Counts false recommendations, and intervals that miss the truth.
 fn counts(searches: u32, mode: Mode, truth: f64, rule: Rule) -> (u32, u32) {
     let (mut recommended, mut missed) = (0, 0);
     for seed in 0..u64::from(searches) {

@@ -1,4 +1,4 @@
-//! Searches as a whole, over simulated experiments.
+//! Whole searches over simulated experiments.
 
 mod calibration;
 mod properties;

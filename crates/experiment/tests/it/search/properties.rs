@@ -11,7 +11,7 @@ use experiment::search::{
 use proptest::prelude::*;
 use rand_distr::{Distribution, StandardNormal};
 
-/// Branches with so many dimensions of so many levels.
+/// Builds one branch per list, with a dimension for each number of levels.
 fn space(shape: &[Vec<usize>]) -> Space {
     let dimension = |i: usize, levels: usize| Dimension {
         name: format!("d{i}"),
@@ -37,14 +37,13 @@ fn options(seed: u64, mode: Mode, trials: u32) -> Options {
     }
 }
 
-/// Noise of a candidate in a round: the same whenever it is asked for.
+/// A candidate's noise in a round, repeatable.
 fn noise(seed: u64, key: &str, round: u32) -> f64 {
     let hash =
         key.bytes().fold(seed, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
     StandardNormal.sample(&mut ChaCha12Rng::seed_from_u64(hash ^ (u64::from(round) << 40)))
 }
 
-/// Searches a surface to its end; gives the search and all that it asked for.
 fn walk(search: &mut Search, sd: f64, truth: impl Fn(&Space, &Point) -> f64) -> Vec<Vec<Request>> {
     let mut asked = Vec::new();
     loop {
@@ -67,7 +66,7 @@ fn walk(search: &mut Search, sd: f64, truth: impl Fn(&Space, &Point) -> f64) -> 
     }
 }
 
-/// A surface with one top: every step away from the far corner of the last branch costs.
+/// A surface with one maximum: every step away from the far corner of the last branch costs.
 fn slope(space: &Space, point: &Point) -> f64 {
     let branches = space.branches();
     let off = (branches.len() - 1 - point.branch) as f64 * 0.2;
@@ -179,7 +178,7 @@ fn settings_that_do_nothing_have_no_place_in_the_choice() {
             }
             for request in wanted {
                 let point = search.candidates()[request.candidate].point.clone();
-                // In virtual time what does nothing changes no digit.
+                // In virtual time an ineffective setting changes no digit.
                 let effect = point.map_or(0.0, |p| {
                     truth(search.space(), &p)
                         + 0.01 * noise(3, &p.levels[0].to_string(), request.round)
@@ -232,7 +231,7 @@ fn a_constraint_outweighs_any_effect_and_a_default_that_breaks_it_is_beaten_by_w
             }
             for request in wanted {
                 let point = search.candidates()[request.candidate].point.clone();
-                // The faster, the more it breaks the constraint; the default breaks it too.
+                // The faster, the more it violates the constraint; the default violates it too.
                 let level = point.map_or(2, |p| p.levels[0]);
                 let effect = 0.3 * (level as f64 - 2.0);
                 let excess = level as f64 - 1.5;

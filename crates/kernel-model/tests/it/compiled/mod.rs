@@ -1,4 +1,4 @@
-//! The cores compiled by a test: with other flags, or with a fault.
+//! Cores compiled by a test, with other flags or with a fault.
 #![allow(dead_code, unreachable_pub)]
 
 use std::ffi::{CStr, CString, OsString, c_void};
@@ -9,7 +9,6 @@ use std::process::Command;
 use kernel_model::{Ops, Seek};
 use tempfile::TempDir;
 
-/// The sources of the elevators in a directory.
 pub fn sources(dir: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(dir).expect("the sources are there");
     let paths = entries.map(|entry| entry.expect("the sources can be listed").path());
@@ -29,7 +28,6 @@ pub fn core() -> PathBuf {
 
 pub const FLAGS: [&str; 5] = ["-std=gnu11", "-Wall", "-Wextra", "-Wconversion", "-Werror"];
 
-/// The C compiler, asked for something.
 pub fn compile(arguments: &[OsString]) {
     let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
     let output = Command::new(&compiler)
@@ -40,7 +38,7 @@ pub fn compile(arguments: &[OsString]) {
     assert!(output.status.success(), "{arguments:?}\n{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// A copy of the sources in which `from`, which stands once in `file`, is `to`.
+/// `from` occurs once in `file`.
 pub fn altered(dir: &Path, file: &str, from: &str, to: &str) {
     for entry in fs::read_dir(core()).expect("the sources are there") {
         let path = entry.expect("the sources can be listed").path();
@@ -52,7 +50,6 @@ pub fn altered(dir: &Path, file: &str, from: &str, to: &str) {
     fs::write(dir.join(file), text.replace(from, to)).expect("the copy can be written");
 }
 
-/// What a shared object of the cores has.
 #[derive(Debug, Clone, Copy)]
 pub struct Cores {
     /// anticipatory, wpcas and occupancy.
@@ -60,10 +57,10 @@ pub struct Cores {
     pub seek: Seek,
 }
 
-/// How a shared object is compiled; a fault may leave something unused.
+/// No warnings: a fault may leave something unused.
 const SHARED: [&str; 4] = ["-O1", "-shared", "-fPIC", "-w"];
 
-/// The sources as they are, compiled once: a fault is in one of them only.
+/// Unmodified objects, compiled once.
 #[derive(Debug)]
 pub struct Objects(TempDir);
 
@@ -90,18 +87,17 @@ impl Objects {
         Objects(dir)
     }
 
-    /// What a source is linked as, if it is not altered.
     fn of(&self, source: &Path) -> PathBuf {
         self.0.path().join(source.file_name().expect("a source has a name")).with_extension("o")
     }
 }
 
-/// A copy of the sources with another `file` as a shared object that stays loaded.
+/// With a modified `file`; never unloaded.
 pub fn load(dir: &Path, file: &str, objects: &Objects) -> Cores {
     let object = dir.join("cores.so");
     let mut arguments: Vec<OsString> = SHARED.map(OsString::from).into();
     arguments.extend(["-o".into(), object.clone().into(), "-I".into(), dir.into()]);
-    // A header is in all of them.
+    // Every source includes the headers.
     let again = |source: &Path| file.ends_with(".h") || source.ends_with(file);
     let shim = Path::new(env!("CARGO_MANIFEST_DIR")).join("shim.c");
     for source in sources(dir).into_iter().chain([shim]) {
@@ -110,22 +106,22 @@ pub fn load(dir: &Path, file: &str, objects: &Objects) -> Cores {
     compile(&arguments);
     let path =
         CString::new(object.into_os_string().into_encoded_bytes()).expect("a path has no zero");
-    // SAFETY: the object was just made of the cores; it has no initialisers, and its symbols are
-    // looked up by name only.
+    // SAFETY: the object contains only the cores and has no initialisers; symbols are looked up by
+    // name.
     let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     assert!(!handle.is_null(), "the object can be loaded");
     let named = |name: &CStr| {
-        // SAFETY: the handle is that of an object that is never closed.
+        // SAFETY: the handle belongs to an object that is never closed.
         let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
         assert!(!found.is_null(), "the object has {name:?}");
         found
     };
     let ops = [c"core_anticipatory", c"core_wpcas", c"core_occupancy"].map(|name| {
-        // SAFETY: the symbol is a constant of the type that elevator.h says, and stays as long as
-        // the object.
+        // SAFETY: elevator.h declares the symbol as a constant of this type; the object is never
+        // closed.
         unsafe { &*named(name).cast::<Ops>() }
     });
-    // SAFETY: a `Seek` is a pointer to a function of the type that this one has in shim.c.
+    // SAFETY: shim.c declares this function with the type that `Seek` points to.
     let seek = unsafe { std::mem::transmute::<*mut c_void, Seek>(named(c"shim_seek_ns")) };
     Cores { ops, seek }
 }

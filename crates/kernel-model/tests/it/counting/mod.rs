@@ -1,10 +1,9 @@
-//! Instructions of a scheduler for one request, counted by callgrind: what neither the load on the
-//! machine nor its clock changes.
+//! Instructions of a scheduler per request, counted by callgrind, independent of machine load and
+//! clock.
 //!
-//! A bed keeps the same number of requests in the scheduler. Only the calls of the scheduler count:
-//! callgrind collects inside [`counted`], or for a core in C inside its own functions, so that
-//! neither the bed nor the wrapper of the core does. One run of the program serves all rows and
-//! cases: callgrind writes a file at each call of [`mark`], so that the filling does not count.
+//! A bed keeps the number of held requests constant. callgrind collects only inside [`counted`], or
+//! for a C core inside its own functions, so neither bed nor wrapper count. One run serves all rows
+//! and cases: callgrind writes a file at each [`mark`], which excludes the filling.
 #![allow(dead_code, unreachable_pub)]
 
 use std::collections::VecDeque;
@@ -13,20 +12,16 @@ use std::process::Command;
 use elevator::testing::request;
 use elevator::{BlockRequest, Build, Elevator, ElevatorKind, Finished, NoDisk, Op, Time, find};
 
-/// Sectors of the disk.
 const DISK: u64 = 1 << 32;
-/// Requests that are counted, after as many that are not.
+/// After as many uncounted ones.
 const REQUESTS: u32 = 2_000;
 
-/// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Case {
     pub held: u32,
     pub flows: u32,
-    /// Requests that the device takes.
     pub depth: u32,
-    /// Whether positions matter: flows are sequential, and a far way takes 8 ms. Else all is random
-    /// and takes 20 µs.
+    /// Sequential flows and 8 ms per far seek; otherwise random I/O of 20 µs each.
     pub disk: bool,
 }
 
@@ -48,7 +43,7 @@ impl Case {
     }
 }
 
-/// The calls of a scheduler. Their names are what callgrind collects.
+/// callgrind collects inside these functions, by name.
 mod counted {
     use super::*;
 
@@ -73,7 +68,6 @@ mod counted {
     }
 }
 
-/// A scheduler that always holds the same number, and its device.
 struct Bed {
     elevator: Box<dyn Elevator>,
     case: Case,
@@ -81,7 +75,6 @@ struct Bed {
     random: u64,
     seq: u64,
     free: Vec<u32>,
-    /// Where each flow goes on.
     at: Vec<u64>,
     device: VecDeque<(Time, Time, BlockRequest)>,
     busy_until: Time,
@@ -135,7 +128,7 @@ impl Bed {
         counted::insert(self.elevator.as_mut(), self.now, request);
     }
 
-    /// The device takes what it can, and completes one; its process submits another.
+    /// Fills the device and completes a request; its process submits another.
     fn one(&mut self) {
         let mut waits = 0;
         loop {
@@ -169,19 +162,18 @@ impl Bed {
     }
 }
 
-/// The variable that says what the counted program does.
 const VARIABLE: &str = "SCHEDLAB_COUNTED";
 
-/// Where callgrind writes down what it has collected since the last time.
+/// Makes callgrind write its counts.
 #[inline(never)]
 fn mark(nr: u32) {
     std::hint::black_box(nr);
 }
 
-/// Calls of [`mark`] for a row and a case; what lies between the last two counts.
+/// Per row and case; counts between the last two matter.
 const MARKS: usize = 3;
 
-/// Runs what [`instructions`] asks for, in the counted program; whether it was asked.
+/// Returns whether [`instructions`] requested any.
 pub fn run_if_asked(rows: &[&ElevatorKind]) -> bool {
     let Ok(asked) = std::env::var(VARIABLE) else { return false };
     for one in asked.split(',') {
@@ -190,7 +182,7 @@ pub fn run_if_asked(rows: &[&ElevatorKind]) -> bool {
         let kind = rows.iter().find(|row| row.name == name).copied().or_else(|| find(name));
         let mut bed = Bed::new(kind.expect("the scheduler is a row"), case);
         mark(0);
-        // The first ones still see how the scheduler was filled.
+        // The first round still depends on how the scheduler was filled.
         for nr in [1, 2] {
             (0..REQUESTS).for_each(|_| bed.one());
             mark(nr);
@@ -199,8 +191,7 @@ pub fn run_if_asked(rows: &[&ElevatorKind]) -> bool {
     true
 }
 
-/// Instructions for one request of each row in its case; `own`: the arguments with which this
-/// program calls [`run_if_asked`].
+/// Per request of each row. `own`: this program's arguments for [`run_if_asked`].
 pub fn instructions(asked: &[(&str, Case)], own: &[&str]) -> Vec<f64> {
     let is_c = |name: &str| name == "c-occupancy";
     let counts = [false, true].map(|of_c| {
@@ -219,7 +210,6 @@ pub fn instructions(asked: &[(&str, Case)], own: &[&str]) -> Vec<f64> {
     asked.iter().map(next).map(|count| count as f64 / f64::from(REQUESTS)).collect()
 }
 
-/// One run of callgrind: what it collects inside of the functions for all requests of each row.
 fn collect(asked: &[(&str, Case)], functions: &[&str], own: &[&str]) -> Vec<u64> {
     let dir = tempfile::tempdir().expect("there is room for counts");
     let counts = dir.path().join("counts");

@@ -1,9 +1,8 @@
-//! Tables that are not as the simulator writes them: refused, or a disk that behaves. Nothing is
-//! read or written outside.
+//! Malformed tables are rejected or give a working disk, without out-of-bounds access.
 //!
-//! The C code is compiled to trap at undefined behaviour. For addresses:
-//! `CFLAGS=-fsanitize=address cargo rustc -p kernel-model --test blob -- -C link-arg=-lasan`, then
-//! run it with libasan.so preloaded and `ASAN_OPTIONS=detect_leaks=0`.
+//! The C code traps on undefined behaviour. For addresses: `CFLAGS=-fsanitize=address cargo rustc
+//! -p kernel-model --test blob -- -C link-arg=-lasan`, then run it with libasan.so preloaded and
+//! `ASAN_OPTIONS=detect_leaks=0`.
 
 use elevator::{Op, Time};
 use kernel_model::disk::CDisk;
@@ -28,8 +27,7 @@ fn tables(of: usize) -> Vec<u8> {
     device(SPECIFICATIONS[of], 1).unwrap().tables().unwrap()
 }
 
-/// A few hundred events of whatever the disk is; it must be done with all that it took, and take no
-/// more than it says.
+/// The disk must complete everything it accepts, and accept no more than it reports.
 fn exercise(tables: &[u8], seed: u64) {
     let Some(mut disk) = CDisk::new(tables) else { return };
     let (mut random, mut now, mut inside, mut done) = (stream(seed, "commands"), 0, 0, Vec::new());
@@ -55,7 +53,7 @@ fn exercise(tables: &[u8], seed: u64) {
     assert_eq!(done.len(), inside as usize);
 }
 
-/// A number that is more often wrong in an interesting way than a random one.
+/// More often wrong in an interesting way than a random number.
 fn number() -> impl Strategy<Value = u64> {
     prop_oneof![
         any::<u64>(),
@@ -114,8 +112,7 @@ proptest! {
     }
 }
 
-/// The numbers of a hard disk's tables that have bounds: their place, and a value just outside of
-/// them.
+/// Positions of bounded numbers, each with a value just out of bounds.
 const BEYOND: [(usize, u64); 57] = [
     (16, 0),
     (16, 1 << 48),
@@ -185,8 +182,7 @@ fn each_number_out_of_its_bounds_is_refused() {
         bad[at..at + 8].copy_from_slice(&value.to_le_bytes());
         assert!(CDisk::new(&bad).is_none(), "{value} at byte {at}");
     }
-    // More sectors than the zones hold, a seek that takes time over no distance, and one over two
-    // seconds.
+    // More sectors than in the zones, a non-zero seek over no distance, and one over two seconds.
     for (at, value) in [(16, 2_684_017), (384, 1), (392, u64::from(2_000_000_001_u32))] {
         let mut bad = good.clone();
         bad[at..at + 4].copy_from_slice(&(value as u32).to_le_bytes());
@@ -239,7 +235,7 @@ fn what_a_disk_cannot_take_it_refuses_and_nothing_has_happened() {
         }
         assert_eq!(done.len() as u32, 2 * depth + 16);
         assert_eq!(disk.stats().transfers, u64::from(depth));
-        // A time that went back changes nothing.
+        // Time that goes back changes nothing.
         let before = disk.stats();
         disk.advance_timed(Time::from_ns(0), &mut done);
         assert_eq!(disk.stats(), before);

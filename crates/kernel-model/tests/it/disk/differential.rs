@@ -1,15 +1,14 @@
-//! The C disk against the Rust devices: the same commands at the same times have the same outcome,
-//! to the nanosecond.
+//! The C disk compared with the Rust devices: equal outcomes for equal commands, to the nanosecond.
 
 use elevator::{Op, Time};
 use kernel_model::disk::CDisk;
 use sim::device::{Command, device, device_from_toml};
 use sim::{DEVICES, DeviceModel, Stream, stream};
 
-/// Commands for each specification; the last test counts that they are a million together.
+/// Per specification; in total a million, as the last test checks.
 const COMMANDS: u32 = 12_000;
 
-/// Variants of a row: every part of the electronics on and off, queues deep and shallow.
+/// Variants of a row: electronics on and off, deep and shallow queues.
 const OF_DISKS: [&str; 9] = [
     "",
     ":queue_depth=32:write_cache=512:immediate_reporting=1",
@@ -32,12 +31,11 @@ const OF_NULL: [&str; 5] = [
     ":service_ns=60000000000:servers=4096:queue_depth=5000:distribution=exponential:sectors=1",
 ];
 
-/// Changes of the description by measured latencies, which is no row.
+/// Variants of the description by measured latencies, which is not a row.
 const OF_MEASURED: [&str; 4] =
     ["", ":queue_depth=40", ":queue_depth=1:flush_ns=0", ":sizes.2=9:depths.2=4:sectors=5000"];
 const MEASURED: &str = include_str!("../../../../sim/tests/data/measured.toml");
 
-/// The device of a specification.
 fn made(specification: &str, seed: u64) -> Box<dyn DeviceModel> {
     let Some(changes) = specification.strip_prefix("measured") else {
         return device(specification, seed).unwrap();
@@ -46,8 +44,8 @@ fn made(specification: &str, seed: u64) -> Box<dyn DeviceModel> {
     device_from_toml(MEASURED, &changes, seed).unwrap()
 }
 
-/// Sectors of nine nanoseconds, where every rounding shows; tracks of one sector; a slow arm and a
-/// late bus.
+/// Sectors of nine nanoseconds, to expose rounding; one-sector tracks; a slow actuator and a late
+/// bus.
 const ODD: [&str; 3] = [
     "hp97560:rpm=100000:zones.0.1=65535:zones.0.2=100:segments=4:segment_sectors=100000:read_ahead=100000:queue_depth=4",
     "hp97560:zones.0.1=1:zones.0.2=1:zones.0.3=0:queue_depth=7:write_cache=99:immediate_reporting=1:segments=3",
@@ -65,17 +63,14 @@ fn specifications() -> Vec<String> {
     .collect()
 }
 
-/// Commands as several clients might give them: streams that go on, neighbours, what was written
-/// before, anywhere.
+/// Streams, neighbours, rewrites, random commands.
 struct Commands {
     random: Stream,
     sectors: u64,
     streams: [u64; 3],
     hot: u64,
-    /// Where zones begin.
     edges: Vec<u64>,
     next_tag: u32,
-    /// How the commands of this while are.
     phase: [u64; 4],
 }
 
@@ -131,7 +126,7 @@ impl Commands {
     }
 }
 
-/// Where the zones of these tables begin; 0 where there are none (kernel/core/disk-model.h).
+/// 0 without zones (kernel/core/disk-model.h).
 fn edges(tables: &[u8]) -> Vec<u64> {
     let number = |at: usize| u64::from_le_bytes(tables[at..at + 8].try_into().unwrap());
     if tables[8] != 1 {
@@ -149,7 +144,7 @@ fn edges(tables: &[u8]) -> Vec<u64> {
     (0..zones).map(next).collect()
 }
 
-/// Gives both the same; returns how many commands were given.
+/// Returns the number of commands.
 fn hold_together(specification: &str, seed: u64, commands: u32) -> u32 {
     let mut ours = made(specification, seed);
     let mut c = CDisk::of(ours.as_ref()).expect("the kernel's driver has this model");
@@ -231,7 +226,7 @@ fn a_late_timer_changes_no_modelled_time() {
             let command = from.next();
             ours.submit(Time::from_ns(now), command);
             c.submit(Time::from_ns(now), command);
-            // One at a time: until it is done in Rust, event by event; in C at once, much later.
+            // One at a time: in Rust event by event, in C at once, much later.
             let mut done = Vec::new();
             while done.is_empty() {
                 let at = ours.next_event().unwrap();
@@ -265,8 +260,8 @@ fn every_row_says_whether_the_kernel_has_its_model() {
     }
 }
 
-/// Where rounding decides whether a sector has just been read on: random times hardly ever meet
-/// that nanosecond.
+/// Rounding decides whether a sector has just been read; random times hardly ever hit that
+/// nanosecond.
 #[test]
 fn a_sector_that_has_passed_at_this_nanosecond_is_in_the_cache_in_both() {
     let specification = format!("{}:bus_bytes_per_s=1000000000000", ODD[0]);
@@ -282,8 +277,8 @@ fn a_sector_that_has_passed_at_this_nanosecond_is_in_the_cache_in_both() {
             c.submit(Time::ZERO, read(0, 0, 5));
             let at = ours.next_event().unwrap().as_ns();
             both_advance(ours.as_mut(), &mut c, at, &mut done, &mut timed);
-            // 600,000 ns a revolution of 65,535 sectors; the sector passes at this nanosecond, one
-            // before or one after.
+            // 600,000 ns per revolution of 65,535 sectors; the sector passes in this nanosecond,
+            // the one before or after.
             let passes = at + u64::from(ahead) * 600_000 / 65_535 + late;
             let now = passes.saturating_sub(1).max(at);
             both_advance(ours.as_mut(), &mut c, now, &mut done, &mut timed);

@@ -1,4 +1,4 @@
-//! The disk in C against the simulator's, and its description in bytes.
+//! The C disk compared with the simulator's, and its tables.
 
 mod blob;
 mod differential;

@@ -1,11 +1,11 @@
-//! The properties of devices (crates/sim/tests/it/device/watch.rs, the same file) over the C disk.
+//! The device properties (crates/sim/tests/it/device/watch.rs, the same file) on the C disk.
 
 use kernel_model::disk::CDisk;
 use proptest::prelude::*;
 use sim::device::device;
 use sim::{DEVICES, DeviceModel, stream};
 
-// `PROPERTIES` is for that crate's mutants.
+// Only that crate's mutants use `PROPERTIES`.
 #[allow(dead_code)]
 #[path = "../../../../sim/tests/it/device/watch.rs"]
 mod watch;

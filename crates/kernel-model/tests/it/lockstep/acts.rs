@@ -1,5 +1,4 @@
-//! What happens in the world but dispatches, completions and timers: requests come in, grow and are
-//! joined, processes end, and tunables are turned.
+//! Operations other than dispatches, completions and timers: arrivals, merges, exits and tunables.
 
 use elevator::testing::request;
 use elevator::{BlockRequest, Elevator, InsertAt, Merge, Op, PrioClass, Priority};
@@ -7,7 +6,6 @@ use elevator::{BlockRequest, Elevator, InsertAt, Merge, Op, PrioClass, Priority}
 use super::Act;
 use super::world::{DISK, Former, Known, MAX_SECTORS, Outcome, State, World, client, same};
 
-/// Of some processes; the others are as usual.
 fn priority(process: u32) -> Priority {
     match process % 8 {
         1 => Priority { class: PrioClass::BestEffort, level: 7 },
@@ -25,7 +23,7 @@ impl World {
         let sector = if random.percent(client.sequential) {
             client.at
         } else if random.percent(3) {
-            // Where another request starts: an alias.
+            // The start of another request: an alias.
             let other = random.below(self.known.len() as u64) as usize;
             self.known[other].map_or(client.at, |known| known.request.sector)
         } else {
@@ -66,8 +64,8 @@ impl World {
 
     pub(super) fn insert_at_head(&mut self) -> Outcome {
         let who = self.random.below(self.clients.len() as u64) as usize;
-        // A process begins with an ordinary request: the Rust elevators take no note of a number
-        // that is given anew otherwise.
+        // A process starts with an ordinary request: otherwise the Rust elevators miss a reuse of
+        // its number.
         if self.outstanding[self.clients[who].number as usize] == 0 {
             return Ok(());
         }
@@ -130,8 +128,7 @@ impl World {
         self.grow(&request, &bio)
     }
 
-    /// The core finds a request at the bio's front if and only if the Rust elevator would let a
-    /// queue join it.
+    /// Where the Rust elevator would let a queue merge, and only there.
     fn compare_front(&mut self, bio: &BlockRequest) -> Outcome {
         self.trace.note(Act::AskForFront(*bio, MAX_SECTORS));
         let fits = |known: &Known| {
@@ -154,7 +151,6 @@ impl World {
         Ok(())
     }
 
-    /// A held request takes a bio that it touches.
     fn grow(&mut self, before: &BlockRequest, bio: &BlockRequest) -> Outcome {
         let sector = before.sector.min(bio.sector);
         let after =
@@ -166,7 +162,7 @@ impl World {
         Ok(())
     }
 
-    /// Two requests that touch, if some are found quickly.
+    /// If found quickly.
     fn neighbours(&mut self) -> Option<(BlockRequest, BlockRequest)> {
         for _ in 0..16 {
             let one = self.some()?;
@@ -183,7 +179,6 @@ impl World {
         None
     }
 
-    /// Two held requests that touch become one.
     pub(super) fn coalesce(&mut self) -> Outcome {
         let Some((one, two)) = self.neighbours() else { return Ok(()) };
         for (request, bio) in [(one, two), (two, one)] {
@@ -203,8 +198,7 @@ impl World {
         self.grow(&one, &two)
     }
 
-    /// A process ends, and another one begins in its place: with a number that was never used, or
-    /// one that is free again.
+    /// With a new or a reused number.
     pub(super) fn exit(&mut self) -> Outcome {
         let who = self.random.below(self.clients.len() as u64) as usize;
         let number = self.clients[who].number;
@@ -237,7 +231,7 @@ impl World {
         self.set_one(which)
     }
 
-    /// Half of all worlds begin with some switches on.
+    /// Half of all worlds start with some switches on.
     pub(super) fn settle(&mut self) -> Outcome {
         let chance = self.random.of(&[0, 0, 25, 50]);
         let on = |world: &mut World, which: usize| {

@@ -1,12 +1,10 @@
-//! Two elevators, one of Rust and one of C, with the same input, which must give the same answers.
+//! Two elevators, one in Rust and one in C, with equal inputs and equal results.
 //!
-//! Most operations are those of a few processes and a device (requests, think times and close
-//! requests; completions; timers), because only they make waits begin and end. In between there are
-//! merges, requeues, exits, changes of tunables and long pauses. After every operation all queries
-//! of the elevators are compared.
-//!
-//! A number is reused only when no request of its former process is left and it is not waited for:
-//! otherwise the two differ by design (see the head of kernel/core/antic.c).
+//! Most operations are those of a few processes and a device (requests, think times, close
+//! requests; completions; timers), because only they begin and end waits; in between there are
+//! merges, requeues, exits, tunables and long pauses. All queries are compared after each
+//! operation. A number is reused only when its former process has no requests and is not awaited:
+//! otherwise the two differ by design (see kernel/core/antic.c).
 #![allow(dead_code, unreachable_pub)]
 
 mod acts;
@@ -23,7 +21,6 @@ use kernel_model::Ops;
 pub use seeks::seeks_agree;
 pub use world::World;
 
-/// Operations printed when the two differ.
 const TRACED: usize = 20;
 
 #[derive(Debug, Clone, Copy)]
@@ -41,7 +38,7 @@ pub enum Act {
     Set(&'static str, u64),
 }
 
-/// What happened, so that a test can see that something did.
+/// To check that a test is not vacuous.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Tally {
     pub operations: u64,
@@ -108,7 +105,7 @@ impl Trace {
     }
 }
 
-/// So many operations of one seed. What happened, or where the two part.
+/// Returns the tally, or the first difference.
 pub fn run(
     rust: &ElevatorKind,
     c: &'static Ops,

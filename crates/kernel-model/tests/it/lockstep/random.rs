@@ -16,17 +16,17 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Below `end`, which is not 0.
+    /// `end` is not 0.
     pub fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }
 
-    /// From `from` to `to`, both included.
+    /// Both ends included.
     pub fn between(&mut self, from: u64, to: u64) -> u64 {
         from + self.below(to - from + 1)
     }
 
-    /// True with this chance of 100.
+    /// With a probability of `chance` percent.
     pub fn percent(&mut self, chance: u64) -> bool {
         self.below(100) < chance
     }

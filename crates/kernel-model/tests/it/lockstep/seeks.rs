@@ -1,18 +1,17 @@
-//! Seek times: a nanosecond that is wrong rarely turns a decision, so they are compared by
-//! themselves.
+//! Seek times, compared separately: a wrong nanosecond rarely changes a decision.
 
 use elevator::SeekCurve;
 use kernel_model::Seek;
 
 use super::random::Random;
 
-/// A value below a bound, as often small as large.
+/// Log-uniform.
 fn any(random: &mut Random, end: u64) -> u64 {
     let bits = random.below(u64::from(end.ilog2()) + 1);
     random.below(end.min(1 << bits) + 1)
 }
 
-/// So many times, of curves within the ranges of the tunables and beyond. The first that differs.
+/// Within and beyond the tunables' ranges; returns the first difference.
 pub fn seeks_agree(seek: Seek, times: u64) -> Result<(), String> {
     let mut random = Random::new(97_560);
     for _ in 0..times / 8 {

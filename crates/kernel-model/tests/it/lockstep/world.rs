@@ -1,4 +1,4 @@
-//! The world around the two elevators.
+//! The environment of the two elevators.
 
 use elevator::testing::request;
 use elevator::{
@@ -10,7 +10,6 @@ use kernel_model::{CElevator, Ops};
 use super::random::Random;
 use super::{Act, Tally, Trace};
 
-/// Sectors of the disk.
 pub(super) const DISK: u64 = 1 << 22;
 pub(super) const MAX_SECTORS: u32 = 1024;
 
@@ -18,26 +17,25 @@ pub(super) type Outcome = Result<(), String>;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Client {
-    /// Its number; a new one when it ends and another one takes its place.
+    /// A process number; its successor may get a new one.
     pub(super) number: u32,
-    /// Where its last request ended.
     pub(super) at: u64,
-    /// Most requests go on there; of 100.
+    /// In percent.
     pub(super) sequential: u64,
-    /// How far the others are off.
+    /// Of other requests.
     pub(super) spread: u64,
     pub(super) think_ns: u64,
-    /// Writes and synchronous ones, of 100.
+    /// In percent.
     pub(super) writes: u64,
     pub(super) sync: u64,
-    /// It asks again only when its request has completed.
+    /// It waits for each request to complete.
     pub(super) closed: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     Held,
-    /// The device has it until then.
+    /// In the device until then.
     Device(Time),
 }
 
@@ -45,15 +43,14 @@ pub(super) enum State {
 pub(super) struct Known {
     pub(super) request: BlockRequest,
     pub(super) place: State,
-    /// It did not come to the dispatch list by a decision.
+    /// Not on the dispatch list by a decision.
     pub(super) at_head: bool,
 }
 
-/// A number whose process has ended.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Former {
     pub(super) number: u32,
-    /// Requests from this sequence number on were made after the last of the process had gone.
+    /// Requests from this sequence number on were created after the process's last one was gone.
     pub(super) clear_from: Option<u64>,
 }
 
@@ -69,12 +66,11 @@ pub struct World {
     /// Unusual operations per 1000.
     pub(super) chaos: u64,
     pub(super) clients: Vec<Client>,
-    /// When each client asks next.
     pub(super) asks: Vec<Option<Time>>,
     pub(super) known: Vec<Option<Known>>,
     pub(super) in_device: usize,
     pub(super) free: Vec<u32>,
-    /// Requests that exist, by number.
+    /// Existing requests by number.
     pub(super) outstanding: Vec<u32>,
     pub(super) former: Vec<Former>,
     pub(super) reusable: Vec<u32>,
@@ -82,13 +78,11 @@ pub struct World {
     pub(super) tally: Tally,
     pub(super) trace: Trace,
     pub(super) looked_at: usize,
-    /// The core learns from a device, so that there must be one: requests take their time by
-    /// distance, one after another.
+    /// The core learns from the device, so service is sequential, with times by distance.
     pub(super) shares: bool,
     device: Device,
 }
 
-/// What a device does that a core can learn of.
 #[derive(Debug, Clone, Copy, Default)]
 struct Device {
     near_ns: u64,
@@ -111,7 +105,7 @@ impl Device {
     fn serve(&mut self, random: &mut Random, now: Time, request: &BlockRequest) -> Time {
         let way = if self.end.abs_diff(request.sector) < 4096 { self.near_ns } else { self.far_ns };
         let takes = way + self.sector_ns * u64::from(request.nr_sectors) + random.below(way / 8);
-        // Some complete together with the one before.
+        // Some complete together with the previous one.
         let takes = if random.percent(5) { 1 } else { takes };
         self.end = request.end();
         self.busy_until = self.busy_until.max(now) + takes;
@@ -130,7 +124,7 @@ fn geometry(random: &mut Random) -> Geometry {
     };
     match random.below(8) {
         0 => return Geometry::default(),
-        // Far from the curve, so that it shows when they are dropped.
+        // Far from the curve, so that dropping them shows.
         1 | 2 => seek.first = (1..=40).map(|distance| 20_000 * distance).collect(),
         3 => {
             (seek.knee, seek.b_ns, seek.e_ps) =
@@ -176,7 +170,7 @@ impl World {
             kind: rust.tunables,
             rust: (rust.build)(&build),
             c: CElevator::new(c, &build),
-            // A world may be old already: ticks count from the boot.
+            // A world may be old already: ticks count from boot.
             now: Time::from_ns(random.of(&[0, 0, 123_456_789, 1 << 50, 10_000_000_000_000_000])),
             depth: random.of(&[1, 1, 1, 2, 4, 32, 64]),
             chaos: random.of(&[5, 50, 300]),
@@ -211,7 +205,6 @@ impl World {
         Tally { waits: of.started, successes: of.successes, failures: of.failures, ..self.tally }
     }
 
-    /// One operation, and all questions after it.
     pub fn step(&mut self) -> Outcome {
         if self.tally.operations == 0 {
             self.settle()?;
@@ -234,8 +227,8 @@ impl World {
             let limits = [self.rust.limit_depth(&request, 16), self.c.limit_depth(&request, 16)];
             same("depth limit", limits[0], limits[1])?;
         }
-        // Tunables change only where they are set, and there all are compared: one after each
-        // operation is enough.
+        // Tunables change only where they are set and compared; otherwise one per operation
+        // suffices.
         self.looked_at = (self.looked_at + 1) % self.kind.len();
         self.compare_tunable(self.kind[self.looked_at].name)
     }
@@ -244,7 +237,7 @@ impl World {
         same(name, self.rust.get(name), self.c.get(name))
     }
 
-    /// The device is given what it can take; else the next thing happens that is due.
+    /// Or handles the next event due.
     fn as_usual(&mut self) -> Outcome {
         if self.in_device < self.depth && self.random.percent(80) && self.dispatch()? {
             return Ok(());
@@ -269,13 +262,12 @@ impl World {
                 .expect("somebody asks");
             self.ask(who)
         } else {
-            // Timers may come late.
+            // Timers may be late.
             self.now = self.now + self.random.of(&[0, 0, 0, 1, 300_000, 20_000_000]);
             self.on_timer()
         }
     }
 
-    /// Whatever may happen at any time.
     fn anything(&mut self) -> Outcome {
         match self.random.below(100) {
             0..10 => self.dispatch().map(|_| ()),
@@ -295,7 +287,7 @@ impl World {
                     90_000_000_000,
                 ]);
                 let by = self.random.below(jump + 1);
-                // A core that learns from a clock must bear one that goes back.
+                // A core that learns from a clock must tolerate one that jumps back.
                 self.now = match self.shares && self.random.percent(30) {
                     true => Time::from_ns(self.now.as_ns().saturating_sub(by)),
                     false => self.now + by,
@@ -312,7 +304,6 @@ impl World {
         }
     }
 
-    /// Whether there was something.
     fn dispatch(&mut self) -> Result<bool, String> {
         if self.in_device == self.depth {
             return Ok(false);
@@ -335,8 +326,7 @@ impl World {
         let chosen = !known.at_head;
         self.in_device += 1;
         self.tally.dispatched += 1;
-        // A request created after the last one of a former process has been chosen: that process is
-        // not waited for.
+        // That process is not awaited: the chosen request was created after its last one.
         let outstanding = &self.outstanding;
         let next = self.seq;
         let reusable = &mut self.reusable;
@@ -353,7 +343,7 @@ impl World {
         Ok(true)
     }
 
-    /// What the device finishes next, and when.
+    /// The next completion.
     pub(super) fn due(&self) -> Option<(Time, u32)> {
         let in_device = self.known.iter().flatten().filter_map(|known| match known.place {
             State::Device(due) => Some((due, known.request.tag)),

@@ -1,23 +1,18 @@
-//! The vector operations of LINPACK in its two forms, as the benchmark defines them: one element a
-//! step, and four.
+//! LINPACK's vector operations in two forms: one element per step, and four.
 //!
-//! Plain scalar code: no intrinsics, no tuned library. The forms differ in the source only; what a
-//! compiler makes of either is part of what is measured. Slices of one length and chunks of four
-//! leave no index to be checked in an inner loop.
+//! Plain scalar code; what the compiler makes of it is part of the measurement. Slices of equal
+//! length and chunks of four avoid bounds checks.
 
 pub(super) trait Form {
-    /// `y += t * x`; nothing is done for `t` = 0.
+    /// `y += t * x`, unless `t` = 0.
     fn axpy(t: f64, x: &[f64], y: &mut [f64]);
-    /// `x *= t`.
     fn scale(t: f64, x: &mut [f64]);
-    /// The sum of `x * y`.
     fn dot(x: &[f64], y: &[f64]) -> f64;
 }
 
-/// One element a step.
 pub(super) struct Rolled;
 
-/// Four elements a step, after those that make the rest a multiple of four.
+/// Four elements per step, after a remainder.
 pub(super) struct Unrolled;
 
 impl Form for Rolled {
@@ -84,7 +79,7 @@ impl Form for Unrolled {
     }
 }
 
-/// Where the element with the largest magnitude is, the first of several. 0 for no elements.
+/// The first element with the largest magnitude; 0 if empty.
 pub(super) fn largest(x: &[f64]) -> usize {
     let mut best = (0, x.first().map_or(0.0, |x| x.abs()));
     for (at, x) in x.iter().enumerate().skip(1) {
@@ -99,7 +94,7 @@ pub(super) fn largest(x: &[f64]) -> usize {
 mod tests {
     use super::*;
 
-    /// Whole numbers, so that no sum depends on its order.
+    /// Integers, whose sums do not depend on order.
     fn vectors(n: usize) -> (Vec<f64>, Vec<f64>) {
         let x: Vec<f64> = (0..n).map(|i| (i as f64 * 7.0) % 11.0 - 5.0).collect();
         let y: Vec<f64> = (0..n).map(|i| (i as f64 * 3.0) % 13.0 - 6.0).collect();

@@ -1,17 +1,14 @@
-//! LINPACK: systems of linear equations by DGEFA and DGESL, double precision, plain scalar code by
-//! definition of the benchmark.
+//! LINPACK: systems of linear equations by DGEFA and DGESL, double precision, plain scalar code.
 //!
-//! Source: the C version with array size 200 that came with small collections of benchmarks (order
-//! = array / 2, leading dimension = array; MATGEN, DGEFA with partial pivoting, DGESL; each round
-//! once with rolled and once with unrolled vector operations; repetitions double until a round is
-//! long enough). The figures of a round are over both forms: KFLOPS = 2 * reps * (2n³/3 + 2n²) /
-//! (1000 * (time in DGEFA + time in DGESL)); OVERHEAD is what is neither, which is MATGEN.
+//! Source: the C version with array size 200 in small benchmark collections (order = array / 2,
+//! leading dimension = array; MATGEN, DGEFA with partial pivoting, DGESL; rolled and unrolled
+//! vector operations in each round; repetitions double until a round is long enough). Over both
+//! forms, KFLOPS = 2 * reps * (2n³/3 + 2n²) / (1000 * (time in DGEFA + time in DGESL)); OVERHEAD is
+//! the rest, i.e. MATGEN.
 //!
-//! The clock is read around each DGEFA and each DGESL as a whole, never inside: four times in a
-//! repetition, some 0.1 µs together. That is 0.1 % of a repetition with array = 200 and much of one
-//! below array = 40. Beyond the source, every round's last solution is checked: by the residual as
-//! LINPACK normalises it, of the solution that was timed and of one of the transposed system from
-//! the same factors.
+//! The clock is read only around each DGEFA and DGESL: about 0.1 µs per repetition, 0.1 % with
+//! array = 200 and much of it below array = 40. In addition to the source, LINPACK's normalised
+//! residual checks each round's last solution, and one of the transposed system.
 
 mod blas;
 mod system;
@@ -27,45 +24,42 @@ use self::blas::{Form, Rolled, Unrolled};
 use self::system::{System, has_equal_columns};
 use crate::cpu::{Failure, Report};
 
-/// The largest normalised residual of systems of `n` unknowns that passes for rounding.
+/// The largest normalised residual due to rounding, with `n` unknowns.
 ///
-/// Right solutions have 0.3 to 6 for every order from 5 to 300, and up to 14, 23 and 22 at 1000,
-/// 1800 and 3000: it grows with the order, since the largest number of the matrix divides it and
-/// not a norm. The limit is twice that and more. Elimination without a search for pivots gives 38
-/// at order 100, and a solution whose twelfth digit is wrong hundreds.
+/// Correct solutions have 0.3 to 6 for every order from 5 to 300, and up to 14, 23 and 22 at 1000,
+/// 1800 and 3000: it grows because the divisor is the matrix's largest element, not a norm. The
+/// limit is more than twice that. Elimination without pivoting gives 38 at order 100, a wrong
+/// twelfth digit several hundred.
 pub fn residual_limit(n: usize) -> f64 {
     (n as f64 / 20.0).max(10.0)
 }
 
-/// The arrays that are accepted, ends included.
+/// Minimum and maximum array.
 pub const ARRAYS: (u32, u32) = (10, 10_000);
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Spec {
-    /// The leading dimension; systems have half as many unknowns. See [`check`].
+    /// Leading dimension, twice the number of unknowns. See [`check`].
     pub array: u32,
-    /// Repetitions double until one round of them takes as long.
+    /// Minimum length of a round.
     pub least_ns: u64,
-    /// Exactly one round of so many repetitions instead: for counting instructions.
+    /// Exactly one round, for counting instructions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reps: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Row {
-    /// Repetitions of each form.
+    /// Repetitions per form.
     pub reps: u64,
-    /// Time of both forms in seconds.
+    /// Time of both forms.
     pub time_s: f64,
-    /// Share of DGEFA in it, in percent.
     pub dgefa_percent: f64,
-    /// Share of DGESL in it, in percent.
     pub dgesl_percent: f64,
-    /// Share of what is neither, in percent.
+    /// The rest of the time.
     pub overhead_percent: f64,
-    /// Thousands of floating-point operations per second of DGEFA and DGESL.
     pub kflops: f64,
-    /// The normalised residual of the worse form.
+    /// The residual of the worse form.
     pub residual_norm: f64,
 }
 
@@ -76,7 +70,6 @@ struct Spent {
     total: Duration,
 }
 
-/// Whether systems of this array can be solved.
 pub fn check(array: u32) -> Result<(), String> {
     let (least, most) = ARRAYS;
     if !(least..=most).contains(&array) {
@@ -84,7 +77,7 @@ pub fn check(array: u32) -> Result<(), String> {
     }
     let singular = |array: u32| has_equal_columns(array as usize / 2);
     if singular(array) {
-        // Odd orders never repeat, and one of the next two arrays has an odd order.
+        // Odd orders never repeat, and one of the next two arrays has one.
         let next = (array + 1..).find(|&array| !singular(array)).unwrap_or(most);
         return Err(format!(
             "array={array}: the benchmark's numbers repeat after 16384, so this matrix has equal columns and cannot be solved; array={next} can"
@@ -93,21 +86,18 @@ pub fn check(array: u32) -> Result<(), String> {
     Ok(())
 }
 
-/// Floating-point operations of one repetition of one form, by LINPACK's formula.
+/// Per repetition and form, by LINPACK's formula.
 pub fn operations(array: u32) -> f64 {
     let n = f64::from(array / 2);
     2.0 * n * n * n / 3.0 + 2.0 * n * n
 }
 
-/// KFLOPS of `reps` repetitions of both forms, from the seconds that DGEFA and DGESL took in all.
+/// `solving_s` is the time in DGEFA and DGESL.
 pub fn kflops(array: u32, reps: u64, solving_s: f64) -> f64 {
     2.0 * reps as f64 * operations(array) / (1000.0 * solving_s)
 }
 
-/// Runs rounds of doubling repetitions; the last whole one counts.
-///
-/// # Errors
-/// [`Failure::Wrong`] when the residual is too large.
+/// The last complete round counts; [`Failure::Wrong`] if the residual is too large.
 pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     let last = rounds(spec, stop, |_| {})?;
     let counters = [
@@ -125,15 +115,15 @@ pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     })
 }
 
-/// The same, telling each round; the last one is returned. When `stop` is set, the round on its way
-/// is dropped, except the first.
+/// Like [`run`], with each round passed to `each`. `stop` drops the current round, unless it is the
+/// first.
 pub fn rounds(spec: &Spec, stop: &AtomicBool, mut each: impl FnMut(&Row)) -> Result<Row, Failure> {
     check(spec.array).map_err(|what| Failure::Wrong { what })?;
     let mut system = System::new(spec.array);
     let mut reps = spec.reps.unwrap_or(1).max(1);
     let mut last = None;
     loop {
-        // The first repetition is done whatever comes, so that there is a result.
+        // Ensures a result.
         let never = AtomicBool::new(false);
         let Some(row) =
             round(spec.array, reps, &mut system, if last.is_none() { &never } else { stop })?
@@ -151,7 +141,7 @@ pub fn rounds(spec: &Spec, stop: &AtomicBool, mut each: impl FnMut(&Row)) -> Res
     last.ok_or_else(|| Failure::Wrong { what: "not one repetition was done".to_string() })
 }
 
-/// One round; None if it was stopped.
+/// `None` if stopped.
 fn round(
     array: u32,
     reps: u64,
@@ -170,8 +160,7 @@ fn round(
 }
 
 impl Row {
-    /// The row of `reps` repetitions of both forms that took so many seconds in DGEFA, in DGESL,
-    /// and in all.
+    /// `reps` of both forms, with seconds in DGEFA, in DGESL, and in total.
     pub fn of(
         array: u32,
         reps: u64,
@@ -191,7 +180,7 @@ impl Row {
     }
 }
 
-/// The repetitions of one form, and the residual of the last.
+/// Repetitions of one form; returns the residual of the last.
 fn form<F: Form>(
     reps: u64,
     system: &mut System,
@@ -222,7 +211,7 @@ fn form<F: Form>(
     Ok(Some((spent, residual)))
 }
 
-/// Refuses the residual of a wrong solution.
+/// Refuses a wrong solution.
 fn assess(residual: f64, limit: f64) -> Result<f64, Failure> {
     if residual <= limit {
         return Ok(residual);

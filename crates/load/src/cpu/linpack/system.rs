@@ -1,14 +1,12 @@
-//! A system of linear equations as LINPACK makes, factors and solves it: MATGEN, DGEFA, DGESL, and
-//! how wrong the solution is.
+//! LINPACK's system of linear equations: MATGEN, DGEFA, DGESL, and the residual.
 //!
-//! Columns stand one after the other, `lda` numbers apart, and every inner loop goes down a column.
+//! Columns are `lda` numbers apart, and every inner loop runs along a column.
 
 use super::blas::{Form, Unrolled, largest};
 
-/// The generator's numbers repeat after so many.
 const PERIOD: usize = 16_384;
 
-/// The matrix and the right side, which become factors and solution.
+/// Matrix and right side, replaced by factors and solution.
 #[derive(Debug)]
 pub(super) struct System {
     pub(super) n: usize,
@@ -19,8 +17,7 @@ pub(super) struct System {
     pivots: Vec<usize>,
 }
 
-/// Whether the matrix of this order can be solved: the generator repeats, and then two columns can
-/// be the same.
+/// The generator's period makes the matrix singular.
 pub(super) fn has_equal_columns(n: usize) -> bool {
     let common = n.trailing_zeros().min(PERIOD.trailing_zeros());
     PERIOD >> common < n
@@ -33,8 +30,8 @@ impl System {
         System { n, lda, a: vec![0.0; lda * n], b: vec![0.0; n], pivots: vec![0; n] }
     }
 
-    /// MATGEN: numbers between -2 and 2 by a congruential generator; each right side is the sum of
-    /// its row, so that the solution is 1 everywhere.
+    /// MATGEN: numbers between -2 and 2 by a congruential generator; right sides are sums of rows,
+    /// so the solution is all ones.
     pub(super) fn generate(&mut self) {
         let mut init = 1325;
         for column in self.a.chunks_exact_mut(self.lda) {
@@ -51,12 +48,12 @@ impl System {
         }
     }
 
-    /// DGEFA: factors by Gaussian elimination with partial pivoting. False if a pivot is zero.
+    /// DGEFA: Gaussian elimination with partial pivoting. False if a pivot is zero.
     pub(super) fn factor<F: Form>(&mut self) -> bool {
         self.factor_by::<F>(largest)
     }
 
-    /// The same, where `choose` says which element of the rest of a column is the pivot.
+    /// `choose` selects the pivot in a column.
     fn factor_by<F: Form>(&mut self, choose: impl Fn(&[f64]) -> usize) -> bool {
         let (n, lda) = (self.n, self.lda);
         let mut whole = true;
@@ -86,7 +83,7 @@ impl System {
         whole
     }
 
-    /// DGESL: the solution takes the place of the right side.
+    /// DGESL: the solution replaces the right side.
     pub(super) fn solve<F: Form>(&mut self) {
         let (n, lda) = (self.n, self.lda);
         let column = |k: usize| k * lda..k * lda + n;
@@ -115,9 +112,8 @@ impl System {
         }
     }
 
-    /// How wrong the solution in `b` is, and one of the transposed system from the same factors:
-    /// the larger normalised residual. 1 means an error of the order of the rounding of one
-    /// operation on the largest numbers.
+    /// The larger normalised residual of the solution in `b` and of one of the transposed system. 1
+    /// corresponds to the rounding of one operation on the largest numbers.
     pub(super) fn residual<F: Form>(&mut self) -> f64 {
         let solution = self.b.clone();
         let matrix = vec![0.0; self.a.len()];
@@ -134,7 +130,7 @@ impl System {
         own.solve_transposed::<F>();
         let plain = self.normalised(&self.minus_product(&solution), &solution);
         let transposed = self.normalised(&self.minus_transposed_product(&own.b), &own.b);
-        // A maximum that keeps what is no number.
+        // Unlike `f64::max`, keeps NaN.
         if transposed > plain || transposed.is_nan() { transposed } else { plain }
     }
 
@@ -157,8 +153,7 @@ impl System {
             .collect()
     }
 
-    /// Largest error / (n * largest of the matrix * largest of the solution * the distance of 1 to
-    /// the next number).
+    /// Largest error / (n * largest of matrix * largest of solution * epsilon).
     fn normalised(&self, rest: &[f64], x: &[f64]) -> f64 {
         let norm = |values: &[f64]| {
             values
@@ -174,7 +169,7 @@ mod tests {
     use super::super::blas::Rolled;
     use super::*;
 
-    /// What passes for rounding with the orders of these tests.
+    /// For the orders of these tests.
     const LIMIT: f64 = 12.5;
 
     fn solved<F: Form>(array: u32) -> System {

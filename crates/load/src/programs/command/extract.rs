@@ -1,4 +1,4 @@
-//! Figures out of what a program prints: by a regular expression, or by JSON pointers.
+//! Extracts metrics from output, by a regular expression or JSON pointers.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use crate::programs::options::Options;
 
 #[derive(Debug)]
 pub(super) enum Extract {
-    /// Nothing but the time counts.
+    /// Only time is measured.
     Nothing,
-    /// The capture groups of the last match.
+    /// Capture groups of the last match.
     Text {
         regex: Regex,
-        /// The metric of each group.
+        /// Each group's metric.
         groups: Vec<(String, usize)>,
     },
     /// JSON pointers (RFC 6901) by metric.
@@ -36,7 +36,7 @@ impl Extract {
         }
     }
 
-    /// The metrics in the order in which they were named.
+    /// The metrics in the options' order.
     pub(super) fn metrics(&self) -> Vec<&str> {
         match self {
             Extract::Nothing => Vec::new(),
@@ -45,7 +45,6 @@ impl Extract {
         }
     }
 
-    /// The figures in `printed`.
     pub(super) fn read(&self, printed: &str) -> Result<BTreeMap<String, f64>, String> {
         match self {
             Extract::Nothing => Ok(BTreeMap::new()),

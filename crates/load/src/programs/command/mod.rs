@@ -1,8 +1,7 @@
-//! Any program as a workload: what it takes, and figures from what it prints.
+//! Any program as a workload, with metrics from its output.
 //!
-//! The command line is given to /bin/sh, as users know it from everywhere else. A program that
-//! writes through the page cache ends when its data are in memory, so the time until they are on
-//! the device is a metric of its own beside the program's time: `wall_synced_s`.
+//! /bin/sh runs the command line. A program with buffered writes exits before its data is on the
+//! device; the time until then is a separate metric, `wall_synced_s`.
 
 mod extract;
 
@@ -25,7 +24,7 @@ pub(crate) static COMMAND: RunnerKind = RunnerKind {
     program: None,
     needs: Needs::Either,
     reaches_device: |_| true,
-    // What a command does to a bare device is not known beforehand.
+    // Whether a command writes to a bare device is unknown.
     writes: |options| options.text("on") == Some("device"),
     primary: |options| {
         let extract = Extract::of(options).ok();
@@ -111,7 +110,7 @@ fn scale(options: &Options) -> Result<f64, String> {
     possible.ok_or_else(|| format!("scale={text}: a number above 0 is needed, e.g. scale=0.001"))
 }
 
-/// The metrics whose direction the options tell.
+/// The direction of each metric, if given.
 fn directions(options: &Options) -> Result<Vec<(String, bool)>, String> {
     let extract = Extract::of(options)?;
     let metrics = extract.metrics();
@@ -147,7 +146,7 @@ struct Command {
     options: Options,
     extract: Extract,
     scale: f64,
-    /// The file that is run, found where the user was when the experiment began.
+    /// In the user's directory when the experiment started.
     file: Option<PathBuf>,
 }
 
@@ -167,7 +166,7 @@ impl Command {
         Ok(())
     }
 
-    /// Refuses what the plan's device cannot give.
+    /// Refuses options that do not suit the device.
     fn look(&self, bench: &Bench<'_>) -> Result<(), RunnerError> {
         let problem = match (self.options.text("on"), bench.directory) {
             (Some("files"), None) => {
@@ -185,7 +184,7 @@ impl Command {
         })
     }
 
-    /// What messages call the program.
+    /// The program's name in messages.
     fn name(&self) -> String {
         let named = self.options.text("run").or_else(|| self.options.text("file"));
         format!("`{}`", named.unwrap_or_default())
@@ -201,7 +200,7 @@ impl Command {
             ),
         ];
         if let Some(trial) = trial {
-            // As many bits as a shell and a C program can count with.
+            // 31 bits, for shells and C programs.
             values.push(("seed", (trial.seed & 0x7fff_ffff).to_string()));
             values.push(("seconds", trial.duration.as_secs_f64().to_string()));
         }

@@ -1,4 +1,4 @@
-//! What the options of `command` say before anything runs.
+//! Validation of `command`'s options.
 
 use crate::programs::find;
 

@@ -1,4 +1,4 @@
-//! Background loads: competition for the CPUs, without which a CPU scheduler has nothing to decide.
+//! Background loads: without competition, a CPU scheduler has nothing to decide.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use text::{Field, Form, field};
 #[derive(Debug)]
 pub struct LoadKind {
     pub name: &'static str,
-    /// One line of `schedlab list workloads`.
+    /// For `schedlab list workloads`.
     pub help: &'static str,
     pub options: &'static [Field],
-    /// Checks across options; Err holds what is wrong and what to do.
+    /// Checks across options; `Err` has problem and remedy.
     pub check: fn(&Options) -> Result<(), String>,
     pub order: fn(&Options) -> Spec,
 }
@@ -107,7 +107,7 @@ const THREADS: Field =
     field("threads", "0", Form::Whole(0, 1024), "how many; 0 is one for each CPU");
 
 impl LoadKind {
-    /// Reads options on top of the row's defaults and checks them.
+    /// Applies options to the row's defaults.
     pub fn read<'a>(
         &'static self,
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,

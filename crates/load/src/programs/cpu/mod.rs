@@ -1,4 +1,4 @@
-//! CPU workloads: schedlab's own, each in a process that is started like any other program.
+//! CPU workloads, each in a process that is started like any other program.
 //!
 //! The workloads are in `load::cpu`, their rows in [`workloads`].
 
@@ -18,10 +18,9 @@ use crate::programs::options::Options;
 pub use loads::{LOADS, LoadKind, find as find_load};
 pub(crate) use workloads::{CYCLIC, LINPACK, MESSAGING, WAKEUP};
 
-/// The hidden subcommand that runs the order on its standard input.
+/// Hidden; runs the spec on standard input.
 pub const SUBCOMMAND: &str = "cpu-work";
 
-/// How long a thread or process computes once it runs.
 const WORK: text::Form = text::Form::Time(0, 50_000_000);
 
 #[derive(Debug)]
@@ -31,7 +30,7 @@ struct Own {
     order: fn(&Options, &Trial) -> Spec,
 }
 
-/// The runner of a CPU workload; `order` makes what a trial runs.
+/// `order` creates a trial's spec.
 fn own(
     name: &'static str,
     options: &Options,
@@ -62,12 +61,11 @@ impl Runner for Own {
     }
 }
 
-/// A number whose row has a range of 32 bits.
+/// Reads an option with a 32-bit range.
 fn number(options: &Options, name: &str) -> u32 {
     options.number(name).and_then(|number| u32::try_from(number).ok()).unwrap_or(0)
 }
 
-/// A time in nanoseconds.
 fn nanoseconds(options: &Options, name: &str) -> u64 {
     options.time(name).map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }
@@ -76,10 +74,7 @@ fn duration_ns(trial: &Trial) -> u64 {
     u64::try_from(trial.duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// How the process that runs an order is started.
-///
-/// # Errors
-/// [`RunnerError`] when the executable of schedlab cannot be found.
+/// Fails if schedlab's executable cannot be found.
 pub fn launch(order: &Spec) -> Result<Launch, RunnerError> {
     let failed = |why: String| RunnerError::Wrong {
         program: SUBCOMMAND.into(),
@@ -98,10 +93,7 @@ pub fn launch(order: &Spec) -> Result<Launch, RunnerError> {
     })
 }
 
-/// Reads the report of the process: the last line that it printed.
-///
-/// # Errors
-/// [`RunnerError::Unreadable`] when it printed none.
+/// The last line of the output; [`RunnerError::Unreadable`] if missing.
 pub fn report(name: &str, ended: &Ended) -> Result<Report, RunnerError> {
     let last = ended.stdout.lines().last().unwrap_or_default();
     serde_json::from_str(last).map_err(|e| RunnerError::Unreadable {

@@ -1,4 +1,4 @@
-//! The rows of the CPU workloads: a row lists a workload's options and makes its order from them.
+//! Rows of the CPU workloads: options, and the spec made from these.
 
 use crate::cpu::{Spec, cyclic, linpack, messaging, wakeup};
 
@@ -25,7 +25,7 @@ pub(crate) static LINPACK: RunnerKind = RunnerKind {
     starts: |_| Vec::new(),
     make: |options| {
         own("linpack", options, |options, trial| {
-            // The last round lasts at least half of a trial, and all rounds together at most two.
+            // The last round takes at least half a trial, and all rounds at most two.
             let least_ns = u64::try_from(trial.duration.as_nanos() / 2).unwrap_or(u64::MAX);
             Spec::Linpack(linpack::Spec { array: number(options, "array"), least_ns, reps: None })
         })

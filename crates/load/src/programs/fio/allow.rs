@@ -1,32 +1,29 @@
-//! Which options of a job file may be given to fio.
+//! The allowed options of a job file.
 //!
-//! An allow list, not a deny list. fio has 250 options and every version and engine adds some; many
-//! of them name files, start programs, switch the scheduler or send requests to another machine. A
-//! deny list is safe for the versions that its author has read, an allow list for the next one as
-//! well: what is not known to keep to the device under test is refused, and the worst that can
-//! happen is that a harmless option has to be added here. The same holds for engines and for the
-//! characters of a value.
+//! fio has 250 options, and each version and engine adds more; many name files, start programs,
+//! switch the scheduler or send requests to another machine. A deny list is safe only for known
+//! versions; the worst case of an allow list is a missing harmless option. The same holds for
+//! engines and characters of values.
 //!
 //! [C: HOWTO and options.c of fio 3.33; aliases are those of options.c]
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It is given to fio as it stands.
+    /// Passed on unchanged.
     Given,
-    /// It changes only what fio prints, which is set here anyway; it is left out.
+    /// Dropped: affects only fio's output.
     LeftOut,
-    /// It names a file: a plain name in the directory under test is given to fio, on a file system
-    /// only.
+    /// Names a file in the directory under test, on a file system only.
     FileName,
-    /// It is refused, for this reason and with this advice.
+    /// With reason and advice.
     Refused(&'static str),
-    /// Nothing is known of it, so that it is refused.
+    /// Hence refused.
     Unknown,
 }
 
-/// Options that are given to fio, with their aliases behind them.
+/// Each followed by its aliases.
 const GIVEN: &[&[&str]] = &[
-    // What is read and written.
+    // Kind of I/O.
     &["rw", "readwrite"],
     &["rw_sequencer"],
     &["bs", "blocksize"],
@@ -50,7 +47,7 @@ const GIVEN: &[&[&str]] = &[
     &["file_service_type"],
     &["overwrite"],
     &["fallocate"],
-    // Where.
+    // Offsets.
     &["randrepeat", "allrandrepeat"],
     &["randseed"],
     &["norandommap"],
@@ -58,7 +55,7 @@ const GIVEN: &[&[&str]] = &[
     &["random_generator"],
     &["random_distribution"],
     &["percentage_random"],
-    // By which calls.
+    // Engine.
     &["ioengine"],
     &["iodepth"],
     &["iodepth_batch", "iodepth_batch_submit"],
@@ -97,7 +94,7 @@ const GIVEN: &[&[&str]] = &[
     &["nowait"],
     &["force_async"],
     &["userspace_reap"],
-    // By whom and when.
+    // Jobs and timing.
     &["numjobs"],
     &["thread"],
     &["stonewall", "wait_for_previous"],
@@ -137,7 +134,7 @@ const GIVEN: &[&[&str]] = &[
     &["flow_sleep"],
     &["clocksource"],
     &["kb_base"],
-    // What is in the buffers.
+    // Buffer contents.
     &["zero_buffers"],
     &["refill_buffers"],
     &["scramble_buffers"],
@@ -148,7 +145,7 @@ const GIVEN: &[&[&str]] = &[
     &["dedupe_working_set_percentage"],
 ];
 
-/// Options that change only what is printed.
+/// They affect only the output.
 const LEFT_OUT: &[&str] = &[
     "description",
     "group_reporting",
@@ -169,7 +166,7 @@ const LEFT_OUT: &[&str] = &[
     "per_job_logs",
 ];
 
-/// Options that are refused with a word of their own.
+/// With a specific reason.
 const REFUSED: &[(&[&str], &str)] = &[
     (
         &[
@@ -243,16 +240,15 @@ const REFUSED: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// Engines whose requests go to the file or device that is named, and nowhere else.
+/// Their requests go only to the named file or device.
 pub(super) const ENGINES: &[&str] =
     &["psync", "sync", "vsync", "pvsync", "pvsync2", "libaio", "io_uring", "posixaio", "mmap"];
 
-/// The one name of an option that has several.
 pub(super) fn canonical(option: &str) -> &str {
     GIVEN.iter().find(|names| names.contains(&option)).map_or(option, |names| names[0])
 }
 
-/// What becomes of an option, by any of its names.
+/// Accepts aliases.
 pub(super) fn fate(option: &str) -> Fate {
     if GIVEN.iter().any(|names| names.contains(&option)) {
         return Fate::Given;
@@ -269,7 +265,7 @@ pub(super) fn fate(option: &str) -> Fate {
         .map_or(Fate::Unknown, |(_, why)| Fate::Refused(why))
 }
 
-/// The allowed option whose name is nearest.
+/// The most similar allowed name.
 pub(super) fn nearest(option: &str) -> Option<&'static str> {
     text::nearest(
         option,
@@ -277,8 +273,7 @@ pub(super) fn nearest(option: &str) -> Option<&'static str> {
     )
 }
 
-/// Whether a value has only characters by which fio can neither start a shell (`$`, from which it
-/// computes with bc) nor read a file (quotes).
+/// fio starts a shell for `$` (evaluated by bc) and reads files for quotes.
 pub(super) fn is_plain(value: &str) -> bool {
     value.chars().all(|c| c.is_ascii_alphanumeric() || " _.,:%/+*()=-".contains(c))
 }

@@ -1,11 +1,8 @@
-//! fio's job files: reading one, assessing whether it keeps to the device under test, and writing
-//! the copy that fio gets.
+//! fio's job files: parsing, validation, and the copy for fio.
 //!
-//! The dialect is fio's own, and no INI crate reads it: options without a value, `#` and `;`
-//! anywhere in a line, several sections called `global` that hold for the jobs *below* them, and we
-//! need the number of each line. So it is read here, in a stricter form: what fio would take in two
-//! ways or silently is refused. fio never sees the user's text, only what was understood of it and
-//! written again, so that a difference between fio's reader and this one cannot let anything
+//! An INI crate does not suit the dialect (options without a value, `#` and `;` anywhere in a line,
+//! `global` sections for the jobs *below*), and errors need line numbers. This parser is stricter
+//! than fio's. fio gets only a newly written file, so a difference between the parsers lets nothing
 //! through.
 
 use std::collections::BTreeMap;
@@ -20,10 +17,9 @@ use text::limits::JOB_BYTES;
 use super::allow::{self, Fate};
 use super::output::Wanted;
 
-/// No line of the copy comes near the 4096 bytes at which fio would cut it in two.
+/// fio splits lines at 4096 bytes.
 const LONGEST_LINE: usize = 1000;
 
-/// A job file of which everything may be given to fio.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct JobFile {
     sections: Vec<Section>,
@@ -38,7 +34,7 @@ struct Section {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct JobOption {
     line: usize,
-    /// Its one name, whichever alias was written.
+    /// The main name, whichever alias was written.
     key: String,
     value: Option<String>,
 }
@@ -50,11 +46,8 @@ pub(super) enum Target<'a> {
 }
 
 impl JobFile {
-    /// Reads and assesses a file; `${NAME}` is taken from this process's environment.
-    ///
-    /// # Errors
-    /// In words: the file cannot be read, or everything in it that is refused, each with its line
-    /// and what to do.
+    /// `${NAME}` is taken from this process's environment. The error lists all refused options,
+    /// with line and remedy.
     pub(super) fn open(path: &str) -> Result<JobFile, String> {
         let unreadable = |cause| format!("the job file {path} cannot be read: {cause}");
         let text = JOB_BYTES.read_text_file(path).map_err(unreadable)?;
@@ -79,7 +72,7 @@ impl JobFile {
         if reader.refusals.is_empty() { Ok(file) } else { Err(reader.refusals.join("\n")) }
     }
 
-    /// The jobs, in order, and what each does.
+    /// The jobs in order.
     pub(super) fn wanted(&self) -> Vec<Wanted> {
         let names = self
             .sections
@@ -98,24 +91,21 @@ impl JobFile {
         wanted.collect()
     }
 
-    /// Whether any job writes to what it works on.
     pub(super) fn writes(&self) -> bool {
         self.jobs().iter().any(|job| !matches!(mode(job), "read" | "randread"))
     }
 
-    /// Whether every job goes through its blocks in order.
     pub(super) fn is_sequential(&self) -> bool {
         self.jobs().iter().all(|job| !mode(job).starts_with("rand"))
     }
 
-    /// Whether any job says itself when it ends.
+    /// If any job determines its own end.
     pub(super) fn has_length(&self) -> bool {
         let length = ["runtime", "size", "io_size", "number_ios", "loops", "time_based"];
         self.jobs().iter().any(|job| length.iter().any(|key| job.contains_key(key)))
     }
 
-    /// Whether the device moves exactly the bytes that fio counts: everything past the page cache,
-    /// nothing outside of the window.
+    /// All I/O is direct and within the window, so the device moves the bytes that fio counts.
     pub(super) fn is_exact(&self) -> bool {
         self.jobs().iter().all(|job| {
             let direct = match (flag(job, "direct"), flag(job, "buffered")) {
@@ -127,21 +117,21 @@ impl JobFile {
         })
     }
 
-    /// A checksum of what fio gets of this file.
+    /// A checksum of fio's copy.
     pub(super) fn digest(&self) -> String {
         let text = self.text(Target::Directory(Path::new("")), &[], &[]);
         let sum = Sha256::digest(text.as_bytes());
         sum.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// The first line that names a file, if one does.
+    /// Returns the line number.
     pub(super) fn file_name(&self) -> Option<usize> {
         let options = self.sections.iter().flat_map(|section| &section.options);
         options.clone().find(|option| option.key == "filename").map(|option| option.line)
     }
 
-    /// What fio gets: the same sections, and in each job the target and `forced`. An option of
-    /// `offered` is given to the jobs that do not have it.
+    /// The same sections, and in each job the target, `forced` options, and `offered` ones that it
+    /// does not set.
     pub(super) fn text(
         &self,
         target: Target<'_>,
@@ -163,7 +153,7 @@ impl JobFile {
                 Target::Device(path) => ("filename", path),
                 Target::Directory(path) => ("directory", path),
             };
-            // Both options hold lists that are separated by colons.
+            // Lists separated by colons.
             line(&mut text, key, Some(&path.display().to_string().replace(':', "\\:")));
             let has = own.next().expect("every section that is not global is a job");
             for (key, value) in
@@ -175,7 +165,7 @@ impl JobFile {
         text
     }
 
-    /// The options that hold for each job.
+    /// The options of each job.
     fn jobs(&self) -> Vec<BTreeMap<&str, &str>> {
         let mut common = BTreeMap::new();
         let mut jobs = Vec::new();
@@ -196,7 +186,7 @@ impl JobFile {
     }
 }
 
-/// `direct` and `buffered` are one switch: the later one holds.
+/// `direct` and `buffered` are opposites: the later one applies.
 fn set<'a>(
     options: &mut BTreeMap<&'a str, &'a str>,
     own: impl Iterator<Item = (&'a str, &'a str)>,
@@ -232,7 +222,7 @@ fn flag(job: &BTreeMap<&str, &str>, key: &str) -> Option<bool> {
     job.get(key).map(|value| *value != "0")
 }
 
-/// The way of a job; reading is fio's default. What stands behind a colon is how many in a row.
+/// Defaults to reading. A number after a colon is the length of a run.
 fn mode<'a>(job: &BTreeMap<&str, &'a str>) -> &'a str {
     job.get("rw").map_or("read", |value| value.split(':').next().unwrap_or_default())
 }
@@ -320,9 +310,9 @@ impl Reader<'_> {
         self.sections.push(Section { name: name.to_string(), options: Vec::new() });
     }
 
-    /// An option that fio is to get; None for one that is left out; Err if it is refused.
+    /// `None` if dropped, `Err` if refused.
     fn option(&mut self, at: usize, text: &str) -> Result<Option<JobOption>, String> {
-        // fio takes everything that begins so for an inclusion.
+        // fio takes any such line for an inclusion.
         if text.starts_with("include") {
             return Err(refusal("include", text));
         }

@@ -1,4 +1,4 @@
-//! Tests of reading job files: what is understood, what is refused, and what fio gets.
+//! Parsing job files: accepted and refused options, and fio's copy.
 
 use super::*;
 

@@ -1,18 +1,15 @@
-//! `fio` with a job file of the user's: the program by which administrators measure disks.
+//! `fio` with a user's job file.
 //!
-//! The job file says what is read and written and how; schedlab says where, and nothing else may.
-//! So the file is read and assessed here ([`job`], [`allow`]), and fio gets a copy, on standard
-//! input, in which the device or a directory on it is named. Where no job writes, fio is started
-//! with `--readonly` besides.
+//! The job file defines the I/O, schedlab the target: fio gets a validated copy ([`job`],
+//! [`allow`]) on standard input, with the device or a directory on it, and `--readonly` unless a
+//! job writes.
 //!
-//! Latency is fio's `lat`: from the call to the result, as everywhere in schedlab. fio's
-//! percentiles are of `clat` by default, the part from the submission on; `lat_percentiles=1` makes
-//! them those of `lat`, at the same cost (fio fills one histogram instead of the other). They are
-//! the middles of bins that are 1/64 of a power of two wide: within 0.8 %.
+//! Latency is fio's `lat`, from call to result. fio's percentiles are by default of `clat`, from
+//! submission on; `lat_percentiles=1` switches them at no cost. They are centres of bins 1/64 of a
+//! power of two wide: within 0.8 %.
 //!
-//! fio makes its files in [`Runner::prepare`], outside of any window. If a job writes, they are
-//! made anew before each trial: a trial that extends a file and one that overwrites it are not the
-//! same work.
+//! fio creates its files in [`Runner::prepare`], outside of any window; if a job writes, before
+//! each trial, because extending a file and overwriting it differ.
 
 mod allow;
 mod job;
@@ -34,12 +31,12 @@ use text::{Form, field};
 
 const PROGRAM: &str = "fio";
 const PACKAGE: &str = "fio";
-/// The first with latencies in nanoseconds, whose names we read.
+/// Since then, latencies are in nanoseconds.
 const FIRST_MAJOR: u32 = 3;
-/// Time for fio to print its version or to parse a job file. The user's deadline is for trials: one
-/// that is short would end these on a busy machine.
+/// For printing the version and parsing a job file. A trial's deadline may be too short on a busy
+/// machine.
 const CHECK_LIMIT: Duration = Duration::from_secs(120);
-/// Where the files are made on a file system.
+/// The directory on a file system.
 const FILES: &str = "fio";
 
 pub(crate) static FIO: RunnerKind = RunnerKind {
@@ -48,7 +45,7 @@ pub(crate) static FIO: RunnerKind = RunnerKind {
     program: Some((PROGRAM, PACKAGE)),
     needs: Needs::Either,
     reaches_device: |_| true,
-    // A file that cannot be read now may be written by the time fio gets it.
+    // An unreadable file may be written by the time fio gets it.
     writes: |options| open(options).map_or(true, |file| file.writes()),
     primary: |options| {
         let sequential = open(options).is_ok_and(|file| file.is_sequential());
@@ -71,7 +68,7 @@ pub(crate) static FIO: RunnerKind = RunnerKind {
         }
         open(options).map(drop)
     },
-    // A job file starts nothing: `allow` refuses the options that would.
+    // `allow` refuses options that start programs.
     starts: |_| Vec::new(),
     make: |options| {
         Box::new(Fio {
@@ -93,7 +90,7 @@ fn open(options: &Options) -> Result<JobFile, String> {
 
 #[derive(Debug)]
 struct Fio {
-    /// Read once, so that all trials are of one file.
+    /// Read once, for all trials.
     file: Result<JobFile, String>,
     offers_length: bool,
     fresh: bool,
@@ -117,8 +114,8 @@ impl Runner for Fio {
                 (PROGRAM.into(), "3.0 or later".into(), "install a newer fio".into());
             return Err(RunnerError::Version { program, found, needed, remedy });
         }
-        // What the file and the environment make together is part of what was measured: a record
-        // does not go on with another job.
+        // With the environment's values, the file is part of the measurement, which a resumed
+        // experiment must repeat.
         Ok(format!("{found}, job file {}", self.file()?.digest()))
     }
 
@@ -156,10 +153,9 @@ impl Fio {
         self.file.as_ref().map_err(|problem| refused(problem))
     }
 
-    /// What jobs get that do not say it themselves: the seed, and, if none in the file says when it
-    /// ends, the trial's length.
+    /// Seed, and the trial's length if nothing in the file determines the end.
     fn offered(&self, file: &JobFile, trial: &Trial) -> Vec<(&'static str, String)> {
-        // fio computes with its seed: zero would make all generators alike.
+        // With seed zero, all generators would be equal.
         let mut offered = vec![("randseed", (trial.seed % (1 << 62) + 1).to_string())];
         if self.offers_length && !file.has_length() {
             let in_us = |time: Duration| format!("{}us", time.as_micros());
@@ -171,8 +167,8 @@ impl Fio {
         offered
     }
 
-    /// Makes the files that the jobs read, in an empty directory. On a bare device fio only reads
-    /// the job file: it says early what is wrong in it.
+    /// Creates files in an empty directory. On a bare device, fio only parses the job file, to
+    /// report errors early.
     fn create(&self, bench: &Bench<'_>) -> Result<(), RunnerError> {
         let file = self.file()?;
         let Some(files) = bench.directory else {
@@ -218,14 +214,14 @@ impl Fio {
     }
 }
 
-/// Of `fio-3.33`, `fio-3.41-12-gabcdef`; None if it is no version of fio's.
+/// `fio-3.33`, `fio-3.41-12-gabcdef`; `None` for other formats.
 fn is_new_enough(found: &str) -> Option<bool> {
     let major: u32 = found.strip_prefix("fio-")?.split('.').next()?.parse().ok()?;
     Some(major >= FIRST_MAJOR)
 }
 
-/// On a file system the files have to be made, even for jobs that only read. On a bare device fio
-/// itself refuses a job that writes although the file did not when consent was checked.
+/// On a file system, files must be created even for reading. On a bare device, `--readonly` refuses
+/// jobs that write although consent was given for reading.
 fn arguments(writes: bool, on_files: bool) -> Vec<OsString> {
     let readonly = (!writes && !on_files).then_some("--readonly");
     ["--output-format=json+", "--eta=never"]

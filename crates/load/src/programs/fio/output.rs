@@ -1,13 +1,9 @@
-//! What fio says of a trial: its JSON with all histograms (`json+`), as metrics.
+//! Converts fio's JSON with histograms (`json+`) to metrics.
 //!
-//! Every job and every clone of one is reported by itself and put together here, exactly: rates of
-//! jobs that go on at the same time are added, as fio does for a group; means are weighted by their
-//! requests; percentiles are read off the sum of the histograms, which is what fio does for a
-//! group, too (percentiles cannot be averaged). Jobs that follow each other (`stonewall`) are
-//! phases: the rate of the whole is then the mean of the phases' rates, weighted by their times, so
-//! all bytes by all time.
-//!
-//! Figures that contradict each other or are missing are an error, never a zero.
+//! Jobs and clones are combined as in fio's groups: rates of concurrent jobs are added, means
+//! weighted by requests, percentiles read off summed histograms. Jobs in sequence (`stonewall`) are
+//! phases; the total rate is all bytes by total time. Contradictory or missing values are errors,
+//! never zeros.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -16,9 +12,8 @@ use serde::Deserialize;
 
 use crate::programs::kind::{Measurement, Moved};
 
-/// The percentiles that are reported, and what they are called.
 const PERCENTILES: &[(f64, &str)] = &[(50.0, "p50"), (99.0, "p99"), (99.9, "p999")];
-/// Those of reads, writes and trims alone.
+/// For each direction separately.
 const PERCENTILES_OF_ONE: &[(f64, &str)] = &[(99.0, "p99")];
 
 #[derive(Debug, Deserialize)]
@@ -37,7 +32,6 @@ pub(super) struct Job {
     trim: Direction,
 }
 
-/// Reads, writes or trims of a job.
 #[derive(Debug, Deserialize)]
 struct Direction {
     io_bytes: u64,
@@ -56,12 +50,11 @@ struct Latency {
     mean: f64,
     #[serde(rename = "N")]
     samples: u64,
-    /// How many took so many nanoseconds.
     #[serde(default)]
     bins: BTreeMap<u64, u64>,
 }
 
-/// Reads what fio printed. Notes may stand before the JSON.
+/// Other text may precede the JSON.
 pub(super) fn read(stdout: &str) -> Result<Vec<Job>, String> {
     let begin = stdout.lines().scan(0, |at, line| {
         let this = *at;
@@ -89,8 +82,7 @@ pub(super) fn read(stdout: &str) -> Result<Vec<Job>, String> {
     Ok(output.jobs)
 }
 
-/// fio's rates must be what its bytes, requests and milliseconds make: so the units are those that
-/// we think.
+/// Verifies units: rates must match bytes, requests and milliseconds.
 fn check(way: &Direction) -> Result<(), String> {
     let runtime = way.runtime.max(1);
     let bytes = way.io_bytes as f64 * 1000.0 / runtime as f64;
@@ -114,8 +106,7 @@ fn check(way: &Direction) -> Result<(), String> {
     Ok(())
 }
 
-/// What a job of the file is called, and what it does: a job that is starved has rates of 0, one
-/// that never reads has none of reads.
+/// A starved job has rates of 0; one that never reads has no read rate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub(super) name: String,
@@ -124,11 +115,8 @@ pub(super) struct Wanted {
     pub(super) trims: bool,
 }
 
-/// The metrics of a trial. With several jobs in the file, each has its own metrics, `NAME.METRIC`,
-/// too.
-///
-/// # Errors
-/// What is missing: a job, or any request at all.
+/// A trial's metrics. With several jobs, each also has metrics `NAME.METRIC`. Fails if a job or all
+/// requests are missing.
 pub(super) fn measurement(
     jobs: &[Job],
     wanted: &[Wanted],
@@ -171,14 +159,13 @@ pub(super) fn measurement(
     Ok(seen)
 }
 
-/// A direction of a job, and what the names of its metrics begin with.
+/// A direction, with the prefix of its metrics.
 type Named = (&'static str, fn(&Job) -> &Direction, fn(&Wanted) -> bool);
 const READ: Named = ("read_", |job| &job.read, |wanted| wanted.reads);
 const WRITE: Named = ("write_", |job| &job.write, |wanted| wanted.writes);
 const TRIM: Named = ("trim_", |job| &job.trim, |wanted| wanted.trims);
 
-/// Adds the metrics of some jobs together. What moves no data, trims, is by itself and no part of
-/// the sums.
+/// Trims move no data, and are reported separately.
 fn add(seen: &mut Measurement, prefix: &str, jobs: &[&Job], wanted: &[Wanted]) {
     let is_there = |(_, way, is_wanted): &Named| {
         wanted.iter().any(is_wanted) || jobs.iter().any(|job| way(job).total_ios > 0)
@@ -204,7 +191,7 @@ fn add(seen: &mut Measurement, prefix: &str, jobs: &[&Job], wanted: &[Wanted]) {
     }
 }
 
-/// Jobs that go on at the same time. fio's groups are just these, since no option makes others.
+/// Concurrent jobs, i.e. fio's groups.
 fn phases<'a>(jobs: &[&'a Job]) -> Vec<Vec<&'a Job>> {
     let groups: BTreeSet<u64> = jobs.iter().map(|job| job.groupid).collect();
     groups
@@ -257,8 +244,7 @@ fn latencies(
     }
 }
 
-/// The first bin at which as many as `percent` are reached: fio's own rule [C: stat.c,
-/// calc_clat_percentiles].
+/// The first bin at which `percent` is reached [C: stat.c, calc_clat_percentiles].
 fn percentile(bins: &BTreeMap<u64, u64>, samples: u64, percent: f64) -> u64 {
     let enough = percent / 100.0 * samples as f64;
     let mut sum = 0;

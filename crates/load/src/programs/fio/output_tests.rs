@@ -1,4 +1,4 @@
-//! Tests of reading fio's figures: sums, weights, percentiles, and what is refused.
+//! fio's results: sums, weights, percentiles, and refused values.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The cluster of an experiment: initialised once, and put back before each trial.
+//! The experiment's cluster: initialised once, and restored before each trial.
 
 use std::ffi::OsString;
 use std::fs;
@@ -17,18 +17,17 @@ use crate::programs::cache;
 use crate::programs::error::RunnerError;
 use crate::programs::kind::Bench;
 
-/// How long the base may take, and each copy of it: a slow disk writes a large database for an
-/// hour.
+/// For initialising or copying; a slow disk may need an hour.
 const PATIENCE: Duration = Duration::from_secs(4 * 3600);
 
-/// Base, copy and socket on the file system of the device under test.
+/// On the file system under test.
 #[derive(Debug)]
 pub(super) struct Cluster {
     base: PathBuf,
     trial: PathBuf,
     socket: PathBuf,
     scale: u64,
-    /// The copy is as the base is: no server has worked on it.
+    /// No server has used the copy.
     fresh: bool,
     initialised_in: Duration,
     restored_in: Duration,
@@ -66,7 +65,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Puts the trial's copy back, unless it still is as the base is.
+    /// Restores the copy, unless no server has used it.
     pub(super) fn restore(&mut self, bench: &Bench<'_>) -> Result<(), RunnerError> {
         if self.fresh {
             return Ok(());
@@ -78,7 +77,7 @@ impl Cluster {
             }
             _ => {}
         }
-        // A server that was killed has left its socket there.
+        // Left by a killed server.
         for entry in
             fs::read_dir(&self.socket).map_err(RunnerError::file("read", &self.socket))?.flatten()
         {
@@ -99,7 +98,6 @@ impl Cluster {
         Ok(())
     }
 
-    /// Starts the server on the trial's copy.
     pub(super) fn serve<'a>(
         &mut self,
         bench: &Bench<'a>,
@@ -113,7 +111,7 @@ impl Cluster {
         Server::start(bench, &launch, &self.trial, &self.socket, patience)
     }
 
-    /// How long things took.
+    /// Describes durations.
     pub(super) fn remark(&self) -> String {
         let (made, back) = (self.initialised_in.as_secs_f64(), self.restored_in.as_secs_f64());
         format!(
@@ -133,12 +131,11 @@ impl Cluster {
             ["--no-sync", "--auth=trust", "--no-locale", "--encoding=UTF8", "--username=postgres"];
         args.extend(how.map(OsString::from));
         run(bench, "initdb", &tools.launch_server("initdb", args), PATIENCE)?;
-        // In the place of initdb's own, which is a page of comments and a few settings that its
-        // locale and time zone gave.
+        // initdb's has a page of comments and settings of locale and time zone.
         let path = self.base.join("postgresql.conf");
         let text = settings.postgresql_conf(&self.socket.display().to_string());
         fs::write(&path, text).map_err(RunnerError::file("write", &path))?;
-        // Everything is synchronised once at the end instead of page by page.
+        // Synced once at the end.
         let mut args = data_args(&self.base).to_vec();
         args.extend(["-c".into(), "fsync=off".into()]);
         let server = Server::start(
@@ -186,7 +183,7 @@ fn check_room(bench: &Bench<'_>, settings: &Settings) -> Result<(), RunnerError>
     if free >= needed {
         return Ok(());
     }
-    // What mkfs keeps for itself, for its journal and for root.
+    // For mkfs, its journal, and root's reserve.
     let device = needed / 92 * 100 + 64 * MIB;
     let size = if device <= 1024 * MIB {
         format!("{}M", device.div_ceil(256 * MIB) * 256)
@@ -203,7 +200,7 @@ fn check_room(bench: &Bench<'_>, settings: &Settings) -> Result<(), RunnerError>
     })
 }
 
-/// A directory that no other workload of the plan has: there may be several with pgbench.
+/// A plan may have several pgbench workloads.
 fn own_home(files: &Path) -> Result<PathBuf, RunnerError> {
     let mut number = 1;
     loop {

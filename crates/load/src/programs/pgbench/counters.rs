@@ -1,7 +1,6 @@
-//! What the server has counted: checkpoints, buffers, write-ahead log.
+//! The server's counters: checkpoints, buffers, write-ahead log.
 //!
-//! The views change with the version. What a version does not count is not asked for, and is
-//! missing from the record instead of 0.
+//! Counters that a version does not have are missing from the results instead of 0.
 
 use std::collections::BTreeMap;
 use std::thread;
@@ -11,19 +10,18 @@ use super::server::Server;
 use super::tools::Tools;
 use crate::programs::error::RunnerError;
 
-/// Bytes of the write-ahead log that were written and synchronised; every version has it.
+/// Available in every version.
 pub(super) const FLUSHED: &str = "wal_flushed_bytes";
 
-/// Blocks that the server took from the file system.
+/// Blocks read from the file system.
 pub(super) const BLOCKS_READ: &str = "blocks_read";
 
-/// How long ended clients may take to hand in what they have counted.
+/// For exited clients' backends to report their counters.
 const SETTLE: Duration = Duration::from_secs(10);
 
-/// Name and value.
 pub(super) type Counters = BTreeMap<String, f64>;
 
-/// A counter: its name here, and where it is from the first to the last version that has it.
+/// Name, expression, first and last version.
 type Row = (&'static str, &'static str, u32, u32);
 
 const LAST: u32 = u32::MAX;
@@ -57,8 +55,7 @@ pub(super) fn read(
     })
 }
 
-/// Reads them when every client's connection has ended: a server's process hands in what it has
-/// counted when it ends.
+/// Backends report their counters when they exit, so all client connections must have ended.
 pub(super) fn read_at_rest(
     server: &Server<'_>,
     tools: &Tools,
@@ -90,7 +87,7 @@ pub(super) fn query(major: u32) -> String {
     format!("select {}", columns.join(", "))
 }
 
-/// One row of as many numbers as were asked for.
+/// Parses one row.
 pub(super) fn parse(said: &str, major: u32) -> Option<Counters> {
     let mut values = said.trim().split('|');
     let mut all = Counters::new();

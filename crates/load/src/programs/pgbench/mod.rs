@@ -1,16 +1,12 @@
-//! PostgreSQL's own benchmark, on a cluster that belongs to the experiment.
+//! PostgreSQL's own benchmark, on a cluster for the experiment.
 //!
-//! The cluster lives on the file system of the device under test: its data, its write-ahead log,
-//! its socket. It is initialised once (the *base*); every trial works on a copy of the base, so
-//! that all begin with the same bytes, the same bloat (none) and the same recycled segments of the
-//! write-ahead log. The copy is a plain one: shared extents (reflinks) would make the first write
-//! to each page another operation than it is in a database's life. To initialise anew for each
-//! trial would write everything that the copy writes, the write-ahead log of the load beside it,
-//! and other bytes each time: never faster, and less alike.
+//! Data, write-ahead log and socket are on the file system under test. Every trial uses a copy of
+//! the initial cluster (the *base*), with the same bytes, no bloat and the same recycled log
+//! segments. Reflinks would make the first write to each page unusual. Initialising for each trial
+//! would also write the load's log, and different bytes each time.
 //!
-//! pgbench writes a line for each transaction. These lines lie in memory, on a tmpfs that no
-//! directory shows ([`scratch`]): on the device they would be part of what is measured, and under a
-//! name they would outlive a killed schedlab.
+//! pgbench logs a line per transaction to an unmounted tmpfs ([`scratch`]): on the device, the log
+//! would be part of the measurement, and in a directory it would survive a killed schedlab.
 
 mod cluster;
 mod counters;
@@ -94,7 +90,7 @@ pub(crate) static PGBENCH: RunnerKind = RunnerKind {
         ),
     ],
     check: |options| Settings::read(options).map(drop),
-    // SQL can start programs (COPY … PROGRAM), and so can a script of pgbench (\\setshell).
+    // SQL (COPY … PROGRAM) and pgbench scripts (\\setshell) can start programs.
     starts: |options| options.words_of(&["script", "bindir"]),
     make: |options| {
         let settings = Settings::read(options).expect("the row's own check came before");
@@ -105,7 +101,7 @@ pub(crate) static PGBENCH: RunnerKind = RunnerKind {
 #[derive(Debug)]
 struct Pgbench {
     settings: Settings,
-    /// What the user's script says; read once, so that every trial has the same.
+    /// Read once, for all trials.
     script: Vec<u8>,
     tools: Option<Tools>,
     cluster: Option<Cluster>,
@@ -147,7 +143,7 @@ impl Runner for Pgbench {
 }
 
 impl Pgbench {
-    /// Server up, warm-up, the window, server down; whatever happens, nothing runs afterwards.
+    /// Runs a trial. Nothing remains in any case.
     fn observe(&mut self, bench: &Bench<'_>, trial: &Trial) -> Result<Raw, RunnerError> {
         let tools = self.tools.as_ref().expect("prepare came before");
         let cluster = self.cluster.as_mut().expect("prepare came before");
@@ -165,7 +161,7 @@ impl Pgbench {
         };
         let observed = (|| {
             if let Some(length) = self.settings.warmup(trial) {
-                // Other accounts than those of the window: a seed of its own.
+                // Another seed, for other accounts than the window's.
                 transact(length, trial.seed.wrapping_add(1 << 31))?;
             }
             let before = counters::read(&server, tools, left())?;

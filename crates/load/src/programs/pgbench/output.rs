@@ -1,9 +1,7 @@
-//! What pgbench prints and logs, as metrics.
+//! Converts pgbench's output and log to metrics.
 //!
-//! tps is pgbench's own, without the time of making connections, in its six decimals. The mean
-//! latency is its own too, printed in thousandths of a millisecond, and must agree with the log.
-//! Percentiles come from the log: one line for each transaction, in whole microseconds, none left
-//! out.
+//! tps is pgbench's, without connection times. Mean latency is pgbench's too, and must agree with
+//! the log. Percentiles come from the log: one line per transaction, in whole microseconds.
 
 use std::time::Duration;
 
@@ -12,10 +10,8 @@ use super::settings::Settings;
 use crate::programs::error::{RunnerError, tail_of};
 use crate::programs::kind::{Measurement, Moved};
 
-/// PostgreSQL's unit of reading and writing.
 const BLOCK: f64 = 8192.0;
 
-/// What a trial left behind, as text.
 pub(super) struct Raw {
     pub(super) report: String,
     pub(super) log: String,
@@ -68,10 +64,9 @@ pub(super) fn measurement(settings: &Settings, raw: &Raw) -> Result<Measurement,
     Ok(seen)
 }
 
-/// At least these bytes went through the device. The log that was flushed was written. What was
-/// read into an empty cache was read from the device once at least as long as the cache was not
-/// full; afterwards the kernel's cache may have answered. Where something is updated, vacuum may
-/// read a page twice within that, so only pure reads are counted.
+/// Lower bounds: the flushed log was written, and reads into an empty cache came from the device
+/// until it was full. With updates, vacuum may read a page twice before that, so only pure reads
+/// are counted.
 fn moved(settings: &Settings, raw: &Raw, counted: &counters::Counters) -> Moved {
     let all_read = raw.after.get(BLOCKS_READ).copied().unwrap_or(0.0) - raw.at_start(BLOCKS_READ);
     let read = (all_read * BLOCK).min(settings.shared_buffers as f64);
@@ -83,21 +78,19 @@ fn moved(settings: &Settings, raw: &Raw, counted: &counters::Counters) -> Moved 
 }
 
 impl Raw {
-    /// A counter before the window; what the warm-up has read is missing from the bound, and a
-    /// bound it stays.
+    /// A counter before the window. Without the warm-up's reads, the lower bound stays valid.
     fn at_start(&self, name: &str) -> f64 {
         self.before.get(name).copied().unwrap_or(0.0)
     }
 }
 
-/// The value below which so many thousandths of all lie: the smallest that has at least that share
-/// at or below it.
+/// The smallest value with at least this share at or below it.
 pub(super) fn percentile(sorted: &[u64], per_mille: usize) -> u64 {
     let rank = (sorted.len() * per_mille).div_ceil(1000).max(1);
     sorted[rank - 1]
 }
 
-/// Reads the report, in the words of versions 12 to 17.
+/// Parses the report of versions 12 to 17.
 pub(super) fn report(said: &str) -> Result<Report, RunnerError> {
     let need = |missing: &'static str| move || unreadable(missing, said);
     let after =
@@ -136,7 +129,7 @@ pub(super) fn report(said: &str) -> Result<Report, RunnerError> {
     })
 }
 
-/// The third column of the log: a transaction's time in microseconds. Err says what is missing.
+/// Parses the third column, in microseconds.
 pub(super) fn times_us(log: &str) -> Result<Vec<u64>, String> {
     log.lines()
         .map(|line| {

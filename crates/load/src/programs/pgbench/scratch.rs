@@ -1,9 +1,7 @@
-//! A place in memory for pgbench's log that no path leads to and that needs no cleaning: a tmpfs
-//! that is mounted nowhere.
+//! Memory for pgbench's log without a path or clean-up: an unmounted tmpfs.
 //!
-//! It is reached through the file descriptor alone, which pgbench inherits; with the last process
-//! that holds it, it is gone, also when schedlab is killed. A directory on /dev/shm would do for
-//! the I/O and would be left behind; /run is a disk on some machines.
+//! pgbench inherits its descriptor, and it disappears with the last process, even if schedlab is
+//! killed. A directory on /dev/shm would be left behind; /run is on disk on some machines.
 
 use std::fs::{self, File};
 use std::io;
@@ -24,7 +22,6 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// Makes one that belongs to a user.
     pub(super) fn new(uid: u32) -> Result<Scratch, RunnerError> {
         let failed = RunnerError::file(
             "mount (needs root and Linux 5.2 or later)",
@@ -33,12 +30,12 @@ impl Scratch {
         mount(uid).map(|root| Scratch { root }).map_err(|errno| failed(errno.into()))
     }
 
-    /// What pgbench's log files begin with, as pgbench itself sees it.
+    /// The prefix of pgbench's log files, as seen by pgbench.
     pub(super) fn prefix(&self) -> String {
         format!("{}/log", self.directory())
     }
 
-    /// All that was logged; the order of the files does not matter.
+    /// The order of files does not matter.
     pub(super) fn text(&self) -> Result<String, RunnerError> {
         let failed = |cause: io::Error| RunnerError::file("read", "pgbench's log".as_ref())(cause);
         let mut all = String::new();
@@ -62,7 +59,7 @@ fn mount(uid: u32) -> rustix::io::Result<OwnedFd> {
     fsconfig_set_string(&tmpfs, "mode", "0700")?;
     fsconfig_set_string(&tmpfs, "uid", uid.to_string())?;
     fsconfig_create(&tmpfs)?;
-    // Without FSMOUNT_CLOEXEC: pgbench inherits it.
+    // pgbench inherits it.
     let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID
         | MountAttrFlags::MOUNT_ATTR_NODEV
         | MountAttrFlags::MOUNT_ATTR_NOEXEC;

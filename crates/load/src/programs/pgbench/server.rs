@@ -1,8 +1,7 @@
-//! A server of the cluster: up, asked, and down again, on every path.
+//! Starts, queries and reliably stops a server of the cluster.
 //!
-//! It is started directly and not by `pg_ctl`, so that it is a child of the session and its
-//! complaints are ours to read. Its own children leave its process group; they are found by their
-//! working directory, which is the data directory.
+//! Without `pg_ctl`, it is a child of the session whose messages are read here. Its children leave
+//! its process group, and are found by their working directory.
 
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
@@ -22,19 +21,18 @@ use super::tools::{Tools, full, run};
 use crate::programs::error::RunnerError;
 use crate::programs::kind::Bench;
 
-/// How often it is looked whether the server is ready or gone.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// How long a server that has failed may take to end by itself.
+/// For a failed server to exit.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Bytes of a server's note of its state that are read.
+/// Bytes read of the server's status file.
 const NOTE: u64 = 4096;
 
-/// How many of its last lines are shown.
+/// Last lines of the server to show.
 const LAST_LINES: usize = 8;
 
-/// A running server; dropping it ends it at once.
+/// A server that is killed on drop.
 pub(super) struct Server<'a> {
     bench: Bench<'a>,
     data: PathBuf,
@@ -44,7 +42,7 @@ pub(super) struct Server<'a> {
 }
 
 impl<'a> Server<'a> {
-    /// Starts one and waits until it accepts connections.
+    /// Waits until it accepts connections.
     pub(super) fn start(
         bench: &Bench<'a>,
         launch: &Launch,
@@ -76,13 +74,12 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// How a client of PostgreSQL finds it.
     pub(super) fn client_args(&self) -> Vec<OsString> {
         let host: OsString = self.socket.clone().into();
         vec!["-h".into(), host, "-U".into(), "postgres".into()]
     }
 
-    /// What psql answers, one line a row, columns separated by `|`.
+    /// One line per row, columns separated by `|`.
     pub(super) fn query(
         &self,
         tools: &Tools,
@@ -94,7 +91,7 @@ impl<'a> Server<'a> {
         Ok(run(&self.bench, "psql", &launch, patience)?.stdout)
     }
 
-    /// Stops it as an administrator does: connections are ended, everything is written.
+    /// Connections are ended, everything is written.
     pub(super) fn stop(mut self, patience: Duration) -> Result<(), RunnerError> {
         let said = self.end(Signal::INT, patience);
         if self.bench.stop.load(Ordering::Relaxed) {
@@ -107,13 +104,13 @@ impl<'a> Server<'a> {
         if said.ok { Ok(()) } else { Err(said.into_error()) }
     }
 
-    /// Ends it after a client has failed, and says why the client failed, if the server knows.
+    /// Ends the server after a client has failed, and adds the server's reason.
     pub(super) fn explain(mut self, error: RunnerError) -> RunnerError {
         let mut alive = self.is_alive();
         if matches!(error, RunnerError::Interrupted) {
             return error;
         }
-        // A server that goes down closes its connections first.
+        // A server closes connections before it exits.
         let since = Instant::now();
         while alive && since.elapsed() < Duration::from_millis(500) {
             thread::sleep(LOOK);
@@ -142,9 +139,8 @@ impl<'a> Server<'a> {
         self.running.as_mut().is_some_and(Running::is_alive)
     }
 
-    /// As `pg_ctl` knows it: the server's own note of its state. The file is the database user's,
-    /// who may write anything there: it is read in part, never waited for, and says no more than
-    /// that; which processes are the server's is asked of the kernel.
+    /// Reads the server's status file, as `pg_ctl` does. The database user controls the file: a
+    /// bounded part is read, without blocking, and used for nothing else.
     fn is_ready(&self) -> bool {
         let mut note = String::new();
         let nofollow = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
@@ -156,12 +152,12 @@ impl<'a> Server<'a> {
         read.is_ok() && note.lines().nth(7).is_some_and(|state| state.trim() == "ready")
     }
 
-    /// Ends it by a signal, and by SIGKILL when that is not enough; nothing of it runs afterwards.
+    /// Sends SIGKILL if the signal is not enough; no process remains.
     fn end(&mut self, signal: Signal, patience: Duration) -> Said {
         let Some(running) = self.running.take() else { return Said::default() };
         running.signal(signal);
         let until = self.began.elapsed() + patience;
-        // Only an ordinary stop is worth waiting for when the experiment is interrupted.
+        // An interrupt may cut short only a regular stop.
         let never = AtomicBool::new(false);
         let stop = if signal == Signal::INT { self.bench.stop } else { &never };
         let said = match running.wait(until, stop) {
@@ -184,7 +180,7 @@ impl Drop for Server<'_> {
     }
 }
 
-/// How a server ended, and what it had said.
+/// How the server ended, and its output.
 #[derive(Debug, Default)]
 struct Said {
     ok: bool,
@@ -218,7 +214,7 @@ impl Said {
     }
 }
 
-/// Kills the servers that work in a directory or below, and waits until they are gone.
+/// Kills servers in or below the directory, and waits until they are gone.
 pub(super) fn end_processes_in(dir: &Path) {
     let since = Instant::now();
     while since.elapsed() < GRACE {
@@ -233,16 +229,12 @@ pub(super) fn end_processes_in(dir: &Path) {
     }
 }
 
-/// The servers whose working directory is this one or lies below it, and who run as its owner:
-/// somebody who looks around there is not meant.
-///
-/// Each is held before it is looked at: whatever process has its number by then, the signal reaches
-/// the one that was looked at or none.
+/// Servers with a working directory in `dir` that run as its owner, which excludes visitors. A
+/// pidfd is opened before each check, so a signal reaches the checked process or none.
 pub(super) fn processes_in(dir: &Path) -> Vec<OwnedFd> {
     let Ok(owner) = fs::metadata(dir).map(|meta| meta.uid()) else { return Vec::new() };
     let link = |pid: i32, name: &str| fs::read_link(format!("/proc/{pid}/{name}"));
-    // One that is about to end has a directory still, and holds the mount by it, and no program any
-    // more.
+    // An exiting process still has a directory, and holds the mount, but has no executable.
     let is_server = |pid: i32| link(pid, "exe").map_or(true, |exe| exe.ends_with("postgres"));
     let is_owners = |pid: i32| {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();

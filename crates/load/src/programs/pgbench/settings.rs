@@ -1,5 +1,4 @@
-//! What the options ask for, read and checked: the arguments of pgbench, and the configuration of
-//! the server.
+//! pgbench's arguments, and the server's configuration.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,7 +9,7 @@ use crate::programs::options::Options;
 const MODES: [&str; 3] = ["tpcb", "simple-update", "select-only"];
 const PROTOCOLS: [&str; 3] = ["simple", "extended", "prepared"];
 
-/// Settings of PostgreSQL that are schedlab's own business.
+/// Settings reserved for schedlab.
 const OURS: [(&str, &str); 10] = [
     ("data_directory", "the cluster lies on the device under test"),
     ("listen_addresses", "the cluster has a socket of its own and no port"),
@@ -24,7 +23,7 @@ const OURS: [(&str, &str); 10] = [
     ("dynamic_shared_memory_type", "segments of a killed server must vanish with it"),
 ];
 
-/// How settings begin or end that name other files, directories, programs or libraries.
+/// Prefixes or suffixes of settings that name files, directories, programs or libraries.
 const ELSEWHERE: [&str; 9] = [
     "include",
     "_file",
@@ -39,17 +38,16 @@ const ELSEWHERE: [&str; 9] = [
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Script {
-    /// One of its own scripts.
     Builtin(&'static str),
-    /// A file of the user's.
+    /// The user's file.
     File(PathBuf),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Length {
-    /// So many transactions of each client.
+    /// Transactions per client.
     Transactions(u64),
-    /// So many seconds: pgbench knows whole ones only.
+    /// pgbench supports only whole seconds.
     Seconds(u64),
 }
 
@@ -59,7 +57,6 @@ impl Length {
     }
 }
 
-/// The options, read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Settings {
     pub(super) clients: u64,
@@ -71,14 +68,14 @@ pub(super) struct Settings {
     pub(super) protocol: String,
     /// In bytes.
     pub(super) shared_buffers: u64,
-    /// Key and value as the user wrote them.
+    /// Settings as written by the user.
     pub(super) conf: Vec<(String, String)>,
     pub(super) user: String,
     pub(super) bindir: Option<PathBuf>,
 }
 
 impl Settings {
-    /// Reads the options; Err says what would be right.
+    /// The error describes what is valid.
     pub(super) fn read(options: &Options) -> Result<Settings, String> {
         let number = |key: &str| options.number(key);
         let text = |key: &str| options.text(key).unwrap_or_default().trim().to_string();
@@ -129,7 +126,7 @@ impl Settings {
         lines.join("\n") + "\n"
     }
 
-    /// pgbench's arguments after those that say where the server is.
+    /// Arguments after the connection's.
     pub(super) fn bench_args(
         &self,
         length: Length,
@@ -138,22 +135,22 @@ impl Settings {
     ) -> Vec<std::ffi::OsString> {
         let script = match &self.script {
             Script::Builtin(name) => format!("--builtin={name}"),
-            // On standard input: the bytes that were read at the beginning.
+            // The bytes read at the start, on standard input.
             Script::File(_) => "--file=-".to_string(),
         };
         let (key, value) = match length {
             Length::Transactions(number) => ("transactions", number),
             Length::Seconds(number) => ("time", number),
         };
-        // --progress makes pgbench measure its average instead of dividing clients by rate, which
-        // differs when some clients are done before others; at this interval it prints none.
+        // With --progress, pgbench measures its average instead of dividing clients by rate, which
+        // differs if clients finish early; this interval prints none.
         [
             "--no-vacuum".to_string(),
             format!("--client={}", self.clients),
             format!("--jobs={}", self.threads),
             format!("--{key}={value}"),
             format!("--protocol={}", self.protocol),
-            // pgbench takes a C unsigned long; half of it, since 12 read it as signed.
+            // A C unsigned long; version 12 parses it as signed.
             format!("--random-seed={}", seed & 0x7fff_ffff_ffff_ffff),
             "--progress=1000000".to_string(),
             "--log".to_string(),
@@ -164,7 +161,6 @@ impl Settings {
         .to_vec()
     }
 
-    /// What comes before the window, if anything does.
     pub(super) fn warmup(&self, trial: &Trial) -> Option<Length> {
         match (self.warmup_transactions, self.transactions) {
             (Some(number), _) => Some(Length::Transactions(number)),
@@ -173,25 +169,22 @@ impl Settings {
         }
     }
 
-    /// What is measured.
     pub(super) fn window(&self, trial: &Trial) -> Length {
         self.transactions.map_or(Length::of(trial.duration), Length::Transactions)
     }
 
-    /// Whether nothing but reads is asked for.
     pub(super) fn reads_only(&self) -> bool {
         self.script == Script::Builtin("select-only")
     }
 
-    /// About how many bytes base, copy and their write-ahead logs take.
+    /// Bytes of base, copy and their write-ahead logs.
     pub(super) fn room(&self) -> u64 {
         const MIB: u64 = 1 << 20;
         let limit = self.conf.iter().rev().find(|(key, _)| key == "max_wal_size");
         let limit = limit.and_then(|(_, value)| bytes(value, MIB)).unwrap_or(1024 * MIB);
         let data = (15 * self.scale + 32) * MIB;
         let loaded = ((15 * self.scale + 48) * MIB).min(limit.max(64 * MIB));
-        // A transaction writes a few full pages at most to the log, and a few hundred bytes of new
-        // rows.
+        // A transaction logs at most a few full pages, and adds a few hundred bytes.
         let (log, growth) = match self.transactions {
             Some(number) => {
                 let all = self.clients * (number + self.warmup_transactions.unwrap_or(0));
@@ -252,7 +245,7 @@ fn conf(text: &str) -> Result<Vec<(String, String)>, String> {
     Ok(all)
 }
 
-/// A size as PostgreSQL writes it; a bare number counts `unit`s.
+/// A bare number is in units of `unit`.
 fn bytes(text: &str, unit: u64) -> Option<u64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[digits.len()..] {

@@ -1,8 +1,7 @@
-//! What pgbench, psql and the log say, in the words of several versions; the options; and one real
-//! trial whose figures are computed twice.
+//! Output of pgbench, psql and the log in several versions; options; and one real trial.
 //!
-//! The words of 15 were printed by 15.18. Those of 12 and 13
-//! (`including`/`excluding connections establishing`) are from their manuals.
+//! Version 15's output is from 15.18, that of 12 and 13 (`including`/`excluding connections
+//! establishing`) from their manuals.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -118,7 +117,7 @@ fn failed_and_unfinished_transactions_are_reported() {
 
 #[test]
 fn a_line_of_the_log_is_a_time_or_an_error() {
-    // 15.18, and with the lag of --rate and the retries of --max-tries after it.
+    // 15.18, followed by --rate's lag and --max-tries' retries.
     let log = "1 1 87353 0 1795337339 739031\n0 1 89763 0 1795337339 741428\n9 1 7 0 1795337339 741456 12 0\n";
     assert_eq!(times_us(log).unwrap(), [87_353, 89_763, 7]);
     for line in [
@@ -202,7 +201,7 @@ fn counters_are_asked_for_by_version_and_a_row_of_another_shape_is_refused() {
         of(17)
     );
     assert!(of(18).contains("wal_bytes") && !of(18).contains("wal_sync"), "{}", of(18));
-    // 15.18's answer to the query.
+    // 15.18's reply to the query.
     let row = "1435668276|142232|0|4|3711|27808|278|1435668276|107211|15940\n";
     let all = counters::parse(row, 15).unwrap();
     assert_eq!(
@@ -317,12 +316,12 @@ fn the_place_for_the_log_has_no_name_and_goes_with_its_last_user() {
     let in_memory = |line: &&str| line.split(' ').nth(2) == Some("tmpfs");
     let mounts = || {
         let text = fs::read_to_string("/proc/self/mounts").unwrap();
-        // Other tests mount disks in the meantime.
+        // Other tests mount disks at the same time.
         text.lines().filter(in_memory).map(str::to_owned).collect::<Vec<String>>()
     };
     let before = mounts();
     let scratch = super::scratch::Scratch::new(0).unwrap();
-    // As pgbench does: by a program that inherits it, in two files.
+    // By a program that inherits it, in two files.
     let line = format!("echo 1 >{0}.7; echo 2 >{0}.7.1", scratch.prefix());
     assert!(std::process::Command::new("/bin/sh").args(["-c", &line]).status().unwrap().success());
     let mut lines: Vec<String> = scratch.text().unwrap().lines().map(str::to_string).collect();
@@ -331,8 +330,7 @@ fn the_place_for_the_log_has_no_name_and_goes_with_its_last_user() {
     assert_eq!(mounts(), before, "no directory shows it");
 }
 
-/// A real trial, whose percentiles are computed a second time in another way: by counting how many
-/// are at or below each value.
+/// Percentiles are verified by counting values.
 #[test]
 fn the_figures_of_a_real_trial_are_those_of_its_log_and_its_report() {
     let Some(ground) = Ground::files(512, &["postgres"]) else { return };

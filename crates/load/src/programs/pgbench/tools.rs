@@ -1,4 +1,4 @@
-//! PostgreSQL's programs, their version, and the user that they run as.
+//! PostgreSQL's programs, their version, and their user.
 
 use std::ffi::OsString;
 use std::fs;
@@ -14,14 +14,12 @@ use crate::programs::kind::Bench;
 const PACKAGE: &str = "postgresql";
 const PURPOSE: &str = "as a workload";
 
-/// Where Debian keeps each version's programs; they are not in PATH.
+/// Debian's directory, not in PATH.
 const VERSIONS: &str = "/usr/lib/postgresql";
 
-/// The oldest version whose words are known: what pgbench prints, and the server's views of
-/// statistics.
+/// Older output and statistics views are not supported.
 const OLDEST: u32 = 12;
 
-/// How long a program may take to say its version.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 const NEEDED: [&str; 4] = ["postgres", "initdb", "pgbench", "psql"];
@@ -32,22 +30,21 @@ pub(super) struct Account {
     pub(super) gid: u32,
 }
 
-/// The programs and how they are started.
 #[derive(Debug)]
 pub(super) struct Tools {
     bin: PathBuf,
     setpriv: PathBuf,
     unshare: PathBuf,
     pub(super) account: Account,
-    /// Whether programs run as the user of `--as`.
+    /// As the user of `--as`.
     apart: bool,
     pub(super) major: u32,
-    /// In words, server and pgbench.
+    /// Versions of server and pgbench.
     pub(super) version: String,
 }
 
 impl Tools {
-    /// Finds everything that is needed and asks for its version.
+    /// Finds the programs and queries their version.
     pub(super) fn find(bench: &Bench<'_>, settings: &Settings) -> Result<Tools, RunnerError> {
         let bin = match &settings.bindir {
             Some(dir) => dir.clone(),
@@ -86,13 +83,12 @@ impl Tools {
         Ok(tools)
     }
 
-    /// One of the programs as its user, to be started.
+    /// Prepares a program to run as its user.
     pub(super) fn launch(&self, name: &str, args: impl IntoIterator<Item = OsString>) -> Launch {
         Launch {
             program: self.setpriv.clone(),
             args: self.as_user(name).into_iter().chain(args).collect(),
-            // pgbench and psql would take the user's name, and -d means different things to them in
-            // different versions.
+            // pgbench and psql would use the user's name, and -d has different meanings.
             env: vec![("PGDATABASE".to_string(), "postgres".into())],
             dir: PathBuf::from("/"),
             apart: self.apart,
@@ -100,9 +96,8 @@ impl Tools {
         }
     }
 
-    /// The same with System V shared memory of its own: PostgreSQL's segments have no owner that
-    /// would remove them when it is killed, but they vanish with this name space. Only root can
-    /// make one, hence before the change of user.
+    /// Uses a new IPC namespace, with which System V shared memory disappears even if the server is
+    /// killed. Only root can create one, so this precedes the change of user.
     pub(super) fn launch_server(
         &self,
         name: &str,
@@ -128,8 +123,7 @@ impl Tools {
     }
 }
 
-/// Runs a program to its end; in errors it has its own name, not that of the one that changes the
-/// user.
+/// Errors name the program, not the one that changes the user.
 pub(super) fn run(
     bench: &Bench<'_>,
     name: &str,
@@ -161,7 +155,7 @@ pub(super) fn run(
     Ok(ended)
 }
 
-/// The error for a device that is full, if this is what a program complained about.
+/// If these messages report a full device.
 pub(super) fn full(complaints: &str) -> Option<RunnerError> {
     let line = complaints.lines().find(|line| line.contains("No space left on device"))?;
     Some(RunnerError::Full {
@@ -172,7 +166,7 @@ pub(super) fn full(complaints: &str) -> Option<RunnerError> {
     })
 }
 
-/// The newest version's programs, of those that have all that are needed.
+/// The newest version with all required programs.
 pub(super) fn newest(versions: &Path) -> Option<PathBuf> {
     let dirs = fs::read_dir(versions).ok()?.flatten();
     let mut all: Vec<(u32, PathBuf)> = dirs
@@ -185,7 +179,7 @@ pub(super) fn newest(versions: &Path) -> Option<PathBuf> {
     all.pop().map(|(_, bin)| bin)
 }
 
-/// The major version in `postgres (PostgreSQL) 15.18 (Debian …)`, `pgbench (PostgreSQL) 17beta1`.
+/// Parses `postgres (PostgreSQL) 15.18 (Debian …)`, `pgbench (PostgreSQL) 17beta1`.
 pub(super) fn major(said: &str) -> Option<u32> {
     let after = said.split_once("(PostgreSQL) ")?.1;
     after[..after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len())].parse().ok()
@@ -209,7 +203,7 @@ fn checked_major(program: &str, said: &str) -> Result<u32, RunnerError> {
     }
 }
 
-/// Looks a user up with getent, so that users of a directory service are found too.
+/// getent also finds users of a directory service.
 fn account(bench: &Bench<'_>, name: &str) -> Result<Account, RunnerError> {
     let args = vec!["passwd".into(), name.into()];
     let launch = Launch {

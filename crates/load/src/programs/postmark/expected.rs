@@ -1,8 +1,8 @@
-//! What PostMark must do with given parameters: from our own generator, which issues the same
-//! operations (there is a test that traces both).
+//! PostMark's expected work, from our own generator, which issues the same operations (a test
+//! traces both).
 //!
-//! Two things follow that the program does not print: whether it did what it was asked for, and how
-//! many bytes have to reach the device when the page cache is emptied between its phases.
+//! It shows whether the program did the requested work, and how many bytes must reach the device if
+//! the page cache is dropped between phases.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use sim::workload::{PostmarkOperation, PostmarkOperations, PostmarkParams, Postm
 
 use crate::programs::kind::Moved;
 
-/// The unit in which file systems give out space.
+/// Allocation unit of file systems.
 const BLOCK: u64 = 4096;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -23,21 +23,20 @@ pub(super) struct Expected {
     pub(super) written_bytes: u64,
     pub(super) transaction_read_bytes: u64,
     pub(super) transaction_written_bytes: u64,
-    /// What the device sees at least when everything is written out after each phase, and dropped
-    /// from memory after the first.
+    /// Lower bound, with a flush after each phase and a cold cache after the first.
     pub(super) flushed: Moved,
-    /// The most that all files take at a time, in whole blocks.
+    /// Of all files, in whole blocks.
     pub(super) peak_bytes: u64,
-    /// No file was left before the transactions were over, so that they broke off.
+    /// Without files, the transactions stopped early.
     pub(super) breaks_off: bool,
 }
 
 #[derive(Debug, Default)]
 struct Live {
     bytes: u64,
-    /// Written since everything was written out last.
+    /// Bytes written since the last flush.
     dirty: u64,
-    /// In memory since the pages were dropped.
+    /// In memory since the cache was dropped.
     cached: bool,
 }
 
@@ -108,7 +107,7 @@ impl Expected {
         self.peak_bytes = self.peak_bytes.max(*space);
     }
 
-    /// A phase is over: everything is written out, and after the first one dropped from memory.
+    /// Drops the cache too after the first phase.
     fn flush(&mut self, files: &mut BTreeMap<u32, Live>, over: PostmarkPhase) {
         for live in files.values_mut() {
             self.flushed.written_bytes += std::mem::take(&mut live.dirty);

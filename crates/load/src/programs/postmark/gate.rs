@@ -1,9 +1,8 @@
-//! A pipe that the program prints into and that holds one of its writes: as long as that one is not
-//! taken out, the program stands still before its next.
+//! A pipe for the program's output that holds one write: until it is read, the program blocks at
+//! its next write.
 //!
-//! So it can be halted exactly where two phases meet, without a race: its last word of a phase
-//! stays in the pipe, and when the kernel says that the program waits to write, the phase is over
-//! and the next has not begun.
+//! This stops the program exactly between two phases: its last output of a phase stays in the pipe,
+//! and once it waits in `write`, the next phase has not begun.
 
 use std::fs;
 use std::sync::Arc;
@@ -18,28 +17,26 @@ use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, tee};
 use crate::programs::error::RunnerError;
 use crate::programs::kind::Bench;
 
-/// How long a look waits for the program: so late an interrupt or a deadline is noticed.
+/// Polling interval for interrupts and the deadline.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
-/// The most that one write can be: a pipe hands on up to a page in one piece.
+/// A pipe passes on up to a page in one piece.
 const PAGE: usize = 4096;
 
-/// The reading end.
 #[derive(Debug)]
 pub(super) struct Gate {
     reader: OwnedFd,
-    /// Where a write is copied to, to be looked at without being taken.
+    /// For copies, to examine writes without reading them.
     aside: (OwnedFd, OwnedFd),
-    /// Everything that was taken.
+    /// Output read so far.
     pub(super) text: String,
     until: Instant,
 }
 
 impl Gate {
-    /// A gate, and the end that the program prints into. Nothing is waited for after `until`.
+    /// Returns the gate, and the end for the program's output. Waits until `until` at most.
     pub(super) fn new(until: Instant) -> Result<(Gate, Arc<OwnedFd>), RunnerError> {
-        // With O_DIRECT each write is a piece of its own; a pipe of one page has room for one
-        // piece.
+        // With O_DIRECT each write is a packet; a pipe of one page holds one.
         let made = || {
             let (reader, writer) = pipe_with(PipeFlags::DIRECT | PipeFlags::CLOEXEC)?;
             fcntl_setpipe_size(&writer, PAGE)?;
@@ -52,8 +49,7 @@ impl Gate {
         Ok((Gate { reader, aside, text: String::new(), until }, Arc::new(writer)))
     }
 
-    /// The next thing that the program has written, which stays in the pipe; None when it has
-    /// closed its end, or there is no time left.
+    /// `None` if the program has closed its end, or time is over.
     pub(super) fn peek(&mut self, bench: &Bench<'_>) -> Option<String> {
         if !self.wait(bench) {
             return None;
@@ -64,7 +60,7 @@ impl Gate {
         read(&self.aside.0).filter(|piece| piece.len() == copied).map(text)
     }
 
-    /// Takes it out: the program goes on.
+    /// Reads a write, so that the program continues.
     pub(super) fn take(&mut self, bench: &Bench<'_>) -> Option<String> {
         if !self.wait(bench) {
             return None;
@@ -74,16 +70,14 @@ impl Gate {
         Some(piece)
     }
 
-    /// Takes everything until the program closes its end.
+    /// Reads until the program closes its end.
     pub(super) fn drain(&mut self, bench: &Bench<'_>) {
         while self.take(bench).is_some() {}
     }
 
-    /// Waits until the program stands before its next write; false if it has ended, or there is no
-    /// time left.
+    /// Waits until the program blocks; false if it has exited, or time is over.
     pub(super) fn halted(&self, bench: &Bench<'_>, pid: u32) -> bool {
-        // In the words of proc(5): the number of the system call that it waits in, and its first
-        // argument.
+        // As in proc(5): the system call and its first argument.
         let waits_to_print = format!("{} 0x1 ", libc::SYS_write);
         while !self.is_over(bench) && !self.is_closed() {
             match fs::read_to_string(format!("/proc/{pid}/syscall")) {
@@ -95,7 +89,6 @@ impl Gate {
         false
     }
 
-    /// Whether no process has the writing end open.
     fn is_closed(&self) -> bool {
         let mut watched = [PollFd::new(&self.reader, PollFlags::empty())];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };

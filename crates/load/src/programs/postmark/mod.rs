@@ -1,13 +1,12 @@
-//! Debian's `postmark`: many small files, through a file system.
+//! Debian's `postmark`: many small files on a file system.
 //!
-//! Its data may never leave memory: files of a few kilobytes that are deleted seconds later are not
-//! written at all by any of today's file systems, and what was just created is read from the page
-//! cache. So, unless `flush=false` asks for the program as it is, it stands still where its phases
-//! meet ([`gate`]): what it has written goes to the device, which counts as time of the phase, and
-//! after the creation its files are dropped from memory.
+//! No current file system writes small files that are deleted within seconds, and new files are
+//! read from the page cache. Unless `flush=false`, the program is therefore stopped between phases
+//! ([`gate`]): writes are flushed, within the phase's time, and after creation the files are
+//! dropped from the cache.
 //!
-//! Its own clock counts whole seconds, at least 1; ours sees the phases begin by what it prints, to
-//! a millisecond.
+//! Its clock counts whole seconds, at least 1; ours detects phases from its output, to a
+//! millisecond.
 
 mod expected;
 mod gate;
@@ -81,7 +80,7 @@ const OPTIONS: &[Field] = &[
     ),
 ];
 
-/// The parameters, read and checked by our own workload's table.
+/// Validated by our own workload's table.
 fn setup(options: &Options) -> Result<PostmarkParams, String> {
     let row = sim::workload::find("postmark").map_err(|e| e.to_string())?;
     let own = ["deadline", "buffering", "flush"];
@@ -109,10 +108,9 @@ fn setup(options: &Options) -> Result<PostmarkParams, String> {
 
 const MOST_SEED: u32 = i32::MAX as u32;
 
-/// The commands that the program reads.
 fn commands(setup: &PostmarkParams, seed: u32, buffering: bool, location: &Path) -> String {
     let bias = |bias: Option<u8>| bias.map_or(-1, i32::from);
-    // Without directories is its default; it refuses the command with 0.
+    // No directories is the default; the command refuses 0.
     let subdirectories = match setup.subdirectories {
         0 => String::new(),
         some => format!("set subdirectories {some}\n"),
@@ -139,14 +137,14 @@ struct Postmark {
     flush: bool,
 }
 
-/// When its phases began and ended, by our clock.
+/// Times by our clock.
 #[derive(Debug, Clone, Copy, Default)]
 struct Times {
     creation: Duration,
     transactions: Duration,
-    /// Writing out within these.
+    /// Flushing within the phases.
     flush: Duration,
-    /// Dropping pages, which counts for no phase.
+    /// For dropping the cache; counts for no phase.
     pause: Duration,
 }
 
@@ -164,8 +162,8 @@ impl Postmark {
         self.setup.seed.unwrap_or(((trial.seed ^ (trial.seed >> 32)) as u32 & MOST_SEED).max(1))
     }
 
-    /// Follows the program through its phases. Where it prints something else than expected it is
-    /// let go: its report will tell.
+    /// Follows the phases. After unexpected output, the program runs freely, and its report will
+    /// show the reason.
     fn follow(&self, bench: &Bench<'_>, pid: u32, gate: &mut Gate) -> Result<Times, RunnerError> {
         let mut times = Times::default();
         let files = Postmark::location(bench);
@@ -215,13 +213,13 @@ impl Postmark {
         Ok(times)
     }
 
-    /// How many dots it prints while it works: one whenever a tenth, rounded down, is done.
+    /// One whenever a tenth, rounded down, is done.
     fn dots(&self) -> u32 {
         let tenth = (self.setup.transactions / 10).max(1);
         self.setup.transactions / tenth
     }
 
-    /// Ends with an error if the program did something else than our generator says.
+    /// Fails if the work differs from our generator's.
     fn compare(
         &self,
         expected: &Expected,
@@ -340,8 +338,7 @@ impl Runner for Postmark {
         let space = rustix::fs::statvfs(files)
             .map_err(|e| RunnerError::file("find the free space", files)(e.into()))?;
         let free = space.f_bavail * space.f_frsize;
-        // The program does not look at what a write gives back: without room it goes on, and
-        // measures nothing.
+        // Without space, the program ignores failed writes and measures nothing.
         let needed = expected.peak_bytes + expected.peak_bytes / 8;
         if free < needed {
             let problem = format!(
@@ -380,9 +377,9 @@ impl Runner for Postmark {
             ..Launch::default()
         };
         let running = bench.session.start(&launch)?;
-        // Its end of the pipe is the last one now: when it closes it, that shows.
+        // Only the program has the writing end now.
         drop(launch);
-        // On an error the program is ended by being dropped: it stands still.
+        // Dropping the stopped program ends it.
         let times = self.follow(bench, running.pid(), &mut gate)?;
         gate.drain(bench);
         let mut ended = bench.finish(running, PROGRAM, trial.deadline)?;

@@ -1,13 +1,12 @@
-//! What PostMark prints at its end, in its verbose form.
+//! Parses PostMark's verbose report.
 //!
-//! Times are whole seconds and at least 1, whatever it took; bytes are rounded to two decimals of a
-//! unit of 2^10, 2^20 … bytes.
+//! Times are whole seconds, at least 1; bytes have two decimals of a unit of 2^10, 2^20 … bytes.
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Report {
     pub(super) total_s: f64,
     pub(super) transactions_s: f64,
-    /// Transactions a second, of whole seconds and a whole number itself.
+    /// An integer, calculated from whole seconds.
     pub(super) tps: f64,
     pub(super) created: u64,
     pub(super) read: u64,
@@ -17,25 +16,24 @@ pub(super) struct Report {
     pub(super) bytes_written: Rounded,
 }
 
-/// A number of bytes as PostMark prints it.
+/// Bytes as PostMark prints them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Rounded {
     pub(super) bytes: f64,
-    /// By how much it may be off: half of its last decimal.
+    /// Maximum error: half of the last decimal.
     pub(super) within: f64,
 }
 
 impl Rounded {
-    /// Whether this number of bytes is printed like this; PostMark computes with 24 bits.
+    /// Compares like PostMark, which calculates with 24 bits.
     pub(super) fn is(self, bytes: u64) -> bool {
         (self.bytes - bytes as f64).abs() <= self.within * 1.01 + bytes as f64 * 1e-6
     }
 }
 
 impl Report {
-    /// Reads a report.
     pub(super) fn read(printed: &str) -> Result<Report, String> {
-        // Only what comes after the last phase: `show` prints numbers too.
+        // Before, `show` prints numbers too.
         let report = printed.rsplit_once("\nTime:").map(|(_, report)| report);
         let report = Lines(report.ok_or("report (Time: …)")?.lines().map(str::trim).collect());
         Ok(Report {
@@ -55,8 +53,7 @@ impl Report {
 struct Lines<'a>(Vec<&'a str>);
 
 impl<'a> Lines<'a> {
-    /// What stands before `words` and after them in the line that is a number followed by these
-    /// words.
+    /// The text before and after `words`, in a line with only a number and these.
     fn around(&self, words: &str) -> Result<(&'a str, &'a str), String> {
         let found = self.0.iter().filter_map(|line| line.split_once(words));
         let mut found =
@@ -112,7 +109,7 @@ fn number(text: &str) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// What the program of Debian 13 printed; 50 files, 100 transactions, seed 42.
+    /// Of Debian 13; 50 files, 100 transactions, seed 42.
     const PRINTED: &str = "PostMark v1.51 : 8/14/01\npm>Transactions: 100\npm>Creating files...Done\nPerforming transactions..........Done
 Deleting files...Done\nTime:\n\t1 seconds total\n\t2 seconds of transactions (50 per second)\n\nFiles:\n\t100 created (100 per second)
 \t\tCreation alone: 50 files (50 per second)\n\t\tMixed with transactions: 50 files (50 per second)\n\t53 read (53 per second)

@@ -1,4 +1,4 @@
-//! Debian's program against our own generator: traced by strace, operation by operation.
+//! Debian's program against our generator, by operations with strace.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
@@ -20,8 +20,7 @@ fn can_run(tool: &str) -> bool {
     found
 }
 
-/// What the program does, from its system calls; a file's number is its name. And the largest read
-/// and write.
+/// Operations with file names as numbers, and the largest read and write.
 fn traced(commands: &str, location: &Path) -> (Vec<PostmarkOperation>, [u32; 2]) {
     let (input, trace) = (location.with_extension("in"), location.with_extension("trace"));
     fs::create_dir(location).unwrap();
@@ -37,7 +36,7 @@ fn traced(commands: &str, location: &Path) -> (Vec<PostmarkOperation>, [u32; 2])
     operations(&fs::read_to_string(&trace).unwrap(), &location.display().to_string())
 }
 
-/// A file that is open: what it was opened for, and the bytes so far.
+/// Its purpose, and the bytes so far.
 struct Open {
     file: u32,
     directory: u32,
@@ -97,7 +96,7 @@ fn closed(open: Open) -> PostmarkOperation {
     }
 }
 
-/// Directory and number of `/12` or `/s3/12`.
+/// Parses `/12` or `/s3/12`.
 fn number_of(path: &str) -> Option<(u32, u32)> {
     let path = path.strip_prefix('/')?;
     match path.split_once('/') {

@@ -1,13 +1,10 @@
-//! How long a cold start of a program takes: what users feel when a disk is busy.
+//! Cold start time of a program: what users notice when a disk is busy.
 //!
-//! The program is copied to the file system under test with its libraries and whatever else it
-//! reads, into a small tree of its own, and started by chroot, so that every page comes from the
-//! device. Before each start the pages of the tree are dropped, and it is checked that none is left
-//! in memory; what is in memory afterwards has been read by the start, and is at least what the
-//! device has moved.
-//!
-//! The first start of a trial reads names and inodes too, which later ones find in memory. So that
-//! all that count are alike, it does not count.
+//! Program, libraries and data are copied to the file system under test and started by chroot, so
+//! that every page comes from the device. Before each start, the tree's pages are dropped, and none
+//! may remain. Pages in memory afterwards were read by the start, and the device must have moved at
+//! least these. A trial's first start is not counted, because it also reads directory entries and
+//! inodes.
 
 mod tree;
 
@@ -43,11 +40,10 @@ pub(crate) static STARTUP: RunnerKind = RunnerKind {
     make: |options| Box::new(Startup::of(options)),
 };
 
-/// Debian's, not one that stands first in somebody's PATH: a machine's own packages are the same
-/// everywhere.
+/// The same everywhere, unlike the first one in PATH.
 const PYTHON: &str = "/usr/bin/python3";
 
-/// Modules of Python's own that a script of some size has: some hundred files.
+/// Some hundred files, as in a medium-sized script.
 const DEFAULT_ARGS: &str = "-B -S -c 'import argparse, asyncio, csv, ctypes, decimal, email.message, http.server, json, logging.handlers, \
                             multiprocessing.pool, pydoc, sqlite3, ssl, subprocess, tarfile, unittest, urllib.request, xml.dom.minidom, zipfile'";
 
@@ -80,8 +76,7 @@ const OPTIONS: &[Field] = &[
     ),
 ];
 
-/// Python with modules of its own is schedlab's choice. Another program, arguments or copied files
-/// are the plan's.
+/// Another program, arguments or copied files are the plan's choice.
 fn starts(options: &Options) -> Vec<String> {
     let named = options.words_of(&["program", "args", "copy"]);
     let is_default = options.text("program") == Some(PYTHON) && named.len() == 1;
@@ -129,7 +124,7 @@ struct Startup {
 #[derive(Debug, Clone, Copy)]
 struct Start {
     took: Duration,
-    /// Bytes of the tree that are in memory now and were not before.
+    /// In memory now, but not before.
     read: u64,
 }
 
@@ -178,7 +173,7 @@ impl Startup {
         }
     }
 
-    /// Drops the tree from memory, starts the program and waits until it is ready.
+    /// Starts cold, and waits until the program is ready.
     fn start(
         &self,
         bench: &Bench<'_>,
@@ -204,7 +199,7 @@ impl Startup {
                 .chain([tree.root.clone().into(), tree.program.clone().into()])
                 .chain(self.args.iter().map(Into::into))
                 .collect(),
-            // chroot is root's, so that it is chroot that changes the user.
+            // Only root can chroot, so chroot changes the user.
             apart: bench.session.user().is_some(),
             env: vec![("PYTHONHASHSEED".into(), "0".into())],
             dir: "/".into(),
@@ -227,7 +222,7 @@ impl Startup {
         Ok(Start { took, read })
     }
 
-    /// Waits for the words that say that it is ready, and ends it.
+    /// Waits for its output, and ends it.
     fn until_ready(
         &self,
         bench: &Bench<'_>,
@@ -276,7 +271,7 @@ impl Runner for Startup {
             user: bench.session.user(),
             ..Launch::default()
         };
-        // A program need not know --version.
+        // Not every program supports --version.
         let ended = bench.session.start(&launch)?.wait(Duration::from_secs(10), bench.stop)?;
         let first = ended
             .stdout
@@ -295,7 +290,7 @@ impl Runner for Startup {
             copy.push(tree::python_library(bench, &program)?);
         }
         (bench.say)(&format!("copying {} with what it reads", self.program));
-        // Several workloads of a plan can be starts, each with a tree of its own.
+        // For each startup workload of a plan.
         let free =
             (0..).map(|at| bench.files().join(format!("startup-{at}"))).find(|root| !root.exists());
         let root = free.expect("there is always a higher number");

@@ -1,4 +1,4 @@
-//! A root directory of a program's own: the program, its libraries by ldd, and what else it reads.
+//! A root directory for a program, its libraries by ldd, and other files.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -14,37 +14,33 @@ use crate::programs::cache;
 use crate::programs::error::RunnerError;
 use crate::programs::kind::Bench;
 
-/// Longer than asking for libraries ever takes.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Files that ldd is asked about at a time.
+/// Files per call of ldd.
 const AT_A_TIME: usize = 200;
 
-/// Device nodes that programs expect, with their numbers.
+/// Device nodes with their numbers.
 const NODES: [(&str, u32, u32); 4] =
     [("null", 1, 3), ("zero", 1, 5), ("random", 1, 8), ("urandom", 1, 9)];
 
-/// What lies in the directory of Python's library and is none of it.
+/// In Python's library directory, but not part of the library.
 pub(super) const NO_LIBRARY: &[&str] =
     &["site-packages", "dist-packages", "test", "tests", "idlelib", "ensurepip"];
 
-/// The tree, on the device.
 #[derive(Debug)]
 pub(super) struct Tree {
     pub(super) root: PathBuf,
-    /// The program's path as it is called inside.
+    /// The path inside of the tree.
     pub(super) program: PathBuf,
     pub(super) files: Vec<PathBuf>,
     pub(super) bytes: u64,
 }
 
 impl Tree {
-    /// Copies everything to a directory that is not there yet. Directories and files called as in
-    /// `leave_out` are not.
+    /// Copies everything to a new directory, without names in `leave_out`.
     ///
     /// # Errors
-    /// A file that cannot be copied, e.g. for want of space; a library that the machine does not
-    /// have.
+    /// A file that cannot be copied, e.g. because the disk is full; a missing library.
     pub(super) fn make(
         bench: &Bench<'_>,
         root: &Path,
@@ -65,7 +61,7 @@ impl Tree {
             .map_err(|errno| RunnerError::file("make", &node)(errno.into()))?;
         }
         fs::create_dir_all(root.join("tmp")).map_err(RunnerError::file("create", root))?;
-        // Under the name by which it was found, so that a link to it works as it does outside.
+        // A link to the original name works as outside.
         copy_file(program, root)?;
         for path in copy {
             copy_all(path, root, leave_out)?;
@@ -88,7 +84,6 @@ impl Tree {
     }
 }
 
-/// Where Python has its own library.
 pub(super) fn python_library(bench: &Bench<'_>, python: &Path) -> Result<PathBuf, RunnerError> {
     let ask = "import sysconfig; print(sysconfig.get_path('stdlib'))";
     let args = ["-c", ask].map(OsString::from).to_vec();
@@ -115,8 +110,7 @@ fn inside(path: &Path, root: &Path) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
 }
 
-/// Where a path is in the tree, with the directories above it. A link that was copied before must
-/// not lead a later file out of the tree.
+/// Creates parents. A link copied earlier must not lead out of the tree.
 fn place(path: &Path, root: &Path) -> Result<PathBuf, RunnerError> {
     let to = inside(path, root);
     let below = to.strip_prefix(root).unwrap_or(&to);
@@ -136,7 +130,7 @@ fn place(path: &Path, root: &Path) -> Result<PathBuf, RunnerError> {
     Ok(to)
 }
 
-/// Copies what a path leads to, under that path.
+/// Copies a path's target under the original path.
 fn copy_file(path: &Path, root: &Path) -> Result<(), RunnerError> {
     let to = place(path, root)?;
     fs::copy(path, &to).map(drop).map_err(RunnerError::file("copy to the device", path))
@@ -163,7 +157,7 @@ fn copy_all(path: &Path, root: &Path, leave_out: &[&str]) -> Result<(), RunnerEr
     }
 }
 
-/// The libraries of these objects, with the loader.
+/// Libraries including the loader.
 fn libraries(bench: &Bench<'_>, objects: &[PathBuf]) -> Result<BTreeSet<PathBuf>, RunnerError> {
     let ldd = bench.program("ldd", "libc-bin")?;
     let mut found = BTreeSet::new();
@@ -176,7 +170,7 @@ fn libraries(bench: &Bench<'_>, objects: &[PathBuf]) -> Result<BTreeSet<PathBuf>
             user: bench.session.user(),
             ..Launch::default()
         };
-        // It ends with 1 where one of them is linked statically; that is no fault.
+        // Status 1 for a statically linked one is no error.
         let ended = bench.session.start(&launch)?.wait(PATIENCE, bench.stop)?;
         if ended.stopped {
             return Err(RunnerError::Interrupted);

@@ -1,4 +1,4 @@
-//! Runners on a real loop device with a real file system, without the arena around them.
+//! Runners on a real loop device with a real file system, without an arena.
 
 use std::fs;
 use std::sync::atomic::Ordering;
@@ -9,7 +9,7 @@ use crate::programs::ground::{Ground, trial};
 use load::programs::{Bench, RunnerError};
 use testbed::eventually;
 
-/// Whether a process with these words in its command line is there.
+/// Searches command lines for these words.
 fn runs(words: &str) -> bool {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let lines = processes.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
@@ -153,7 +153,7 @@ fn postmark_does_what_it_was_asked_for_and_its_data_reach_the_device() {
         let moved = seen.moved.unwrap();
         assert!(moved.read_bytes > 1 << 20 && moved.written_bytes > 8 << 20, "{moved:?}");
         let (read, written) = (after.0 - before.0, after.1 - before.1);
-        // What was read from memory while the program was being stopped, and no more.
+        // The rest was read from memory while the program was being stopped.
         assert!(read as f64 >= 0.9 * moved.read_bytes as f64, "{read} of {moved:?}");
         assert!(written >= moved.written_bytes, "{written} of {moved:?}");
         assert!(seen.metrics["wall_synced_s"] > seen.metrics["wall_s"]);
@@ -208,8 +208,7 @@ fn a_program_starts_cold_each_time_and_from_the_device() {
 fn a_tree_that_is_warm_is_no_cold_start() {
     let Some(ground) = Ground::files(512, &["python3", "chroot", "ldd"]) else { return };
     let mut runner = ground.prepared("startup", &[("starts", "1")]).unwrap();
-    // Pages under write-back or mapped by another process cannot be dropped: as with another
-    // program that has them mapped.
+    // Pages mapped by another process cannot be dropped.
     let mapped = fs::File::open(ground.directory().join("startup-0/usr/bin/python3")).unwrap();
     // SAFETY: no process changes the file, and the mapping ends with the test.
     let map = unsafe { memmap2::MmapOptions::new().populate().map(&mapped).unwrap() };
@@ -252,7 +251,7 @@ fn a_program_that_stays_is_ready_when_it_says_so_and_is_ended() {
 fn fio_job_that_writes_without_consent_is_refused_by_fio() {
     let Some(ground) = Ground::new(16, &["fio"], None) else { return };
     let job = ground.dir.path().join("job.fio");
-    // As if the file read only when consent was checked, and was changed since.
+    // As if changed since consent was given for reading.
     fs::write(&job, "[writer]\nrw=randwrite\nbs=4k\nsize=1m\n").unwrap();
     let row = load::programs::find("fio").unwrap();
     let mut fio = (row.make)(&row.read([("file", job.to_str().unwrap())]).unwrap());

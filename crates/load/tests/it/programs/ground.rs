@@ -1,5 +1,4 @@
-//! A session on a loop device, for runners without an arena around them. Each program of tests uses
-//! a part of it.
+//! A session on a loop device, for runners without an arena.
 #![allow(dead_code)]
 
 use std::fs;
@@ -17,23 +16,22 @@ use testbed::{Directory, Loop, require};
 /// A process has one session at a time.
 static ONE: Mutex<()> = Mutex::new(());
 
-/// Dropped in this order: the session uses the device, and the device a file of the directory.
+/// Dropped in this order: the session uses the device, the device a file in the directory.
 pub(crate) struct Ground {
     pub(crate) node: String,
     pub(crate) device: Device,
     pub(crate) session: Option<Session>,
-    /// Ends what the runner does.
     pub(crate) stop: AtomicBool,
     stats: ProcessStats,
     _loop_device: Loop,
     pub(crate) dir: Directory,
-    /// Given back after everything else.
+    /// Dropped last.
     _turn: MutexGuard<'static, ()>,
 }
 
 impl Ground {
-    /// A device with a file system, or a bare one; None where root or one of the programs is
-    /// missing, unless every test must run.
+    /// A device with a file system, or bare; `None` without root or a program, unless every test
+    /// must run.
     pub(crate) fn new(mib: u64, needed: &[&str], file_system: Option<&str>) -> Option<Ground> {
         let mkfs = file_system.map(|kind| format!("mkfs.{kind}"));
         let all = needed.iter().copied().chain(["root"]).chain(mkfs.as_deref());
@@ -80,7 +78,6 @@ impl Ground {
         Some(ground)
     }
 
-    /// With ext4.
     pub(crate) fn files(mib: u64, needed: &[&str]) -> Option<Ground> {
         Ground::new(mib, needed, Some("ext4"))
     }
@@ -93,7 +90,7 @@ impl Ground {
         self.session().directory().unwrap()
     }
 
-    /// An executable script, not on the device.
+    /// Creates an executable script, not on the device.
     pub(crate) fn script(&self, name: &str, text: &str) -> PathBuf {
         let path = self.dir.join(name);
         fs::write(&path, text).unwrap();
@@ -115,7 +112,7 @@ impl Ground {
         }
     }
 
-    /// Prepares, and measures one trial from a cold start.
+    /// Prepares, and measures a trial from a cold start.
     pub(crate) fn measure(
         &mut self,
         kind: &str,
@@ -151,7 +148,7 @@ impl Ground {
         self.session.as_mut().unwrap().cool().unwrap();
     }
 
-    /// Bytes read and written by the device so far.
+    /// Bytes read and written by the device.
     pub(crate) fn counted(&self) -> (u64, u64) {
         let stat = fs::read_to_string(format!("/sys/block/{}/stat", self.device.name)).unwrap();
         let field =
@@ -159,13 +156,12 @@ impl Ground {
         (field(2), field(6))
     }
 
-    /// Ends the session; what of it is left.
+    /// Ends the session; returns processes still running.
     pub(crate) fn end(&mut self) -> Vec<String> {
         self.session.take().unwrap().end().unwrap()
     }
 }
 
-/// A trial of a second.
 pub(crate) fn trial(seed: u64, deadline: Duration) -> Trial {
     Trial {
         seed,

@@ -1,4 +1,4 @@
-//! Runners on a real loop device, without an arena around them.
+//! Runners on a real loop device, without an arena.
 
 mod bench;
 mod ground;

@@ -1,5 +1,4 @@
-//! pgbench on a real loop device with a real file system: what it gives, what its failures say, and
-//! that nothing of it stays.
+//! pgbench on a real loop device: results, messages of failures, and no remains.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,10 +11,10 @@ use crate::programs::ground::Ground;
 use load::programs::{Runner, RunnerError, Trial};
 use testbed::eventually;
 
-/// What a test needs beside root.
+/// Needed in addition to root.
 const POSTGRESQL: &[&str] = &["postgres"];
 
-/// Servers of PostgreSQL that work in our directory.
+/// PostgreSQL servers in our directory.
 fn servers(ground: &Ground) -> Vec<String> {
     let at = ground.directory();
     let all = fs::read_dir("/proc").unwrap().flatten();
@@ -24,7 +23,7 @@ fn servers(ground: &Ground) -> Vec<String> {
         .collect()
 }
 
-/// The session ends, and nothing is left: no process, no mount, no shared memory.
+/// Requires that no process, mount or shared memory is left.
 #[track_caller]
 fn end_clean(mut ground: Ground, shared_before: &[String]) {
     assert_eq!(servers(&ground), Vec::<String>::new(), "nothing of PostgreSQL runs");
@@ -36,7 +35,7 @@ fn end_clean(mut ground: Ground, shared_before: &[String]) {
     assert_eq!(shared(), shared_before, "no segment of shared memory is left");
 }
 
-/// Segments of shared memory of System V and POSIX.
+/// Shared memory segments of System V and POSIX.
 fn shared() -> Vec<String> {
     let sysv = fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
     let mut all: Vec<String> = sysv
@@ -65,15 +64,14 @@ fn runner(pairs: &[(&str, &str)]) -> Box<dyn Runner> {
     (row.make)(&row.read(all).unwrap())
 }
 
-/// Longer than a test waits for anything.
+/// Longer than any test waits.
 const LONG: Duration = Duration::from_secs(250);
 
 fn trial(seed: u64) -> Trial {
     crate::programs::ground::trial(seed, Duration::from_secs(300))
 }
 
-/// The file node of each table, and how many rows the history has, in the copy that the next trial
-/// will get.
+/// Every file below `dir`, by relative path, with its contents.
 fn files_of(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut all = Vec::new();
     let mut open = vec![dir.to_path_buf()];
@@ -130,8 +128,7 @@ fn every_trial_starts_from_the_same_bytes_and_reports_what_pgbench_counted() {
         assert!(metric("latency_p99_us") <= metric("latency_p999_us"));
         assert_eq!(seen.counts["latency_p99_us"], 100);
         let moved = seen.moved.unwrap();
-        // Each of 100 transactions writes and commits more than one page's worth of log in the
-        // beginning, and some bytes always.
+        // At the start each of 100 transactions logs more than a page, later at least some bytes.
         assert!(moved.written_bytes > 100 * 100 && !moved.exact, "{moved:?}");
         assert!(
             seen.counters["wal_sync"] >= 1.0 && seen.counters["wal_bytes"] > 0.0,
@@ -196,7 +193,7 @@ fn a_script_of_ones_own_is_read_once_and_its_mistakes_are_shown() {
     ground.end();
 }
 
-/// One cluster for all of them: making it takes longer than each of the faults.
+/// Creating a cluster takes longer than each of the faults.
 #[test]
 fn faults_in_the_window_are_reported_and_nothing_of_them_runs_on() {
     let before = shared();
@@ -268,7 +265,7 @@ fn a_server_that_dies_is_reported_with_its_last_lines(ground: &Ground, runner: &
 
 fn a_device_that_fills_up_is_reported_as_such(ground: &Ground, runner: &mut dyn Runner) {
     runner.reset(&ground.bench()).unwrap();
-    // Another file takes all that is left, the reserve of root included.
+    // Uses all space, including root's reserve.
     let mut filler = fs::File::create(ground.directory().join("filler")).unwrap();
     while std::io::Write::write_all(&mut filler, &[1; 1 << 16]).is_ok() {}
     let _ = filler.sync_all();
@@ -313,7 +310,7 @@ fn a_missing_program_and_a_missing_user_are_named() {
         "{error}"
     );
     drop(ground);
-    // A setting that the server does not know is found before the first trial.
+    // An unknown setting is reported before the first trial.
     let Some(ground) = Ground::new(512, POSTGRESQL, Some("ext4")) else { return };
     let error = runner(&[("transactions", "1"), ("conf", "no_such_thing=1")])
         .prepare(&ground.bench())
@@ -322,8 +319,7 @@ fn a_missing_program_and_a_missing_user_are_named() {
     assert_eq!(servers(&ground), Vec::<String>::new());
 }
 
-/// The server's processes that serve a client of pgbench; psql, which asks for the statistics,
-/// changes nothing and is soon gone.
+/// Backends of pgbench; psql, which queries statistics, exits soon.
 fn backends_of(at: &Path) -> Vec<String> {
     let all = fs::read_dir("/proc").unwrap().flatten();
     all.filter(|entry| fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(at)))

@@ -1,4 +1,4 @@
-//! Whether what was applied is in effect.
+//! Checks whether the applied values are in effect.
 
 use crate::Root;
 use crate::settings::Problem;

@@ -1,4 +1,4 @@
-//! Crashes at every step of an experiment on CPUs, on the fake machine.
+//! Crashes at every step of a CPU experiment, on the fake machine.
 
 use crate::Error;
 use crate::crashpoints::{Case, Cut, Effects};
@@ -16,8 +16,7 @@ const EXPERIMENT: Case<FakeCpus, Error> = Case {
     least_steps: 50,
 };
 
-/// Several variants one after another, which touch every kind of value, those that bound and those
-/// that move others too.
+/// Variants that touch every kind of value, including those that bound or move others.
 fn experiment(machine: &FakeCpus) -> Result<(), Error> {
     let root = machine.root();
     let session = Session::begin(&root)?;

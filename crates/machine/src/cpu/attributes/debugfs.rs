@@ -1,4 +1,4 @@
-//! The scheduler's files in debugfs: features, slices, the preemption model.
+//! The scheduler's files in debugfs: features, slices, preemption model.
 
 use std::fs;
 use std::io;
@@ -10,14 +10,14 @@ use super::value::{Resolved, denied, fits, switch};
 use crate::Root;
 use crate::names::{did_you_mean, list};
 
-/// What `tunable_scaling` makes the kernel compute anew.
+/// Recomputed when `tunable_scaling` is written.
 const SCALED: [&str; 4] =
     ["base_slice_ns", "latency_ns", "min_granularity_ns", "wakeup_granularity_ns"];
 
-/// How deep files lie below the scheduler's directory (`domains/cpu0/domain0/flags`).
+/// For `domains/cpu0/domain0/flags`.
 const DEPTH: u32 = 3;
 
-/// The mount of debugfs, or why there is none.
+/// The mount point of debugfs, or why it is unavailable.
 fn mount(root: &Root) -> Result<PathBuf, String> {
     let mount = root.sys("kernel/debug");
     if let Some(mode) = lockdown(root) {
@@ -37,7 +37,6 @@ fn mount(root: &Root) -> Result<PathBuf, String> {
     }
 }
 
-/// The mode of the kernel's lockdown, if it is on.
 fn lockdown(root: &Root) -> Option<String> {
     let modes = root.read_optional(root.sys("kernel/security/lockdown"))?;
     let mode =
@@ -45,7 +44,7 @@ fn lockdown(root: &Root) -> Option<String> {
     (mode != "none").then(|| mode.to_string())
 }
 
-/// The scheduler's directory in debugfs, or why it is not there.
+/// The scheduler's directory, or why it is unavailable.
 pub(crate) fn dir(root: &Root) -> Result<PathBuf, String> {
     let dir = mount(root)?.join("sched");
     if dir.is_dir() {
@@ -56,7 +55,7 @@ pub(crate) fn dir(root: &Root) -> Result<PathBuf, String> {
         .to_string())
 }
 
-/// The file with the features: before Linux 5.13 it has another place.
+/// The features file, elsewhere before Linux 5.13.
 fn features_file(root: &Root) -> Result<PathBuf, String> {
     let old = mount(root)?.join("sched_features");
     if old.is_file() {
@@ -70,7 +69,6 @@ fn features_file(root: &Root) -> Result<PathBuf, String> {
     }
 }
 
-/// Whether a file is below the scheduler's directory, or is that of its features.
 pub(super) fn is_path(root: &Root, found: &Path) -> bool {
     let mount = root.sys("kernel/debug");
     let below = found.strip_prefix(mount.join("sched"));
@@ -78,7 +76,6 @@ pub(super) fn is_path(root: &Root, found: &Path) -> bool {
         || found == mount.join("sched_features")
 }
 
-/// The features, each with whether it is on.
 pub(crate) fn features(root: &Root) -> Result<Vec<(String, bool)>, String> {
     let file = features_file(root)?;
     let text = root.read(&file).map_err(|error| error.to_string())?;
@@ -89,8 +86,7 @@ pub(crate) fn features(root: &Root) -> Result<Vec<(String, bool)>, String> {
     Ok(text.split_whitespace().map(word).collect())
 }
 
-/// The files that can be written, by their paths below the scheduler's directory; `features` has
-/// keys of its own.
+/// Relative to the scheduler's directory, without `features`.
 pub(crate) fn files(root: &Root) -> Result<Vec<String>, String> {
     fn walk(root: &Root, dir: &Path, begin: &str, depth: u32, all: &mut Vec<String>) {
         for name in root.names(dir) {
@@ -183,7 +179,7 @@ pub(super) fn file(root: &Root, name: &str, value: &str) -> Result<Resolved, Str
     Ok(Resolved { writes: vec![Write { item, value }], moved })
 }
 
-/// What to set instead of what is gone, and whether that can be reached.
+/// The replacement, and whether it is available.
 pub(super) fn instead(root: &Root, row: &gone::Gone) -> String {
     let Some(key) = row.instead(&root.kernel_release()) else { return String::new() };
     let unreachable = dir(root).err().filter(|_| !key.starts_with("sysctl:"));

@@ -1,10 +1,9 @@
-//! A machine for tests whose CPUs' settings answer writes as Linux does: values that bound or move
-//! each other, files that show more than they take. It dies and loses power at a chosen step
-//! (`settings/fake_kernel.rs` has those).
+//! A fake machine whose CPU settings respond to writes as Linux 6.18 does, and that dies or loses
+//! power at a chosen step (see `settings/fake_kernel.rs`).
 //!
-//! From the kernel's sources as of 6.18: `sched_rt_runtime_us` above `sched_rt_period_us` is
-//! refused, either way round; 0 as `sched_rr_timeslice_ms` gives the default; a write of
-//! `tunable_scaling` computes the slice anew from its default; `features` takes a word.
+//! `sched_rt_runtime_us` above `sched_rt_period_us` is refused, whichever is written;
+//! `sched_rr_timeslice_ms` = 0 restores the default; `tunable_scaling` recomputes the slice from
+//! its default; `features` accepts one word.
 
 use std::fs;
 use std::io;
@@ -68,8 +67,7 @@ impl FakeCpus {
         machine
     }
 
-    /// The same, with an administrator's tuning, so that the kernel's defaults are not what has to
-    /// be restored.
+    /// Its values differ from the kernel's defaults.
     pub(crate) fn tuned() -> FakeCpus {
         let machine = FakeCpus::booted();
         for (file, value) in [
@@ -84,7 +82,7 @@ impl FakeCpus {
         machine
     }
 
-    /// Sets everything that does not survive a restart.
+    /// Resets everything that a reboot resets.
     pub(crate) fn boot(&self, boot_id: &str) {
         let _ = fs::remove_dir_all(self.path("sys"));
         self.put("proc/sys/kernel/random/boot_id", boot_id);
@@ -94,12 +92,11 @@ impl FakeCpus {
     pub(crate) fn put(&self, file: &str, text: &str) {
         let path = self.path(file);
         fs::create_dir_all(path.parent().expect("a file has a directory")).expect("fake directory");
-        // A watch in another thread must not see an attribute without a value.
+        // A concurrent watch must not see an empty attribute.
         let new = self.dir.path().join("value");
         fs::write(&new, text).and_then(|()| fs::rename(new, path)).expect("fake file");
     }
 
-    /// The machine as the code under test sees it.
     pub(crate) fn root(&self) -> Root {
         Root::at(self.dir.path()).with_tool_dirs(vec![]).with_files(self.kernel.clone())
     }
@@ -202,7 +199,7 @@ pub(crate) fn write(path: &Path, value: &str) -> io::Result<()> {
             let slice = if number == Some(0) { "700000" } else { "2800000" };
             fs::write(dir.join("base_slice_ns"), slice)?;
         }
-        // Takes it and does nothing.
+        // Accepted without an effect.
         "nr_migrate" if number > Some(64) => return Ok(()),
         _ => {}
     }

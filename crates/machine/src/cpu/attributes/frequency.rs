@@ -1,4 +1,4 @@
-//! The CPUs' frequencies: governors, and those above the nominal one.
+//! CPU frequencies: governors and boost.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::names::{did_you_mean, list};
 const NO_DRIVER: &str = "there is no cpufreq driver here: in a virtual machine frequencies are the host's (set it there), and on a real \
                          one the driver may be off (BIOS, intel_pstate=disable) or not loaded";
 
-/// The directories with governors, with their names: one for each set of CPUs that change together.
+/// Name and directory of each cpufreq policy.
 pub(crate) fn policies(root: &Root) -> Result<Vec<(String, PathBuf)>, String> {
     let cpus = root.sys("devices/system/cpu");
     let numbered = |name: &String, begin: &str| {
@@ -32,7 +32,6 @@ pub(crate) fn policies(root: &Root) -> Result<Vec<(String, PathBuf)>, String> {
     if all.is_empty() { Err(NO_DRIVER.to_string()) } else { Ok(all) }
 }
 
-/// The governor of every CPU.
 pub(super) fn governor(root: &Root, value: &str) -> Result<Resolved, String> {
     let mut writes = Vec::new();
     for (name, dir) in policies(root)? {
@@ -52,7 +51,7 @@ pub(super) fn governor(root: &Root, value: &str) -> Result<Resolved, String> {
     Ok(Resolved { writes, ..Resolved::default() })
 }
 
-/// The file that switches boost, and what it holds when boost is on.
+/// The file, and its contents when boost is on.
 pub(crate) fn boost_file(root: &Root) -> Result<(PathBuf, &'static str), String> {
     let cpus = root.sys("devices/system/cpu");
     let files = [(cpus.join("cpufreq/boost"), "1"), (cpus.join("intel_pstate/no_turbo"), "0")];
@@ -64,7 +63,6 @@ pub(crate) fn boost_file(root: &Root) -> Result<(PathBuf, &'static str), String>
     })
 }
 
-/// Whether a file is one of the governors or switches boost.
 pub(super) fn is_path(root: &Root, found: &Path) -> bool {
     let below = found.strip_prefix(root.sys("devices/system/cpu"));
     below.is_ok_and(|below| below.components().all(|part| matches!(part, Component::Normal(_))))

@@ -1,32 +1,25 @@
-//! Names that Linux has had, or has only where it is built or the machine is made for it: what
-//! became of each, and what to say instead.
+//! Removed or configuration-dependent names, with their replacements.
 //!
-//! Tuning guides outlive the kernels that they were written for. A name that is gone is refused
-//! with its successor, because `sysctl -w` says only "cannot stat", and a script that goes on after
-//! that measures nothing.
+//! Tuning guides outlive their kernels. `sysctl -w` reports only "cannot stat" for a removed name,
+//! and a script that ignores this measures nothing.
 //!
 //! Sources: the commits "sched: Move SCHED_DEBUG sysctl to debugfs" and "sched,debug: Convert
-//! sysctl sched_domains to debugfs" (5.13), "sched/fair: Commit to EEVDF" and the one after it that
+//! sysctl sched_domains to debugfs" (5.13), "sched/fair: Commit to EEVDF" and its successor, which
 //! renames min_granularity to base_slice (6.6), "sched: Remove sysctl.sched_features" (2.6.33), the
-//! change of what `sched_energy_aware` reads where it cannot work (October 2023). Marked `recalled`
-//! is what no source was at hand for.
+//! change of `sched_energy_aware` (October 2023). `Recalled`: no source at hand.
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Gone {
-    /// The sysctl or, without `kernel.`, the file below /sys/kernel/debug/sched. One that ends with
-    /// `.` or `_` stands for all that begin so.
+    /// A sysctl, or a file below /sys/kernel/debug/sched. A trailing `.` or `_` matches any suffix.
     pub(super) name: &'static str,
-    /// What became of it, as the second half of a sentence.
+    /// What happened to it, as the second half of a sentence.
     pub(super) what: &'static str,
-    /// The key of a setting that comes nearest to it: before Linux 6.6, and from then on. Empty
-    /// where there is none.
+    /// Nearest setting before Linux 6.6, and since; may be empty.
     pub(super) instead: [&'static str; 2],
 }
 
-/// Nothing comes near it.
 const NOTHING: [&str; 2] = ["", ""];
 
-/// The same key before Linux 6.6 and after.
 const fn both(key: &'static str) -> [&'static str; 2] {
     [key, key]
 }
@@ -94,7 +87,7 @@ static GONE: &[Gone] = &[
         what: "left /proc/sys in Linux 2.6.33: features are set one at a time",
         instead: both("feature:NAME"),
     },
-    // Unconnected since 6.6 by its removal's own words; that the removal came with 6.7: recalled.
+    // Unused since 6.6 according to the removing commit; removal in 6.7: recalled.
     Gone {
         name: "kernel.sched_child_runs_first",
         what: "does nothing since Linux 6.6, whose scheduler is EEVDF, and was removed after that; who runs first follows from deadlines",
@@ -127,7 +120,7 @@ static GONE: &[Gone] = &[
         what: "is there only where the kernel is built with CONFIG_CFS_BANDWIDTH",
         instead: NOTHING,
     },
-    // Recalled: 4.19 took the average of realtime load out of the scheduler, and this with it.
+    // Recalled: removed in 4.19 with the average of realtime load.
     Gone {
         name: "kernel.sched_time_avg_ms",
         what: "went in Linux 4.19 together with the average that it was for",
@@ -145,7 +138,7 @@ static GONE: &[Gone] = &[
         what: "went in Linux 2.6.39: yielding has one meaning since",
         instead: NOTHING,
     },
-    // Recalled: 6.14 or thereabouts.
+    // Recalled: about 6.14.
     Gone {
         name: "kernel.sched_itmt_enabled",
         what: "is there only on x86 machines with favoured cores, and newer kernels have it as /sys/kernel/debug/x86/sched_itmt_enabled",
@@ -182,7 +175,7 @@ static GONE: &[Gone] = &[
 ];
 
 impl Gone {
-    /// What to set instead on a kernel of this release.
+    /// The replacement on a kernel of this release.
     pub(super) fn instead(&self, release: &str) -> Option<&'static str> {
         let mut numbers = release.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));
         let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));

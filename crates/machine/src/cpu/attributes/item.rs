@@ -1,10 +1,8 @@
-//! One thing that can be set: a file of the kernel's, or one word of such a file, with what it
-//! shows and what it takes.
+//! A kernel file, or one word of it, that can be set.
 //!
-//! Most files show what was written to them. Two do not: `features` takes one word (`NAME` or
-//! `NO_NAME`) and shows all of them, and `preempt` takes one mode and shows all with the present
-//! one in brackets. Values are compared by what they mean, so a value is always the text that would
-//! bring it about.
+//! Most files show the written value. `features` accepts one word (`NAME` or `NO_NAME`) and shows
+//! all; `preempt` accepts a mode and shows all, with the current one in brackets. A value is always
+//! the text that would set it.
 
 use std::io;
 use std::path::PathBuf;
@@ -16,24 +14,22 @@ use crate::settings::attribute::same;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Item {
-    /// Its name for the user, e.g. `kernel.sched_rr_timeslice_ms`.
+    /// E.g. `kernel.sched_rr_timeslice_ms`.
     pub(super) name: String,
     pub(super) path: PathBuf,
     #[serde(default, skip_serializing_if = "Shape::is_plain")]
     pub(super) shape: Shape,
 }
 
-/// How a file shows its value.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Shape {
-    /// As it is written.
+    /// As written.
     #[default]
     Plain,
-    /// All values, the present one in brackets.
+    /// The file shows all values, the current one in brackets.
     Marked,
-    /// Words, of which this one is there with or without `NO_` before it; its values are `on` and
-    /// `off`.
+    /// With or without `NO_`; the values are `on` and `off`.
     Word(String),
 }
 
@@ -54,12 +50,12 @@ impl Item {
         Item { name: name.into(), path, shape: Shape::Plain }
     }
 
-    /// Whether it is the same thing on the machine, whatever it is called.
+    /// Whether both are the same setting under different names.
     pub(super) fn is(&self, other: &Item) -> bool {
         (&self.path, &self.shape) == (&other.path, &other.shape)
     }
 
-    /// Its value; none where the file is absent, unreadable or empty, or does not have the word.
+    /// `None` if absent, unreadable, empty or without the word.
     pub(super) fn read(&self, root: &Root) -> Option<String> {
         let text = root.read_optional(&self.path)?;
         match &self.shape {
@@ -79,7 +75,6 @@ impl Item {
         }
     }
 
-    /// Makes it this value, with a single write.
     pub(super) fn write(&self, root: &Root, value: &str) -> io::Result<()> {
         match &self.shape {
             Shape::Word(name) if value == "off" => {
@@ -97,7 +92,7 @@ impl Write {
     }
 }
 
-/// Whether two texts are the same value: the same text, number, or row of numbers.
+/// Compares texts, numbers or lists of numbers.
 pub(super) fn means_same(one: &str, other: &str) -> bool {
     let (one, other): (Vec<&str>, Vec<&str>) =
         (one.split_whitespace().collect(), other.split_whitespace().collect());

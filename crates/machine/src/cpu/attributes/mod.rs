@@ -1,15 +1,12 @@
-//! Values that are written to the machine: the scheduler's sysctls, its files in debugfs,
-//! governors, boost.
+//! Values written to the machine: scheduler sysctls and debugfs files, governors, boost.
 //!
-//! What a variant must not inherit from the variant before it is here the machine's: so each apply
-//! is towards a whole target, the originals of everything that was ever touched, with the values of
-//! this variant over them. What was found is in the journal before the first write, together with
-//! each value that is about to be written, so that recovery after a crash can distinguish our
-//! values from another program's.
+//! To inherit nothing from the previous variant, each apply writes a complete target: all
+//! originals, overridden by this variant's values. Originals and new values are journaled before
+//! the first write, so that recovery can tell our values from other programs'.
 //!
-//! Some values bound each other (`sched_rt_runtime_us` is at most `sched_rt_period_us`) and some
-//! move others (`tunable_scaling` computes slices anew). No table of orders is needed for that:
-//! what does not hold is written again after the others, as long as that helps.
+//! Some values bound each other (`sched_rt_runtime_us` ≤ `sched_rt_period_us`) or move others
+//! (`tunable_scaling` recomputes slices). Instead of a table of orders, values that do not hold are
+//! rewritten as long as that helps.
 
 mod check;
 mod debugfs;
@@ -47,10 +44,8 @@ use crate::Error;
 use crate::Root;
 use crate::settings::Problem;
 
-/// How often everything that does not hold is written again.
 const ROUNDS: usize = 4;
 
-/// Refuses what can be known to be impossible here.
 pub(super) fn admit(root: &Root, wanted: &[Attribute]) -> Result<(), Error> {
     let mut seen: Vec<(&str, Item)> = Vec::new();
     for attribute in wanted {
@@ -68,11 +63,10 @@ pub(super) fn admit(root: &Root, wanted: &[Attribute]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes these, puts back what an earlier setting wrote and this one does not name, and reads
-/// everything back. Gives what the machine is to be like from now on, and what it is not like.
+/// Returns the complete target, and the values that do not hold.
 ///
 /// # Errors
-/// [`Error::Io`] when the journal cannot be written: then nothing was.
+/// [`Error::Io`] if the journal cannot be written; nothing else was written then.
 pub(super) fn apply(
     root: &Root,
     wanted: &[Attribute],
@@ -108,8 +102,7 @@ pub(super) fn apply(
     Ok((targets, problems))
 }
 
-/// Makes originals durable, and the values that are about to be written. What cannot be read could
-/// not be put back, and is not written.
+/// Journals originals and new values. Unreadable values, which could not be restored, are skipped.
 fn note(
     root: &Root,
     ledger: &Ledger,
@@ -152,7 +145,7 @@ fn note(
     }
 }
 
-/// What the kernel made of a value is ours as well.
+/// A value into which the kernel changed ours counts as ours.
 fn remember(ledger: &Ledger, found: &[Problem]) -> Result<(), Error> {
     let mut attributes = ledger.made().attributes;
     for problem in found {
@@ -168,7 +161,7 @@ fn remember(ledger: &Ledger, found: &[Problem]) -> Result<(), Error> {
     }
 }
 
-/// Writes what does not hold, again and again as long as that helps; then says what still does not.
+/// Returns values that still do not hold.
 fn settle(root: &Root, targets: &[Write]) -> Vec<Problem> {
     let mut refused: Vec<(&Item, std::io::Error)> = Vec::new();
     for _ in 0..ROUNDS {
@@ -205,8 +198,7 @@ fn explain(error: &std::io::Error) -> String {
     }
 }
 
-/// Puts everything back, the last that was touched first; gives what was written, and what could
-/// not be.
+/// Restores values in reverse order; returns these and failures.
 pub(super) fn put_back(root: &Root, originals: &[Original]) -> (Vec<String>, Vec<Problem>) {
     let mut done = Vec::new();
     let mut targets = Vec::new();
@@ -238,7 +230,7 @@ pub(super) fn put_back(root: &Root, originals: &[Original]) -> (Vec<String>, Vec
     (done, problems)
 }
 
-/// Whether a driver took its files away; a driver that comes back comes with its own values.
+/// Whether a driver removed its files, which return with its own values.
 fn is_gone(root: &Root, item: &Item) -> bool {
     item.path.starts_with(root.sys("devices/system/cpu")) && !item.path.exists()
 }

@@ -1,4 +1,4 @@
-//! What a file held before an experiment.
+//! Original values.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,19 +8,19 @@ use crate::journal::payload::{expect, is_name, is_value};
 use super::item::{Item, Shape, Write, means_same};
 use super::{debugfs, frequency, sysctl};
 
-/// What a file held before it was written for the first time.
+/// A file's contents before the first write.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Original {
     #[serde(flatten)]
     pub(super) item: Item,
     pub(super) value: String,
-    /// What was written to it, or was about to be: everything else is another program's.
+    /// All values written; any other is another program's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) written: Vec<String>,
 }
 
 impl Original {
-    /// Whether it is a file that an attribute resolves to, and a value of one line.
+    /// Accepts files that an attribute resolves to, and single lines.
     pub(crate) fn check(&self, root: &Root) -> Result<(), String> {
         let Item { name, path, shape } = &self.item;
         let is_known = sysctl::is_path_of(root, name, path)

@@ -1,4 +1,4 @@
-//! What is refused before anything is measured: each message names the thing and the next step.
+//! Refusals, each naming the setting and the remedy.
 
 use super::fake_machine::FakeCpus;
 use super::tests::variant;
@@ -256,7 +256,7 @@ fn who_may_not_write_is_told_before_anything_is_measured() {
     resolve("autogroup", "off").expect("root may");
     let as_unprivileged = || {
         let unprivileged = Uid::from_raw(65_534);
-        // The system call is of this thread alone.
+        // Affects only this thread.
         set_thread_res_uid(unprivileged, unprivileged, unprivileged)
             .expect("root may become any user");
         [

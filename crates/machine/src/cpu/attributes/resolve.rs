@@ -1,5 +1,4 @@
-//! From a key and a value to what is written where, or to why that cannot be: nothing is written
-//! here.
+//! Resolves a key and value to writes, or to why these are impossible. Writes nothing.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,10 +13,7 @@ use crate::Error;
 use crate::Root;
 use crate::cpu::Attribute;
 
-/// Finds where an attribute is on this machine, and whether it can be what it is to be.
-///
-/// # Errors
-/// [`Error::Cpu`] naming the attribute, the reason and the next step.
+/// [`Error::Cpu`] names attribute, reason and remedy.
 pub(super) fn resolve(root: &Root, attribute: &Attribute) -> Result<Resolved, Error> {
     let (key, value) = (attribute.key.as_str(), attribute.value.trim());
     let found = match key.split_once(':') {
@@ -40,7 +36,7 @@ pub(super) fn refused(what: &str, why: impl Into<String>) -> Error {
     Error::Cpu { what: what.to_string(), why: why.into() }
 }
 
-/// Whether this process may write a file, as far as that shows without writing.
+/// Whether a file is writable, as far as can be known without writing.
 fn writable(path: &Path) -> Result<(), String> {
     let place = path.display();
     let mode = fs::metadata(path)

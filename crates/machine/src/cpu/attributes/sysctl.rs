@@ -11,7 +11,6 @@ use crate::names::{did_you_mean, list};
 
 const AUTOGROUP: &str = "kernel.sched_autogroup_enabled";
 
-/// Which sysctls are the CPU scheduler's.
 const OURS: &str = "kernel.sched_*, kernel.numa_balancing* and kernel.timer_migration";
 
 fn is_ours(name: &str) -> bool {
@@ -24,7 +23,6 @@ pub(crate) fn path(root: &Root, name: &str) -> PathBuf {
     root.proc("sys").join(name.replace('.', "/"))
 }
 
-/// Whether a file is that of the scheduler's sysctl of this name.
 pub(super) fn is_path_of(root: &Root, name: &str, found: &Path) -> bool {
     is_plain(name) && is_ours(name) && found == path(root, name)
 }
@@ -33,7 +31,6 @@ fn is_plain(name: &str) -> bool {
     name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.')
 }
 
-/// The scheduler's sysctls that this kernel has.
 pub(crate) fn names(root: &Root) -> Vec<String> {
     let all = root.names(root.proc("sys/kernel")).into_iter().map(|name| format!("kernel.{name}"));
     all.filter(|name| is_ours(name) && path(root, name).is_file()).collect()
@@ -58,14 +55,13 @@ pub(super) fn resolve(root: &Root, name: &str, value: &str) -> Result<Resolved, 
     Ok(Resolved { writes: vec![Write { item, value }], ..Resolved::default() })
 }
 
-/// Whether each session has one share of the CPUs.
+/// Groups tasks by session.
 pub(super) fn autogroup(root: &Root, value: &str) -> Result<Resolved, String> {
     let on = switch(value)?;
     resolve(root, AUTOGROUP, if on { "1" } else { "0" })
 }
 
-/// Why a sysctl is not there: gone, with what is there instead; or unknown, with what is most
-/// alike.
+/// Removed, with its replacement, or unknown, with the most similar name.
 fn missing(root: &Root, name: &str) -> String {
     let release = root.kernel_release();
     let kernel = if release.is_empty() {
@@ -88,7 +84,7 @@ fn missing(root: &Root, name: &str) -> String {
     }
 }
 
-/// Why a sysctl that is there tells nothing.
+/// Why an existing sysctl shows no value.
 fn empty(root: &Root, name: &str, item: &Item) -> String {
     if let Err(error) = std::fs::read(&item.path) {
         return denied(&item.path, &error);

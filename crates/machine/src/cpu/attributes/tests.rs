@@ -1,4 +1,4 @@
-//! Applying and taking back on the fake machine.
+//! Applying and restoring on the fake machine.
 
 use super::fake_machine::FakeCpus;
 use super::*;
@@ -200,7 +200,7 @@ fn a_change_by_another_program_is_seen_also_when_it_is_taken_back_and_put_back_w
     assert_eq!(guard.check(), [], "a trial does not answer for the one before");
     machine.put(slice, "70");
     std::mem::forget(guard);
-    // The owner's lock is still held by this process: undone as recovery does it.
+    // This process still holds the owner's lock: undone as in recovery.
     let entry = crate::journal::read(&root, KEY).unwrap().unwrap();
     let made: crate::cpu::ledger::Made = entry.payload(KEY).expect("an entry of the CPUs");
     let (done, problems) = put_back(&root, &made.attributes);

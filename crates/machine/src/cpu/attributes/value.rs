@@ -1,4 +1,4 @@
-//! Values as the kernel's files take them, and what an attribute comes to.
+//! Values in the kernel files' formats.
 
 use std::io;
 use std::path::Path;
@@ -8,7 +8,7 @@ use super::item::{Item, Write};
 #[derive(Debug, Default)]
 pub(super) struct Resolved {
     pub(super) writes: Vec<Write>,
-    /// What the kernel changes by itself when that is written, and what is put back with it.
+    /// Values that the kernel changes as a side effect, to be restored too.
     pub(super) moved: Vec<Item>,
 }
 
@@ -21,8 +21,7 @@ pub(super) fn switch(value: &str) -> Result<bool, String> {
     }
 }
 
-/// Whether a value is of the kind that a file holds: where it shows numbers, as many numbers; where
-/// it shows Y or N, that.
+/// The same number of numbers, or Y or N.
 pub(super) fn fits(present: &str, value: &str) -> Result<String, String> {
     let words: Vec<&str> = present.split_whitespace().collect();
     let is_number = |word: &&str| word.parse::<i64>().is_ok();
@@ -47,7 +46,6 @@ pub(super) fn fits(present: &str, value: &str) -> Result<String, String> {
     Ok(value.to_string())
 }
 
-/// Why a file cannot even be looked at.
 pub(super) fn denied(path: &Path, error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::PermissionDenied => {

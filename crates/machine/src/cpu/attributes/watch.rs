@@ -1,5 +1,4 @@
-//! Watching during a trial what was written to the machine: a change that is taken back before the
-//! trial ends shows in no check at its end.
+//! Watches values during a trial: a check at its end misses reverted changes.
 
 use std::collections::BTreeSet;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -12,11 +11,9 @@ use super::item::Write;
 use crate::Root;
 use crate::settings::Problem;
 
-/// The time between two looks. A look opens and reads each file, some 10 µs apiece: at this period
-/// that is far below a thousandth of one CPU for the few files that a variant names.
+/// A check reads each file in about 10 µs, far below 0.1 % of a CPU for a variant's few files.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// A thread that looks at what was written ten times a second.
 #[derive(Debug)]
 pub(crate) struct Watch {
     stop: Sender<()>,
@@ -25,7 +22,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Starts; none where there is nothing to look at.
+    /// `None` without values.
     pub(crate) fn start(root: &Root, targets: &[Write]) -> Option<Watch> {
         if targets.is_empty() {
             return None;
@@ -45,7 +42,7 @@ impl Watch {
         Some(Watch { stop, thread: Some(thread::spawn(look)), seen })
     }
 
-    /// Each different thing that was seen so far.
+    /// Returns each distinct problem once.
     pub(crate) fn seen(&self) -> Vec<Problem> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

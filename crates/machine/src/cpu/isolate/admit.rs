@@ -1,10 +1,9 @@
-//! Whether CPUs are there to be used or isolated.
+//! Checks whether CPUs can be used or isolated.
 
 use crate::placement::{CAP_SYS_NICE, CpuList, check_online, has_capability, online};
 use crate::session::Fault;
 use crate::{Error, Root};
 
-/// Refuses an isolation that can be known to be impossible here.
 pub(super) fn admit(root: &Root, cpus: &CpuList) -> Result<(), Error> {
     check_online(root, cpus)?;
     let refused =

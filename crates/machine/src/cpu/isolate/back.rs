@@ -1,4 +1,4 @@
-//! Putting every task back.
+//! Moves every task back.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,32 +12,29 @@ use crate::placement::CpuList;
 use crate::placement::{Mask, Touch};
 use crate::session::Fault;
 
-/// Between two passes that found nothing: a fork that was under way has ended then.
+/// Between passes without a find; longer than a fork.
 const PAUSE: Duration = Duration::from_millis(15);
 
-/// Passes in a row that found nothing, for it to be the end.
+/// Passes without a find that end the loop.
 const QUIET: u32 = 2;
 
-/// The same where tasks ended while they were looked at: one that forks and ends all the time can
-/// hide from a pass.
+/// The same if tasks exited during a pass, because a repeatedly forking task can hide from one.
 const QUIET_AMONG_CHANGES: u32 = 4;
 
-/// How often it is repeated at most.
 const PASSES: u32 = 500;
 
-/// How long a chain of parents can be.
 const GENERATIONS: u32 = 10_000;
 
 #[derive(Debug, Default)]
 struct Done {
     back: BTreeSet<(u32, u64)>,
     heirs: BTreeSet<(u32, u64)>,
-    /// Tasks that somebody else has given other CPUs meanwhile.
+    /// Changed by another program during the isolation.
     left: BTreeSet<String>,
     failed: BTreeSet<String>,
 }
 
-/// Puts every task back that still has what it was left with; gives what was done.
+/// Every task that still has its reduced mask; returns these.
 pub(super) fn put_back(tasks: &dyn Tasks, moved: &Moved) -> Result<Vec<String>, Error> {
     let set = Mask::of(&moved.cpus);
     let mut done = Done::default();
@@ -65,7 +62,7 @@ pub(super) fn put_back(tasks: &dyn Tasks, moved: &Moved) -> Result<Vec<String>, 
     Ok(done.words(moved))
 }
 
-/// Looks at every task once; whether one was changed, and whether one ended meanwhile.
+/// Whether a task was changed, and whether one exited.
 fn pass(tasks: &dyn Tasks, moved: &Moved, set: &Mask, done: &mut Done) -> (bool, bool) {
     let (mut changed, mut vanished) = (false, false);
     done.failed.clear();
@@ -89,7 +86,7 @@ fn pass(tasks: &dyn Tasks, moved: &Moved, set: &Mask, done: &mut Done) -> (bool,
     (changed, vanished)
 }
 
-/// Puts a task back that lacks the CPUs, if it was moved or inherited that; whether it was.
+/// If it lost the CPUs directly or by inheritance; returns whether it did.
 fn set_back(
     tasks: &dyn Tasks,
     moved: &Moved,
@@ -125,8 +122,8 @@ fn set_back(
     }
 }
 
-/// The noted task from which a task that was started later has its CPUs: the nearest of its own
-/// process and of its parents, or, where none fits, any: a parent may be gone.
+/// The noted task whose mask a later one inherited: the nearest ancestor, or else any, because a
+/// parent may have exited.
 fn line<'a>(
     tasks: &dyn Tasks,
     moved: &'a Moved,
@@ -142,13 +139,13 @@ fn line<'a>(
             return Some(noted);
         }
         let first = tasks.look(process);
-        // The first process takes up orphans: what it has says nothing of them.
+        // Orphans are reparented to init, whose mask is unrelated.
         let is_older = process != 1
             && first.is_some_and(|first| {
                 first.start <= moved.since && !moved.has(process, first.start)
             });
         if is_older && tasks.mask(process).as_ref() == Some(mask) {
-            // It comes from one that has had no more all along.
+            // Its ancestor had this mask all along.
             return None;
         }
         let Some(next) = (parent != 0).then(|| tasks.look(parent)).flatten() else { break };
@@ -158,7 +155,7 @@ fn line<'a>(
 }
 
 impl Done {
-    /// A noted task that may use some of the CPUs, and others than before.
+    /// A noted task with a changed mask that includes some of the CPUs.
     fn look_at_changed(&mut self, tasks: &dyn Tasks, moved: &Moved, id: u32) {
         if !moved.tasks.iter().any(|noted| noted.task == id) {
             return;

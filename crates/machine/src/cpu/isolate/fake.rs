@@ -1,5 +1,4 @@
-//! A machine of tasks that fork, end and bind themselves anew at every moment, also between two
-//! looks of one pass.
+//! A fake machine whose tasks fork, exit and rebind at any moment, even within a pass.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
@@ -16,18 +15,18 @@ use crate::placement::{Mask, Touch};
 
 pub(super) const CPUS: u32 = 6;
 
-/// What happens on the machine by itself, to the task of this number among the living.
+/// Applies to the nth living task.
 #[derive(Debug, Clone)]
 pub(super) enum Event {
     Nothing,
-    /// A new process is begun: it has its parent's mask, and cannot be seen yet.
+    /// A new process has its parent's mask and is not visible yet.
     Fork(usize),
-    /// A new thread of the same process, to be seen at once.
+    /// A new thread is visible at once.
     Thread(usize),
-    /// The forks under way are done.
+    /// Forks in progress complete.
     Appear,
     End(usize),
-    /// It binds itself to other CPUs.
+    /// Binds itself to other CPUs.
     Bind(usize, CpuList),
     Tick,
 }
@@ -38,9 +37,9 @@ pub(super) struct FakeTask {
     pub(super) parent: u32,
     pub(super) start: u64,
     pub(super) mask: CpuList,
-    /// What it would have if it had not been moved.
+    /// The mask without the isolation.
     pub(super) own: CpuList,
-    /// It, or what it comes from, has bound itself to something.
+    /// It or an ancestor has bound itself.
     pub(super) is_self_made: bool,
     pub(super) is_bound: bool,
 }
@@ -52,26 +51,25 @@ pub(super) struct Machine {
     pub(super) events: VecDeque<Event>,
     ticks: u64,
     next: u32,
-    /// Tasks whose mask was read and that were not bound yet: a change by another program between
-    /// these two is overridden.
+    /// Between reading and setting the mask, another program's change is lost.
     held: BTreeSet<u32>,
-    /// At which call from now on schedlab is killed.
+    /// Calls until schedlab is killed.
     pub(super) dies_in: Option<usize>,
-    /// At which durable write from now on.
+    /// Durable writes until schedlab is killed.
     pub(super) dies_in_notes: Option<usize>,
     pub(super) noted: Option<Moved>,
     pub(super) nr_binds: usize,
 }
 
-/// The machine, as the code under test sees it, and its journal.
+/// The machine with its journal.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Fake(Arc<Mutex<Machine>>);
 
-/// What unwinds through the code under test when it is killed.
+/// Unwinds through the code under test.
 pub(super) struct Killed;
 
 impl Fake {
-    /// A machine with process 1 and children of it that have these masks.
+    /// Process 1 with children that have these masks.
     pub(super) fn with(masks: &[CpuList]) -> Fake {
         let fake = Fake::default();
         let mut machine = fake.state();
@@ -89,7 +87,7 @@ impl Fake {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// One call: before it, something may happen.
+    /// An event may happen before the call.
     fn call(&self) -> MutexGuard<'_, Machine> {
         let mut machine = self.state();
         if let Some(event) = machine.events.pop_front() {
@@ -234,7 +232,7 @@ impl Tasks for Fake {
         self.call().ticks
     }
 
-    /// Long enough for a tick, and for every fork under way.
+    /// Longer than a tick and every fork.
     fn sleep(&self, _: Duration) {
         let mut machine = self.call();
         machine.happen(Event::Tick);

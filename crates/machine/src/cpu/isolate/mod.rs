@@ -1,34 +1,25 @@
-//! Emptying CPUs of every other task, and putting each task back.
+//! Moves every other task off the isolated CPUs, and back.
 //!
-//! Every task of the machine that may use one of the CPUs loses them from its affinity mask; one
-//! that would have none left gets all others. New tasks inherit the mask of the one that starts
-//! them, so they come without; those that come with (a task that binds itself anew) are found by a
-//! thread that looks every 100 ms. Tasks that the kernel binds, or does not let user space move,
-//! are counted with the reason. What is measured may use only the isolated CPUs, and so is left
-//! alone: a task that was not there at the beginning and may use nothing else is not moved. A
-//! cpuset partition would need the measured program in a group of its own, and a kernel with the
-//! controller in the v2 hierarchy; what both leave on the CPUs (interrupts, bound kernel threads)
-//! is the same.
+//! Every task loses the CPUs from its affinity mask; one without others gets all others. New tasks
+//! inherit the mask, and a thread looks for rebound ones every 100 ms. Tasks that cannot be moved
+//! are counted with the reason. A later task that may use only isolated CPUs is the measured
+//! program, and is left alone. A cpuset partition would need a group for it and the v2 controller,
+//! and would leave the same interrupts and kernel threads.
 //!
-//! # The way back
-//! A task is noted in the journal, by id, start time and mask, before it is moved. On the way back
-//! - a noted task that lives gets its mask again, to the bit, offline CPUs included; if it has
-//!   another mask than what it was left with, another program has set that meanwhile: it is left
-//!   so, and reported;
-//! - a task that was started later than the isolation, and has exactly what one of its line was
-//!   left with, gets that one's mask. Its line is the noted tasks of its own process, of its
-//!   parent's, and so on; a parent that is gone breaks the line, and then it is any noted task that
-//!   was left with that; if its nearest older parent was not moved and has the same mask, it comes
-//!   from that one and is left;
-//! - everything else is left alone. This is repeated until nothing changes any more.
+//! # Restoring
+//! Tasks are journaled with id, start time and mask before they are moved. At the end:
+//! - A noted task gets its exact mask back, unless another program has changed it since, which is
+//!   reported.
+//! - A later task with the reduced mask of a noted task of its line (its process, its parent's, and
+//!   so on; any noted task if a parent has exited) gets that task's mask. If its nearest older
+//!   parent was not moved and has the same mask, it is left alone.
+//! - Other tasks are left alone. This repeats until nothing changes.
 //!
-//! The doubt in this: a task that was started meanwhile and bound itself to exactly the CPUs that a
-//! moved one was left with is taken for an heir, since the kernel does not say who has set a mask.
-//! An orphan whose mask two lines were left with (on a machine of two CPUs that is every line) can
-//! get that of the other line, the wider one. And a moved task is from then on one whose mask was
-//! set by hand: if its cpuset is extended later, it does not follow. A task that could use only
-//! isolated CPUs gets all others that its cpuset has; those that it starts meanwhile are found only
-//! where the cpuset has all of them.
+//! The kernel does not record who set a mask, so this can be wrong: a task that bound itself to a
+//! reduced mask is treated as a child of the moved one, and an orphan may get the wider mask of
+//! another line with the same reduced mask (always, with two CPUs). A moved task no longer follows
+//! its cpuset when that grows. One that could use only isolated CPUs gets all others of its cpuset;
+//! its later children are found only if those are all others.
 
 mod admit;
 mod back;
@@ -58,13 +49,13 @@ use crate::placement::CpuList;
 use crate::session::Fault;
 use crate::settings::Problem;
 
-/// How often it is looked for new tasks.
+/// Between two looks for new tasks.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Every so many looks every thread of every process is looked at, too.
+/// Every nth look checks all threads of all processes.
 const THOROUGH: u32 = 10;
 
-/// How many tasks a message names.
+/// Maximum number of tasks in a message.
 const NAMED: usize = 5;
 
 impl Notes for Ledger {
@@ -73,40 +64,34 @@ impl Notes for Ledger {
     }
 }
 
-/// What the thread that keeps the CPUs empty shares with its owner.
 #[derive(Debug)]
 struct State {
     sweep: Sweep<Ledger>,
-    /// Why it has stopped.
     failed: Option<String>,
-    /// CPU time that it has used.
     cost: Duration,
 }
 
-/// CPUs that are kept empty; dropped, nothing is put back (that is [`Isolation::end`]'s, or the
-/// journal's).
+/// Dropping this moves no task back; [`Isolation::end`] or the journal does.
 #[derive(Debug)]
 pub(super) struct Isolation {
     root: Root,
     ledger: Ledger,
     state: Arc<Mutex<State>>,
-    /// Its end is the thread's.
+    /// Dropped to end the thread.
     stop: Option<Sender<()>>,
     keeper: Option<JoinHandle<()>>,
 }
 
 impl Isolation {
-    /// Refuses what can be known to be impossible here: CPUs that are not there, all that there
-    /// are, no permission.
+    /// Refuses missing CPUs, all CPUs, or missing permission.
     pub(super) fn admit(root: &Root, cpus: &CpuList) -> Result<(), Error> {
         admit::admit(root, cpus)
     }
 
-    /// Moves every other task, and goes on moving those that come.
+    /// Moves all tasks, and new ones until the end.
     ///
     /// # Errors
-    /// [`Error::Io`] when the journal cannot be written, [`Error::Session`] when the CPUs are not
-    /// there.
+    /// [`Error::Io`] if the journal cannot be written, [`Error::Session`] if the CPUs do not exist.
     pub(super) fn begin(root: &Root, cpus: &CpuList, ledger: &Ledger) -> Result<Isolation, Error> {
         admit::admit(root, cpus)?;
         let others =
@@ -142,8 +127,7 @@ impl Isolation {
         })
     }
 
-    /// What is against its being in effect: others' tasks on the CPUs that could be moved and are
-    /// not yet.
+    /// Reports movable tasks on the CPUs.
     pub(super) fn check(&self) -> Vec<Problem> {
         let mut state = lock(&self.state);
         let (attribute, wanted) = ("isolate".to_string(), state.sweep.moved.cpus.to_string());
@@ -170,8 +154,7 @@ impl Isolation {
         problems
     }
 
-    /// Figures for the results file, since the beginning: tasks moved at first, tasks that cannot
-    /// be moved, times that one was moved later, and the CPU time that looking for those has cost.
+    /// Tasks moved at first, unmovable tasks, later moves, and CPU time of the thread.
     pub(super) fn counters(&self) -> Vec<(String, f64)> {
         let state = lock(&self.state);
         let figures = [
@@ -191,11 +174,10 @@ impl Isolation {
         state.sweep.unmovable.iter().map(words).collect()
     }
 
-    /// Puts every task back.
+    /// Moves every task back.
     ///
     /// # Errors
-    /// [`Error::Session`] naming the tasks that could not be put back, [`Error::Io`]; the journal
-    /// has them then.
+    /// [`Error::Session`] naming the remaining tasks, [`Error::Io`]; the journal then keeps them.
     pub(super) fn end(mut self) -> Result<(), Error> {
         self.rest();
         let moved = lock(&self.state).sweep.moved.clone();
@@ -203,7 +185,6 @@ impl Isolation {
         self.ledger.note(|made| made.moved = None)
     }
 
-    /// Ends the thread.
     fn rest(&mut self) {
         self.stop = None;
         if let Some(keeper) = self.keeper.take() {
@@ -222,15 +203,14 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// The machine's first PID namespace, from which all tasks can be seen.
+/// All tasks are visible in the initial PID namespace.
 const INITIAL: &str = "pid:[4026531836]";
 
-/// Whether every task of the machine is seen, and not only those of a PID namespace.
 pub fn sees_all_tasks(root: &Root) -> bool {
     namespace(root).is_none_or(|here| here == INITIAL)
 }
 
-/// Whether a process of this PID namespace is seen.
+/// Whether a process of this PID namespace is visible.
 fn lives(root: &Root, namespace: Option<&str>) -> bool {
     let processes =
         root.names(root.proc("")).into_iter().filter(|name| name.parse::<u32>().is_ok());
@@ -239,7 +219,7 @@ fn lives(root: &Root, namespace: Option<&str>) -> bool {
     theirs.any(|found| found.to_str() == namespace)
 }
 
-/// The PID namespace of this process, e.g. `pid:[4026531836]`; none where the kernel does not tell.
+/// E.g. `pid:[4026531836]`; `None` if unknown.
 fn namespace(root: &Root) -> Option<String> {
     Some(std::fs::read_link(root.proc("self/ns/pid")).ok()?.to_string_lossy().into_owned())
 }
@@ -248,7 +228,7 @@ fn count(tasks: usize) -> String {
     if tasks == 1 { "1 task".to_string() } else { format!("{tasks} tasks") }
 }
 
-/// Puts every task back by what the journal says; gives what was done.
+/// Returns the restored tasks.
 pub(super) fn put_back(root: &Root, moved: &Moved) -> Result<Vec<String>, Error> {
     let here = namespace(root);
     if moved.namespace.is_some() && moved.namespace != here {

@@ -1,23 +1,19 @@
-//! What was moved, as the journal has it.
+//! Moved tasks, as journaled.
 
 use crate::placement::CpuList;
 use serde::{Deserialize, Serialize};
 
-/// What was moved, as the journal has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Moved {
     pub(crate) cpus: CpuList,
-    /// What a task gets that could use no others.
+    /// For tasks that could use no other CPUs.
     pub(super) others: CpuList,
-    /// When it began, in clock ticks since the machine's start: nothing was moved before this tick
-    /// was over.
+    /// In clock ticks since boot; nothing was moved before the end of this tick.
     pub(super) since: u64,
-    /// The PID namespace whose tasks these are, as the kernel names it; a number of a task means
-    /// another one elsewhere.
+    /// Of the task ids, as the kernel names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) namespace: Option<String>,
-    /// Every task that was to be moved, once for each mask that it had; the last one is what it
-    /// gets back.
+    /// Once for each mask; the last one is restored.
     pub(super) tasks: Vec<MovedTask>,
 }
 
@@ -37,13 +33,11 @@ impl MovedTask {
 }
 
 impl Moved {
-    /// What a task with this mask is left with.
     pub(super) fn left_to(&self, mask: &CpuList) -> CpuList {
         mask.without(&self.cpus).unwrap_or_else(|| self.others.clone())
     }
 
-    /// Whether a mask is what a noted task was left with. One that could use no others may have got
-    /// fewer than all others: its cpuset's.
+    /// Whether `mask` is the reduced mask of a noted task, possibly restricted by its cpuset.
     pub(super) fn is_left_of(&self, noted: &MovedTask, mask: &CpuList) -> bool {
         *mask == self.left_to(&noted.mask)
             || (noted.mask.is_within(&self.cpus) && mask.is_within(&self.others))

@@ -1,8 +1,7 @@
-//! Moving every other task away, and those that come later.
+//! Moves every other task off the CPUs, including new ones.
 //!
-//! A pass looks at every task, notes those that are to be moved in one write of the journal, and
-//! moves them then. A task that forks between the look and the move leaves a child with all its
-//! CPUs, which the next pass finds: so passes are repeated until one finds nothing.
+//! A pass journals all tasks to be moved in one write, and then moves them. A task that forks in
+//! between leaves a child with all its CPUs, so passes repeat until one finds nothing.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -15,20 +14,19 @@ use crate::Error;
 use crate::placement::CpuList;
 use crate::placement::{Mask, Touch};
 
-/// How often the first sweep is repeated at most; what is left then is for the passes that follow.
+/// Of the first sweep; later passes move the rest.
 const PASSES: u32 = 50;
 
-/// Of more notes than this, those of tasks that are gone are dropped where another note says the
-/// same.
+/// Above this, notes of exited tasks with the mask of another note are dropped.
 const MANY: usize = 1024;
 
-/// Where it is noted, durably, what will be moved.
+/// Records tasks to be moved.
 pub(super) trait Notes: std::fmt::Debug + Send {
-    /// When this returns, it survives a loss of power.
+    /// The note is durable once this returns.
     fn note(&self, moved: &Moved) -> Result<(), Error>;
 }
 
-/// A task and what it is called.
+/// Task id and start time.
 type Key = (u32, u64);
 
 #[derive(Debug)]
@@ -38,17 +36,15 @@ pub(super) struct Sweep<N> {
     set: Mask,
     pub(super) moved: Moved,
     has_begun: bool,
-    /// Tasks that cannot be moved: name and reason.
+    /// Name and reason.
     pub(super) unmovable: BTreeMap<Key, (String, String)>,
     seen: HashSet<u32>,
-    /// How many were moved at the beginning.
     pub(super) nr_moved: u64,
-    /// How often one was moved later.
     pub(super) nr_late: u64,
 }
 
 impl<N: Notes> Sweep<N> {
-    /// Nothing is moved yet. `others` are the CPUs for tasks that would have none left.
+    /// `others` are the CPUs for tasks that would have none left.
     pub(super) fn new(
         tasks: Arc<dyn Tasks>,
         notes: N,
@@ -73,9 +69,8 @@ impl<N: Notes> Sweep<N> {
         }
     }
 
-    /// Empties the CPUs. The first task is moved in a later tick than the isolation's beginning, so
-    /// that a task with a later start than that is one that may have inherited what a moved one was
-    /// left with, and an older one cannot.
+    /// Waits for the next tick first, so that only tasks with a later start time can inherit a
+    /// reduced mask.
     pub(super) fn begin(&mut self) -> Result<(), Error> {
         while self.tasks.ticks() <= self.moved.since {
             self.tasks.sleep(std::time::Duration::from_millis(1));
@@ -89,15 +84,15 @@ impl<N: Notes> Sweep<N> {
         Ok(())
     }
 
-    /// One look at every task, or at every process and the tasks of those not seen before; gives
-    /// how many were moved.
+    /// Checks all tasks, or if not thorough, all processes and the tasks of new ones. Returns the
+    /// number of moves.
     pub(super) fn pass(&mut self, is_thorough: bool) -> Result<u64, Error> {
         let found = self.find(is_thorough);
         let is_new =
             |found: &&MovedTask| self.moved.last_of(found.task, found.start) != Some(*found);
         let new: Vec<MovedTask> = found.iter().filter(is_new).cloned().collect();
         if !new.is_empty() {
-            // What it had before is still what those have inherited that it has started until now.
+            // Earlier children inherited the old mask, so its note stays.
             self.moved.tasks.retain(|old| !new.contains(old));
             self.moved.tasks.extend(new);
             self.forget_the_dead();
@@ -152,7 +147,7 @@ impl<N: Notes> Sweep<N> {
         Some(MovedTask { task: id, process, start, name, mask })
     }
 
-    /// Keeps the number of notes within bounds when many short-lived tasks had to be noted.
+    /// Bounds the notes when there are many short-lived tasks.
     fn forget_the_dead(&mut self) {
         if self.moved.tasks.len() <= MANY {
             return;
@@ -172,7 +167,6 @@ impl<N: Notes> Sweep<N> {
     }
 }
 
-/// Why a task could not be moved, in words.
 fn reason(error: &std::io::Error) -> String {
     match error.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::INVAL) => {

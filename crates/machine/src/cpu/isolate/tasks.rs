@@ -1,8 +1,7 @@
-//! The tasks of the machine, as far as isolation needs them: who there is, where each may run, and
-//! moving one.
+//! Lists the machine's tasks, reads their masks, and moves them.
 //!
-//! Behind a trait, so that tests can drive every interleaving of forks, ends, changes and crashes
-//! on a machine that does not exist.
+//! A trait, so that tests can drive every interleaving of forks, exits, changes and crashes on a
+//! fake machine.
 
 use std::fmt::Debug;
 use std::io;
@@ -16,39 +15,37 @@ use crate::Root;
 use crate::placement::CpuList;
 use crate::placement::{Mask, Touch};
 
-/// The kernel's flag for tasks whose CPUs no other task may set.
+/// User space may not change its affinity.
 const PF_NO_SETAFFINITY: u64 = 0x0400_0000;
 
-/// What the kernel says of a task.
+/// From /proc/PID/stat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Task {
-    /// When it was started, in clock ticks since the machine's start.
+    /// In clock ticks since boot.
     pub(super) start: u64,
     pub(super) parent: u32,
     pub(super) name: String,
-    /// The kernel lets no other task set its CPUs.
+    /// No other task may set its affinity.
     pub(super) is_bound: bool,
-    /// It has ended, and was not reaped.
+    /// Exited, and not reaped.
     pub(super) is_over: bool,
 }
 
-/// The tasks of a machine. What has ended meanwhile gives none.
+/// Exited tasks return `None`.
 pub(super) trait Tasks: Debug + Send + Sync {
     fn processes(&self) -> Vec<u32>;
-    /// The ids of a process's tasks, its first one included.
+    /// All threads, including the first.
     fn threads(&self, process: u32) -> Vec<u32>;
     fn look(&self, task: u32) -> Option<Task>;
-    /// The CPUs that it may use, those among them that are offline included.
+    /// The affinity mask, including offline CPUs.
     fn mask(&self, task: u32) -> Option<CpuList>;
-    /// How those lie to a set; much cheaper.
+    /// Much cheaper than `mask`.
     fn touch(&self, task: u32, set: &Mask) -> Option<Touch>;
     fn bind(&self, task: u32, cpus: &CpuList) -> io::Result<()>;
-    /// The time, in clock ticks since the machine's start.
     fn ticks(&self) -> u64;
     fn sleep(&self, time: Duration);
 }
 
-/// The tasks of the kernel that this process runs on.
 #[derive(Debug)]
 pub(super) struct Kernel(pub(super) Root);
 
@@ -81,7 +78,7 @@ impl Tasks for Kernel {
         Some(Mask::of_task(task).ok()?.touch(set))
     }
 
-    /// The ids of another tree than the machine's own are not ids of this machine's tasks.
+    /// Task ids in a fake root do not belong to this machine.
     fn bind(&self, task: u32, cpus: &CpuList) -> io::Result<()> {
         if self.0.proc("") != Path::new("/proc/") {
             return Err(io::Error::from(io::ErrorKind::Unsupported));
@@ -102,8 +99,7 @@ impl Tasks for Kernel {
     }
 }
 
-/// Reads a line of /proc/PID/stat. The name is between the first parenthesis and the last one: it
-/// can hold any character itself.
+/// The name, between the first and last parenthesis, can contain any character.
 fn read_stat(line: &str) -> Option<Task> {
     let (_, rest) = line.split_once('(')?;
     let (name, rest) = rest.rsplit_once(')')?;

@@ -1,4 +1,4 @@
-//! Isolation on a machine that does not exist: every interleaving, every point of death.
+//! Isolation on a fake machine: every interleaving, every point of death.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ fn sweep_of(fake: &Fake, cpus: &CpuList) -> Sweep<Fake> {
     Sweep::new(Arc::new(fake.clone()), fake.clone(), cpus, &others)
 }
 
-/// From the journal alone.
+/// Recovers from the journal alone.
 fn undo(fake: &Fake) -> Result<Vec<String>, Error> {
     let moved = fake.state().noted.clone().expect("something was moved");
     put_back(fake, &moved)
@@ -45,7 +45,7 @@ fn every_task_leaves_and_every_task_comes_back_with_those_born_meanwhile() {
         ["1-5", "1-5", "1-5", "1-2", "3"]
     );
     assert_eq!((sweep.nr_moved, sweep.nr_late), (4, 0));
-    // A child of a task that was bound to the isolated CPU, and an orphan of one that is gone.
+    // A child of a task bound to the isolated CPU, and an orphan.
     fake.state().happen(Event::Fork(2));
     fake.state().happen(Event::Fork(4));
     fake.state().happen(Event::Appear);
@@ -96,7 +96,7 @@ fn a_task_of_the_same_id_that_is_another_one_is_not_touched() {
     let mut sweep = sweep_of(&fake, &list("0"));
     sweep.begin().unwrap();
     let start = sweep.moved.since;
-    // The id is used again by a task of before the isolation's end that never had CPU 0.
+    // The id is reused by an older task that never had CPU 0.
     fake.state().tasks.remove(&3);
     fake.state().add(3, 1, list("2"), start);
     undo(&fake).unwrap();
@@ -141,8 +141,8 @@ fn what_is_measured_stays_and_who_binds_itself_anew_is_moved_again() {
 fn a_child_that_appears_while_its_parent_is_looked_at_is_moved_before_anything_is_measured() {
     let fake = Fake::with(&[list("0-5")]);
     let mut sweep = sweep_of(&fake, &list("0"));
-    // The tick is over; the processes are listed; then, while the first is looked at, the other
-    // one's child appears.
+    // After the tick, processes are listed; the second one's child appears during the check of the
+    // first.
     let events = [Event::Tick, Event::Nothing, Event::Fork(1), Event::Appear];
     fake.state().events = events.into_iter().collect();
     sweep.begin().unwrap();
@@ -194,7 +194,6 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// Runs something that may be killed; whether it was.
 fn is_killed(run: impl FnOnce()) -> bool {
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(()) => false,
@@ -203,7 +202,7 @@ fn is_killed(run: impl FnOnce()) -> bool {
     }
 }
 
-/// What every task has to have in the end, where the kernel leaves no doubt about it.
+/// The final mask of every task, unless it is ambiguous.
 fn all_as_before(fake: &Fake, moved: &Moved) -> Result<(), TestCaseError> {
     for (id, task) in &fake.state().tasks {
         let lines: Vec<&MovedTask> = moved
@@ -212,8 +211,7 @@ fn all_as_before(fake: &Fake, moved: &Moved) -> Result<(), TestCaseError> {
             .filter(|noted| moved.left_to(&noted.mask) == moved.left_to(&task.own))
             .collect();
         let is_alike = moved.has(*id, task.start) || task.start <= moved.since;
-        // Two of a line that were left with the same, or one that has bound itself to what others
-        // were left with.
+        // Two tasks of a line have the same reduced mask, or one has bound itself to it.
         let is_in_doubt = !is_alike && lines.iter().any(|noted| noted.mask != task.own);
         let is_taken_for_ours =
             task.is_self_made && moved.tasks.iter().any(|noted| moved.is_left_of(noted, &task.own));
@@ -225,7 +223,6 @@ fn all_as_before(fake: &Fake, moved: &Moved) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// How many histories are tried.
 fn cases() -> u32 {
     if std::env::var_os("SCHEDLAB_SOAK").is_some() { 3000 } else { 400 }
 }
@@ -265,7 +262,7 @@ proptest! {
         fake.state().dies_in = None;
         fake.state().dies_in_notes = None;
         if !killed {
-            // With nothing happening any more, it is in effect.
+            // Without further events, the isolation is in effect.
             fake.state().events.clear();
             fake.state().happen(Event::Appear);
             while sweep.pass(true).unwrap() > 0 {}

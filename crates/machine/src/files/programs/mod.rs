@@ -1,21 +1,16 @@
-//! Where programs are looked for: in absolute directories of PATH only and, as root, only where
-//! only root can put one.
+//! Finds programs: in absolute directories of PATH and, as root, only where only root can put one.
 //!
-//! The rule:
-//! - An empty element of PATH means the current directory, and a relative one leads from there.
-//!   Both are ignored, for every user: schedlab is started in directories that belong to others,
-//!   such as /tmp.
-//! - What schedlab itself calls for ([`find`], [`helper`]) is, as root, taken from those
-//!   directories of PATH that root owns and that neither group nor others may write, with every
-//!   directory above; then from /usr/sbin and /sbin, which a user's PATH often lacks; and where
-//!   PATH has no such directory, from /usr/bin and /bin as well. A fixed list alone would hide the
-//!   programs of systems that have them elsewhere, and what an administrator has put into
-//!   /usr/local.
-//! - A program that the *user* names (`command:run=`, `sched_ext:`) is looked for in PATH as he has
-//!   set it, without the elements above ([`path_of_the_user`]): he may run what he likes.
+//! - Empty and relative elements of PATH are ignored, because schedlab may be started in other
+//!   users' directories.
+//! - As root, schedlab's helpers ([`find`], [`helper`]) come from directories of PATH that, with
+//!   every parent, root owns and neither group nor others may write; then from /usr/sbin and /sbin;
+//!   and if PATH has no such directory, from /usr/bin and /bin. A fixed list would miss /usr/local
+//!   and other systems' directories.
+//! - Programs that the *user* names (`command:run=`, `sched_ext:`) come from any absolute directory
+//!   of PATH ([`path_of_the_user`]).
 //!
-//! A sticky directory that all may write (/tmp) is passed, since no other user can replace in it
-//! what root has made; it is not itself a place for programs.
+//! A sticky directory (/tmp) is allowed as a parent, because others cannot replace root's files in
+//! it.
 
 mod start;
 
@@ -27,37 +22,34 @@ use std::path::{Component, Path, PathBuf};
 
 pub use start::{HELPERS, bare, helper, helper_at, itself, pass, python};
 
-/// Where system programs are, apart from PATH.
 const SYSTEM: [&str; 4] = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
-/// Those of them that a user's PATH often lacks.
+/// Often missing from a user's PATH.
 const OF_ADMINISTRATORS: [&str; 2] = ["/usr/sbin", "/sbin"];
 
 const STICKY: u32 = 0o1000;
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
-/// The directories in which schedlab's own helpers are looked for, in this order.
+/// The search path for schedlab's own helpers.
 pub fn directories() -> Vec<PathBuf> {
     of(env::var_os("PATH").unwrap_or_default().as_os_str(), rustix::process::geteuid().is_root())
 }
 
-/// The same as a value of PATH, for the helpers of a helper.
+/// PATH for helpers of a helper.
 fn path() -> OsString {
     joined(&directories())
 }
 
-/// A helper's file.
 pub fn find(name: &str) -> Option<PathBuf> {
     found_in(&directories(), name)
 }
 
-/// The file of a program that the user names.
+/// Finds a program that the user names.
 pub fn find_for_the_user(name: &str) -> Option<PathBuf> {
     found_in(&env::split_paths(&path_of_the_user()).collect::<Vec<_>>(), name)
 }
 
-/// PATH as the user has set it, without the elements that depend on the current directory; never
-/// empty.
+/// PATH without elements that depend on the current directory; never empty.
 pub fn path_of_the_user() -> OsString {
     let own: Vec<PathBuf> = absolute(env::var_os("PATH").unwrap_or_default().as_os_str()).collect();
     if own.is_empty() { joined(&SYSTEM.map(PathBuf::from)) } else { joined(&own) }
@@ -74,14 +66,11 @@ fn of(path: &std::ffi::OsStr, is_root: bool) -> Vec<PathBuf> {
     all
 }
 
-/// Those elements that lead to the same directory from everywhere.
 fn absolute(path: &std::ffi::OsStr) -> impl Iterator<Item = PathBuf> {
     env::split_paths(path).filter(|dir| dir.is_absolute()).collect::<Vec<_>>().into_iter()
 }
 
-/// Whether only root can have put a program there: links are resolved first, and what they lead
-/// through is looked at as well, since a directory that others may write could be given another
-/// link.
+/// Links are resolved, and the directories that they lead through are checked too.
 fn is_of_root(dir: &Path) -> bool {
     let Ok(real) = fs::canonicalize(dir) else { return false };
     let named_safely =

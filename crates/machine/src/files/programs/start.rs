@@ -1,10 +1,9 @@
-//! How schedlab starts a program: the only calls of [`Command::new`] in what ships (a test
-//! of `crates/docs` checks that).
+//! Starts programs. Only this module calls [`Command::new`] outside of tests (checked by
+//! `crates/docs`).
 //!
-//! A program inherits a directory and an environment, and both can name code: `PYTHONPATH`,
-//! `LD_PRELOAD`, `GCC_EXEC_PREFIX`, `APT_CONFIG`, `TAR_OPTIONS`, and for `python3 -c` any module of
-//! the working directory. A list of dangerous variables is never complete, so a program starts with
-//! an empty environment in `/`, and each caller adds what its program needs.
+//! Directory and environment can name code: `PYTHONPATH`, `LD_PRELOAD`, `GCC_EXEC_PREFIX`,
+//! `APT_CONFIG`, `TAR_OPTIONS`, and for `python3 -c` any module of the working directory. No list
+//! is complete, so programs start in `/` with an empty environment, and callers add what is needed.
 
 use std::env;
 use std::ffi::OsStr;
@@ -15,8 +14,7 @@ use std::process::Command;
 
 use super::{SYSTEM, directories, found_in, is_of_root, path};
 
-/// Every program that schedlab starts by itself. A debug build refuses to start another one, and
-/// the attack on helpers goes through all of them.
+/// A debug build refuses to start any other, and the test of attacks on helpers covers all.
 pub const HELPERS: &[&str] = &[
     "apt-cache",
     "apt-get",
@@ -51,22 +49,20 @@ pub const HELPERS: &[&str] = &[
     "xz",
 ];
 
-/// Variables that name a directory of the user's: root's helpers get them if only root can write to
-/// what they name.
+/// Passed to root's helpers only if nobody else can write to the directory.
 const OWN_DIRECTORIES: [&str; 2] = ["HOME", "TMPDIR"];
 
-/// What another process of this program works with.
+/// Variables for another process of this program.
 const FOR_ITSELF: [&str; 9] =
     ["HOME", "LANG", "NO_COLOR", "PATH", "SUDO_UID", "TERM", "TMPDIR", "TZ", "XDG_CACHE_HOME"];
 const SETTINGS: &str = "SCHEDLAB_";
 
-/// A helper by its absolute path. One that is not installed fails to start as a missing file.
+/// If it is not installed, starting it fails with a missing file.
 pub fn helper(name: &str) -> Command {
     helper_at(&found_in(&directories(), name).unwrap_or_else(|| Path::new(SYSTEM[1]).join(name)))
 }
 
-/// A helper whose file was found by the rule of this module. It starts in `/`, with messages in
-/// English, and finds its own helpers by the same rule.
+/// Starts in `/`, with English messages, and finds its own helpers by the rules of `programs`.
 pub fn helper_at(file: &Path) -> Command {
     let name = file.file_name().and_then(OsStr::to_str).unwrap_or_default();
     debug_assert!(HELPERS.contains(&name), "{name} is missing in HELPERS");
@@ -81,9 +77,8 @@ pub fn helper_at(file: &Path) -> Command {
     command
 }
 
-/// The helper Python, isolated (`-I`): no module of the working directory, of `PYTHONPATH` or of
-/// the user's own site directory. None: there is no Python. Root takes no wrapper (pyenv has one),
-/// which needs more of the environment and of the machine's files than an interpreter.
+/// Isolated (`-I`): no modules from the working directory, `PYTHONPATH` or user site. Root skips
+/// wrappers (such as pyenv's), which need more of the environment and files.
 pub fn python() -> Option<Command> {
     let is_root = rustix::process::geteuid().is_root();
     let mut found =
@@ -99,15 +94,14 @@ fn is_script(file: &Path) -> bool {
     File::open(file).and_then(|mut file| file.read_exact(&mut begin)).is_ok() && begin == *b"#!"
 }
 
-/// A program with an empty environment in `/`: what the user names, and the kernel of a guest.
+/// The user's program or a guest's kernel, with an empty environment in `/`.
 pub fn bare(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     command.env_clear().current_dir("/");
     command
 }
 
-/// This program in another process, in the same directory, since the words that it is given may be
-/// relative paths.
+/// Starts in the same directory, because its arguments may be relative paths.
 pub fn itself(file: &Path) -> Command {
     let mut command = Command::new(file);
     command.env_clear();
@@ -118,7 +112,7 @@ pub fn itself(file: &Path) -> Command {
     command
 }
 
-/// Passes variables of this process on to a program, where they are set.
+/// Passes on those of the variables that are set.
 pub fn pass(command: &mut Command, names: &[&str]) {
     command.envs(names.iter().filter_map(|name| Some((name, env::var_os(name)?))));
 }

@@ -1,5 +1,4 @@
-//! File systems of a session: made, mounted, emptied from memory, and gone; and never one that is
-//! not ours.
+//! A session's file systems. Foreign ones are left alone.
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;

@@ -1,5 +1,4 @@
-//! Sessions on the real machine: programs and what they start, users, file systems on loop devices,
-//! shares of a device.
+//! Sessions on the real machine: programs, users, file systems on loop devices, shares of a device.
 
 mod files;
 mod placed;
@@ -12,15 +11,14 @@ use std::path::PathBuf;
 use crate::common::{Bench, run, try_run};
 use machine::Session;
 
-/// Nothing of this process's sessions is on the machine.
+/// No session of this process has left anything.
 fn assert_no_trace(bench: &Bench) {
     let own = format!("schedlab-session-{}-", std::process::id());
     let journal = bench.root.state("journal");
     let left: Vec<_> =
         fs::read_dir(journal).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     assert!(left.is_empty(), "{left:?}");
-    // Other tests of this process have sessions at the same time: of those only the sum must be
-    // nothing in the end, so here only locks count.
+    // Other tests have concurrent sessions, so here only locks count.
     let locks = fs::read_dir(bench.root.state("lock")).into_iter().flatten().flatten();
     let locks: Vec<PathBuf> = locks
         .map(|entry| entry.path())
@@ -43,24 +41,22 @@ fn a_session_that_does_nothing_leaves_nothing_and_while_it_lives_it_is_left_alon
     assert_no_trace(&bench);
 }
 
-/// Whether there is a process with this number that is not a zombie.
 fn is_alive(pid: u32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }
 
-/// The numbers that a program printed, one a line.
+/// Numbers printed one per line.
 fn numbers(text: &str) -> Vec<u32> {
     text.lines().filter_map(|line| line.trim().parse().ok()).collect()
 }
 
-/// What blkid finds on a device.
 fn holds(node: &str) -> String {
     String::from_utf8_lossy(&try_run("blkid", &["-p", "-o", "value", "-s", "TYPE", node]).stdout)
         .trim()
         .to_string()
 }
 
-/// Whether control groups of version 2 can be made here.
+/// Whether v2 groups can be created here.
 fn has_groups() -> bool {
     let mounts = run("cat", &["/proc/mounts"]);
     mounts.lines().any(|line| line.split(' ').nth(2) == Some("cgroup2") && line.contains(" rw"))

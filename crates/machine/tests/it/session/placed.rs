@@ -1,5 +1,4 @@
-//! Programs placed on the CPUs: that a realtime one cannot lock up the machine, and the message
-//! when a placement is refused.
+//! Realtime programs cannot lock up the machine, and messages for refused placements.
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};

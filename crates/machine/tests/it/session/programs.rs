@@ -1,4 +1,4 @@
-//! Programs of a session: what they get, how they end, and that nothing of them stays.
+//! A session's programs: environment, exit, and no remains.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -16,10 +16,10 @@ use crate::common::Bench;
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// Starts a program that sleeps, waits until it does, and prints its number.
+/// Prints the sleeping program's id.
 const SLEEPER: &str = "sleep 1000 & until grep -q sleep /proc/$!/comm; do :; done; echo $!";
 
-/// A shell's way to wait until a file exists.
+/// A shell command that waits until a file exists.
 fn wait_for(file: &Path) -> String {
     format!("until [ -e {} ]; do sleep 0.01; done", file.display())
 }
@@ -181,7 +181,7 @@ fn a_program_that_does_not_listen_is_killed_when_the_experiment_is_interrupted()
     assert!(numbers(&ended.stdout).iter().all(|pid| !is_alive(*pid)));
 }
 
-/// A user of this machine who is in more groups than one, if there is any; else nobody.
+/// A user in more than one group, or nobody.
 fn somebody_with_groups() -> String {
     let table = std::fs::read_to_string("/etc/group").expect("every machine has groups");
     let members = table.lines().filter_map(|line| line.rsplit(':').next()?.split(',').next());
@@ -218,7 +218,7 @@ fn a_program_that_cannot_be_started_is_named_with_the_reason_and_the_next_step()
     let file = |name: &str, text: &str, mode: &str| {
         let path = bench.dir.path().join(name);
         let text_of_path = path.display().to_string();
-        // By another process: a file that a child of ours has open for writing cannot be executed.
+        // By another process: a file open for writing in our child cannot be executed.
         super::run(
             "sh",
             &[

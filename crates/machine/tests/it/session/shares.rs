@@ -1,5 +1,4 @@
-//! Shares of a device: given where the machine can, and an error before anything is measured where
-//! it cannot.
+//! Shares of a device: given, or an error before anything is measured.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -15,7 +14,6 @@ fn bounds(text: &str) -> Share {
     Share { io_max: Some(text.to_string()), ..Share::default() }
 }
 
-/// Writes so much directly to a device.
 fn write(session: &Session, device: &Device, kib: u64, share: Share) -> Ended {
     let of = format!("of={}", device.path.display());
     let words = ["if=/dev/zero", &of, "bs=64k", &format!("count={}", kib / 64), "oflag=direct"]
@@ -52,8 +50,8 @@ fn a_bound_of_bytes_a_second_bounds_what_is_written_and_the_kernel_counts_it() {
     let Some(session) = that_can(&bench, &device, &share) else { return };
     let bounded = write(&session, &device, 8 << 10, share);
     let free = write(&session, &device, 8 << 10, Share::default());
-    // 8 MiB at 2 MiB/s take 4 s, of which the first may go through at once. A slow machine can only
-    // lower the rate.
+    // 8 MiB at 2 MiB/s take 4 s, of which the first may pass at once. A slow machine can only lower
+    // the rate.
     let rate = 8.0 / bounded.wall.as_secs_f64();
     assert!(rate < 3.0, "{rate} MiB/s instead of 2");
     let io = bounded.io.expect("a program with bounds is in a group that the kernel counts for");

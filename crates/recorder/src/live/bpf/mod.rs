@@ -1,8 +1,7 @@
-//! Trace by BPF: kernel/bpf/record.bpf.c is loaded, attached to the events of the block layer,
-//! and its ring is emptied now and then.
+//! Traces by BPF: loads kernel/bpf/record.bpf.c, attaches it to the block layer's events, and polls
+//! its ring buffer.
 //!
-//! Loading takes CAP_BPF and CAP_PERFMON; afterwards the descriptors are enough, so that a process
-//! can give up both.
+//! Loading needs CAP_BPF and CAP_PERFMON; afterwards the descriptors suffice.
 
 mod record;
 
@@ -21,8 +20,8 @@ use super::target::{Filter, Target};
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/record.bpf.o"));
 
-/// A program, the event that calls it, and whether disks with requests or those without call for
-/// it. The order is that of attaching: a request that is begun to be followed is seen to its end.
+/// Program, event, and whether request-based and bio-based disks need it. In order of attaching, so
+/// that a tracked request is seen to its end.
 const PROGRAMS: [(&str, &str, [bool; 2]); 7] = [
     ("on_complete", "block_rq_complete", [true, false]),
     ("on_bio_complete", "block_bio_complete", [false, true]),
@@ -33,16 +32,15 @@ const PROGRAMS: [(&str, &str, [bool; 2]); 7] = [
     ("on_bio_queue", "block_bio_queue", [true, true]),
 ];
 
-/// Those that begin to follow a request.
+/// Those that start tracking a request.
 const FIRST: [&str; 3] = ["on_bio_queue", "on_insert", "on_issue"];
 
-/// Words of a target, and of a set of requests as the C structures have them: its keys come first.
+/// Words of the C structures, keys first.
 const TARGET_WORDS: usize = 4;
 const OPEN_WORDS: usize = 8;
 const OPEN_WAYS: usize = 4;
 
-/// Records that are taken at once: a source that is quicker than its reader does not hold the
-/// reader.
+/// Per poll, so that a fast source does not block the reader.
 const MOST_AT_ONCE: usize = 1 << 20;
 
 pub(super) fn start(
@@ -82,7 +80,7 @@ pub(super) fn start(
     Ok((Box::new(Source { ebpf, ring, attached, schedulers: None, broken: 0 }), began))
 }
 
-/// What is missing, by name, before the kernel answers with EPERM.
+/// Names missing capabilities, unlike EPERM.
 fn check(root: &Root) -> Result<()> {
     if !root.sys("kernel/btf/vmlinux").exists() {
         bail!(
@@ -90,7 +88,7 @@ fn check(root: &Root) -> Result<()> {
              CONFIG_DEBUG_INFO_BTF=y, or record with --source tracefs"
         );
     }
-    // Before these capabilities there was CAP_SYS_ADMIN, which includes them.
+    // Older kernels require CAP_SYS_ADMIN instead.
     if capability::missing(root, &[capability::SYS_ADMIN]).is_empty() {
         return Ok(());
     }
@@ -144,9 +142,9 @@ struct Source {
     ebpf: Ebpf,
     ring: RingBuf<MapData>,
     attached: [bool; 2],
-    /// Indices of schedulers by the program's numbers, the first of which is none.
+    /// By the program's numbers, the first of which is `none`.
     schedulers: Option<[u8; record::MOST_SCHEDULERS + 1]>,
-    /// Records that are none.
+    /// Number of invalid records.
     broken: u64,
 }
 
@@ -173,14 +171,14 @@ impl Events for Source {
 
     fn stop(&mut self) -> Result<u64> {
         for name in FIRST {
-            // A program that was detached before has no links any more.
+            // A detached program has no links.
             program(&mut self.ebpf, name)?.unload().ok();
         }
         self.unfinished()
     }
 
-    /// Before Linux 6.0 a map's descriptor is of no use to a process without rights, where such may
-    /// not load programs.
+    /// False before Linux 6.0 if unprivileged BPF is disabled: a map's descriptor then needs
+    /// privileges.
     fn goes_on_without_rights(&self, root: &Root) -> bool {
         let release = root.read_optional(root.proc("sys/kernel/osrelease")).unwrap_or_default();
         release
@@ -192,7 +190,7 @@ impl Events for Source {
 }
 
 impl Source {
-    /// What the programs have counted.
+    /// Number of lost events.
     fn counted(&self) -> u64 {
         let Some(Ok(counts)) = self.ebpf.map("lost").map(Array::<&MapData, u64>::try_from) else {
             return 0;
@@ -200,7 +198,7 @@ impl Source {
         counts.iter().map(|count| count.unwrap_or(0)).sum()
     }
 
-    /// Requests that are still followed.
+    /// Number of requests still tracked.
     fn unfinished(&self) -> Result<u64> {
         if self.attached == [false; 2] {
             return Ok(0);

@@ -1,7 +1,6 @@
-//! The records of kernel/bpf/record.h as they lie in the ring.
+//! The records of kernel/bpf/record.h in the ring buffer.
 //!
-//! Their layouts are those of the C structures; both are compiled together, and a length that is
-//! none of theirs is an error.
+//! Both are compiled together; a record of unexpected length is an error.
 
 use trace::{At, Flags, Io, Kind};
 
@@ -12,10 +11,9 @@ const IO: u32 = 1;
 const PROCESS: u32 = 2;
 const SCHEDULER: u32 = 3;
 
-/// Schedulers that the program numbers, and the number of one beyond them.
+/// Also the number of any further scheduler.
 pub(super) const MOST_SCHEDULERS: usize = 8;
 
-/// Fields one after another.
 struct Fields<'a>(&'a [u8]);
 
 impl Fields<'_> {
@@ -48,7 +46,7 @@ impl Fields<'_> {
     }
 }
 
-/// Takes a record. Returns the request if it is one; an error if it is no record.
+/// Returns the request if the record is one.
 pub(super) fn take(
     bytes: &[u8],
     tables: &mut Tables,
@@ -109,9 +107,9 @@ fn io(fields: &mut Fields<'_>, tables: &mut Tables, schedulers: &[u8]) -> Option
     })
 }
 
-/// The stages in order. Times that the kernel keeps itself are read once for all requests that a
-/// thread submits together, so they can be a little early; a request is tagged before the first of
-/// its bios is queued when the bio was merged into its front.
+/// The kernel's own timestamps are read once for all requests that a thread submits together, so
+/// they can be slightly early. A request is tagged before its first bio is queued if that bio was
+/// front-merged.
 fn in_order(times: [u64; 6]) -> [u64; 6] {
     let mut times = times;
     let mut latest = times[0];
@@ -119,7 +117,7 @@ fn in_order(times: [u64; 6]) -> [u64; 6] {
         *time = (*time).max(latest);
         latest = *time;
     }
-    // A stage is not later than the first event after it.
+    // No later than the next event.
     let mut earliest = u64::MAX;
     for time in times.iter_mut().rev().filter(|time| **time != 0) {
         *time = (*time).min(earliest);
@@ -143,7 +141,7 @@ mod tests {
 
     #[test]
     fn stages_come_in_order_whatever_the_kernel_keeps() {
-        // Tagged by a time that the thread read before it queued this one.
+        // The thread read the tag's time before it queued this one.
         assert_eq!(in_order([100, 0, 90, 0, 120, 200]), [100, 0, 100, 0, 120, 200]);
         assert_eq!(in_order([100, 0, 130, 120, 140, 200]), [100, 0, 130, 130, 140, 200]);
         assert_eq!(in_order([100, 0, 0, 0, 0, 200]), [100, 0, 0, 0, 0, 200]);

@@ -1,14 +1,12 @@
-//! Requests from the events of the block layer.
+//! Reconstructs requests from the block layer's events.
 //!
-//! Events have no number of a request: those of one are found by disk, direction and sector. A bio
-//! is part of the request that covers it when it is issued. Two requests for the same sector at the
-//! same time are indistinguishable, and are taken in order.
+//! Events are matched by disk, direction and sector. A bio becomes part of the request that covers
+//! it at issue. Concurrent requests for the same sector are matched in order.
 
 use std::collections::BTreeMap;
 
 use trace::{At, Flags, Io, Kind};
 
-/// Of the block layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     Queue,
@@ -19,11 +17,10 @@ pub(super) enum Step {
     BioComplete,
 }
 
-/// An event, its disk and process found.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Event {
     pub(super) step: Step,
-    /// Nanoseconds after the beginning.
+    /// In nanoseconds since the start.
     pub(super) at: u64,
     pub(super) device: u16,
     pub(super) sector: u64,
@@ -36,15 +33,14 @@ pub(super) struct Event {
     pub(super) failed: bool,
 }
 
-/// Disk, whether data goes to it, first sector, and a number that tells apart what is alike.
+/// Disk, whether it is a write, first sector, and a unique number.
 type Key = (u16, bool, u64, u64);
 
 #[derive(Debug, Default)]
 pub(super) struct Follow {
     asked: BTreeMap<Key, Event>,
     open: BTreeMap<Key, Open>,
-    /// Whether every process is recorded; if not, requests without a bio of a wanted one are left
-    /// out.
+    /// Otherwise requests without a bio of a selected process are omitted.
     everybody: bool,
     last: u64,
 }
@@ -53,12 +49,10 @@ pub(super) struct Follow {
 struct Open {
     io: Io,
     issued: bool,
-    /// Sectors that are not complete.
     left: u32,
 }
 
-/// Bios and requests that are followed; a kernel has thousands at most, and events that were lost
-/// leave some behind.
+/// Tracked bios and requests. A kernel has thousands, but lost events leave some behind.
 const MOST: usize = 1 << 20;
 
 impl Follow {
@@ -66,7 +60,7 @@ impl Follow {
         Follow { everybody, ..Follow::default() }
     }
 
-    /// Takes an event; returns the request that it completes.
+    /// Returns the request that the event completes.
     pub(super) fn take(&mut self, event: &Event) -> Option<Io> {
         if self.asked.len() >= MOST {
             self.asked.pop_first();
@@ -115,7 +109,7 @@ impl Follow {
         }
     }
 
-    /// Requests that are not complete.
+    /// Number of incomplete requests.
     pub(super) fn unfinished(&self) -> u64 {
         self.open.len() as u64
     }
@@ -125,13 +119,12 @@ impl Follow {
             .insert((open.io.device, open.io.kind != Kind::Read, open.io.sector, self.last), open);
     }
 
-    /// The request of an event: that which was inserted, or what its bios say.
+    /// Returns the request as inserted, or from its bios.
     fn begin(&mut self, event: &Event, inserted: Option<Io>) -> Option<Io> {
         let bios = self.covered(event);
         let first = bios.iter().min_by_key(|bio| bio.at).copied();
         let known = inserted.or_else(|| first.map(|bio| bio.io(bio.at)));
-        // Without a bio: a command that passes through, or one that was queued before the trace
-        // began.
+        // A passthrough command, or queued before the trace started.
         let mut io = known.or_else(|| self.everybody.then(|| event.io(event.at)))?;
         io.queued = first.map_or(io.queued, |bio| io.queued.min(bio.at));
         let before = if inserted.is_some() { io.bios } else { 0 };
@@ -144,7 +137,7 @@ impl Follow {
         Some(io)
     }
 
-    /// The bios that a request covers, which are part of it from now on.
+    /// Removes the bios that become part of the request.
     fn covered(&mut self, event: &Event) -> Vec<Event> {
         let from = (event.device, event.is_write(), event.sector, 0);
         let end = event.sector.saturating_add(u64::from(event.sectors.max(1)));
@@ -156,8 +149,7 @@ impl Follow {
         keys.iter().filter_map(|key| self.asked.remove(key)).collect()
     }
 
-    /// What was inserted of a request that is issued: one at its place, or several that were merged
-    /// since.
+    /// One at the issued sector, or several merged since.
     fn inserted(&mut self, event: &Event) -> Option<Io> {
         let from = (event.device, event.is_write(), event.sector, 0);
         let end = event.sector.saturating_add(u64::from(event.sectors.max(1)));
@@ -170,7 +162,7 @@ impl Follow {
         Some(Io { bios: u16::try_from(bios).unwrap_or(u16::MAX), ..first })
     }
 
-    /// The request of an event, by the place at which it begins.
+    /// The request that starts at the event's sector.
     fn find(&self, event: &Event, issued: bool) -> Option<Key> {
         let from = (event.device, event.is_write(), event.sector, 0);
         let to = (event.device, event.is_write(), event.sector.saturating_add(1), 0);
@@ -181,7 +173,7 @@ impl Follow {
         let Some(key) = self.find(event, true) else { return self.flushed(event) };
         let mut open = self.open.remove(&key)?;
         if open.left > event.sectors && event.sectors > 0 && !event.failed {
-            // The rest begins behind this part.
+            // The rest starts after this part.
             open.left -= event.sectors;
             let (device, is_write, sector, number) = key;
             self.open.insert((device, is_write, sector + u64::from(event.sectors), number), open);
@@ -190,7 +182,7 @@ impl Follow {
         Some(done(open.io, event))
     }
 
-    /// A flush without data is not issued itself: the block layer issues one for several.
+    /// The block layer issues one flush for several without data.
     fn flushed(&mut self, event: &Event) -> Option<Io> {
         if event.sectors > 0 {
             return None;
@@ -201,7 +193,7 @@ impl Follow {
         Some(done(bio.io(bio.at), event))
     }
 
-    /// Of a disk without requests. Its bio may have advanced to its end.
+    /// Completes a request of a bio-based disk. The bio may have advanced to its end.
     fn bio_complete(&mut self, event: &Event) -> Option<Io> {
         let ends_there = |(key, bio): &(&Key, &Event)| {
             let (device, is_write, sector, _) = **key;
@@ -226,7 +218,7 @@ impl Event {
         self.kind != Kind::Read
     }
 
-    /// A request of which this event is the first.
+    /// A request that starts with this event.
     fn io(&self, queued: u64) -> Io {
         let process = self.process.unwrap_or(0);
         Io {
@@ -239,8 +231,7 @@ impl Event {
     }
 }
 
-/// What the letters of an event say: kind and flags. `FFWSM`: a flush first, write, forced to the
-/// medium, sync, metadata.
+/// `FFWSM`: preflush, write, FUA, sync, metadata.
 pub(crate) fn letters(rwbs: &[u8], sectors: u32) -> (Kind, Flags) {
     let (preflush, rest) = match rwbs {
         [b'F', rest @ ..] if rest.first().is_some_and(|letter| b"FWDRN".contains(letter)) => {

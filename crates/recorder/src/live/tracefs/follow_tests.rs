@@ -1,4 +1,4 @@
-//! Sequences of events as the kernel has them, and the requests that they are.
+//! The kernel's sequences of events, and the resulting requests.
 
 use super::*;
 

@@ -1,5 +1,4 @@
-//! An instance of tracefs for one trace: its own buffers, events and filters, beside those of
-//! other users.
+//! A tracefs instance for one trace.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
@@ -11,13 +10,12 @@ use rustix::fs::{Mode, OFlags, open};
 
 use super::page::Layout;
 
-/// Bytes of all buffers together, and of one CPU's at most.
+/// In bytes, and of one CPU.
 const ALL_BUFFERS: u64 = 256 << 20;
 const BUFFER: u64 = 16 << 20;
-/// A page of a buffer is read at a time; on machines with larger pages it is as large as one of
-/// those.
+/// Of a read; fits larger pages too.
 const PAGE: usize = 64 << 10;
-/// Pages that are read from a CPU at once.
+/// Pages read from a CPU at once.
 const MOST_PAGES: usize = 4096;
 
 pub(super) struct Instance {
@@ -46,7 +44,7 @@ impl Instance {
         cpus.sort();
         let each = (ALL_BUFFERS / cpus.len().max(1) as u64).min(BUFFER) / 1024;
         put(&dir.join("buffer_size_kb"), &each.to_string())?;
-        // The oldest events stay when a buffer is full, and those that do not fit are counted.
+        // A full buffer keeps the oldest events, and lost ones are counted.
         put(&dir.join("options/overwrite"), "0")?;
         let open_pipe = |path: &PathBuf| -> Result<File> {
             let fd = open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty());
@@ -60,13 +58,11 @@ impl Instance {
         Ok(Instance { made, dir, pipes, on, page: vec![0; PAGE] })
     }
 
-    /// The directories in which its end removes a name.
     pub(super) fn removes_in(&self) -> Vec<PathBuf> {
         self.made.removes_in()
     }
 
-    /// Enables an event for which a filter holds. Returns its layout; none if the kernel has no
-    /// such event.
+    /// Returns the event's layout; `None` if the kernel has no such event.
     pub(super) fn enable(&self, event: &str, filter: &str) -> Result<Option<Layout>> {
         let dir = self.dir.join("events").join(event);
         if !dir.is_dir() {
@@ -85,7 +81,7 @@ impl Instance {
         self.on.write_all(if on { b"1" } else { b"0" }).context("tracefs: cannot be switched")
     }
 
-    /// Calls `each` with the pages of all CPUs that there are now.
+    /// Passes on all pages available now.
     pub(super) fn pages(&mut self, each: &mut dyn FnMut(&[u8])) -> Result<()> {
         for pipe in &mut self.pipes {
             for _ in 0..MOST_PAGES {
@@ -117,7 +113,7 @@ impl Instance {
 impl Drop for Instance {
     fn drop(&mut self) {
         let _ = self.switch(false);
-        // An instance cannot be removed while a buffer is open.
+        // Open buffers prevent the removal of an instance.
         self.pipes.clear();
         if let Ok(null) = File::open("/dev/null") {
             self.on = null;

@@ -1,8 +1,7 @@
-//! Trace by the events of tracefs, for kernels and processes without BPF.
+//! Traces by tracefs events, for kernels and processes without BPF.
 //!
-//! It costs an event for each stage of a request and says less: I/O contexts and the times of tags
-//! are unknown, and a process's number, beginning and control group are read from /proc when it
-//! first asks, if it is still there.
+//! They cost an event per stage and contain less: no I/O contexts and tag times, and a process's
+//! id, start time and control group only if it still exists when they are read from /proc.
 
 mod follow;
 mod instance;
@@ -26,7 +25,7 @@ use super::events::Events;
 use super::tables::Tables;
 use super::target::{Filter, Target};
 
-/// Events of the block layer, and of which disks: those with requests, those without.
+/// Whether request-based and bio-based disks need the event.
 const EVENTS: [(&str, Step, [bool; 2]); 6] = [
     ("block/block_bio_queue", Step::Queue, [true, true]),
     ("block/block_rq_insert", Step::Insert, [true, false]),
@@ -35,7 +34,7 @@ const EVENTS: [(&str, Step, [bool; 2]); 6] = [
     ("block/block_rq_complete", Step::Complete, [true, false]),
     ("block/block_bio_complete", Step::BioComplete, [false, true]),
 ];
-/// A number of a process that ended may be given to another.
+/// Process ids are reused.
 const EXIT: &str = "sched/sched_process_exit";
 
 pub(super) fn start(
@@ -88,24 +87,23 @@ pub(super) fn start(
 struct Source {
     root: Root,
     instance: Instance,
-    /// By the numbers of events; without a step it is the end of a process.
+    /// By event id; an exit has no step.
     layouts: BTreeMap<u64, (Option<Step>, Layout)>,
-    /// The kernel's numbers of disks and partitions, and their targets.
+    /// Numbers of disks and partitions, with their targets.
     numbers: Vec<(u64, usize)>,
     targets: Vec<Target>,
     who: Who,
     follow: Follow,
-    /// Events that were read, by time: the buffers of CPUs are read one after another.
+    /// By time, because CPUs' buffers are read in sequence.
     waiting: Vec<(u64, Vec<u8>)>,
-    /// Events that are missing before pages.
+    /// Events lost before pages.
     missed: u64,
 }
 
 impl Events for Source {
     fn drain(&mut self, tables: &mut Tables, each: &mut dyn FnMut(&Io)) -> Result<()> {
         tables.source("tracefs");
-        // What happens while the buffers are read waits for the next time: an earlier event of
-        // another CPU may not be read yet.
+        // Later events wait, because earlier ones of another CPU may not have been read.
         let until = clock::monotonic();
         let (waiting, missed) = (&mut self.waiting, &mut self.missed);
         self.instance.pages(&mut |page| {
@@ -172,7 +170,7 @@ impl Source {
         };
         let Some((_, target)) = self.numbers.iter().find(has) else { return };
         let (kind, flags) = letters(layout.text(event, "rwbs").unwrap_or(b""), sectors);
-        // The flush that the block layer makes of those of processes.
+        // The block layer's flush on behalf of processes.
         if kind == trace::Kind::Flush && matches!(step, Step::Insert | Step::Issue) {
             return;
         }
@@ -188,7 +186,7 @@ impl Source {
             step,
             at: tables.since_began(at),
             device: u16::try_from(*target).unwrap_or(0),
-            // A command that passes through has no sector.
+            // A passthrough command has no sector.
             sector: if sector == u64::MAX { 0 } else { sector },
             sectors,
             kind,

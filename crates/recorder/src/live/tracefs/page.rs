@@ -1,12 +1,11 @@
-//! Pages of the kernel's trace buffers, and the layouts of events in them.
+//! Pages of the kernel's trace buffers, and layouts of events.
 //!
-//! A page has a time, its length with marks of what was lost before it, and entries. An entry's
-//! head has 5 bits of type or length and 27 bits of time since the one before it. Layouts are read
-//! from the files `format`, for they differ between kernels.
+//! A page has a timestamp, a length with flags for lost events, and entries with 5 bits for type or
+//! length and a 27-bit time delta. Layouts are in the `format` files.
 
 use anyhow::{Context, Result, bail};
 
-/// Marks in the length of a page.
+/// Flags in a page's length.
 const MISSED: u64 = 1 << 31;
 const MISSED_STORED: u64 = 1 << 30;
 const LENGTH: u64 = (1 << 20) - 1;
@@ -16,8 +15,8 @@ const PADDING: u32 = 29;
 const TIME_EXTEND: u32 = 30;
 const TIME_STAMP: u32 = 31;
 
-/// Calls `each` with the time and bytes of each event of a page. Returns how many were lost before
-/// it: at least one where the kernel does not count.
+/// Passes time and bytes to `each`. Returns the number of events lost before the page: at least one
+/// if the kernel does not count.
 pub(super) fn events(page: &[u8], each: &mut dyn FnMut(u64, &[u8])) -> u64 {
     let (Some(mut time), Some(commit)) = (number::<8>(page, 0), number::<8>(page, 8)) else {
         return 0;
@@ -33,7 +32,7 @@ pub(super) fn events(page: &[u8], each: &mut dyn FnMut(u64, &[u8])) -> u64 {
             PADDING => (0..0, at + 4 + word as usize),
             TIME_EXTEND | TIME_STAMP => {
                 let whole = delta | word << 27;
-                // A stamp has 59 bits; the others are those of the page's time.
+                // A timestamp has 59 bits; the page's time supplies the others.
                 time = if kind == TIME_EXTEND {
                     time.wrapping_add(whole)
                 } else {
@@ -64,7 +63,7 @@ pub(super) fn events(page: &[u8], each: &mut dyn FnMut(u64, &[u8])) -> u64 {
     }
 }
 
-/// A number of 1 to 8 bytes, as this machine has it.
+/// Reads 1 to 8 bytes in native order.
 pub(super) fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<u64> {
     let mut whole = [0; 8];
     let found = bytes.get(at..at.checked_add(N)?)?;
@@ -76,7 +75,6 @@ pub(super) fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(whole))
 }
 
-/// Where the fields of an event are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Layout {
     pub(super) id: u64,
@@ -84,7 +82,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Reads a file `format`.
+    /// Parses a `format` file.
     pub(super) fn parse(text: &str) -> Result<Layout> {
         let mut layout = Layout::default();
         for line in text.lines() {
@@ -118,7 +116,6 @@ impl Layout {
             .map(|(_, offset, size)| (*offset, *size))
     }
 
-    /// A field that is a number.
     pub(super) fn number(&self, event: &[u8], name: &str) -> Option<u64> {
         match self.field(name)? {
             (at, 1) => number::<1>(event, at),
@@ -129,7 +126,6 @@ impl Layout {
         }
     }
 
-    /// A field that is a text.
     pub(super) fn text<'a>(&self, event: &'a [u8], name: &str) -> Option<&'a [u8]> {
         let (at, size) = self.field(name)?;
         let bytes = event.get(at..at.checked_add(size)?)?;

@@ -1,4 +1,4 @@
-//! Processes by the numbers of threads in events.
+//! Finds processes by the thread ids in events.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use crate::live::clock::Began;
 use crate::live::tables::{Asker, Tables};
 use crate::live::target::Filter;
 
-/// Of a tick of /proc/PID/stat: the kernel shows a hundredth of a second on every machine.
+/// Ticks are 10 ms on every machine.
 const NS_PER_TICK: u64 = 10_000_000;
 
 pub(super) struct Who {
     root: Root,
     filter: Filter,
     began: Began,
-    /// Index of the process and its name; no index if it is not wanted.
+    /// Index, `None` if not selected, and name.
     known: BTreeMap<u32, (Option<u32>, Vec<u8>)>,
 }
 
@@ -25,12 +25,12 @@ impl Who {
         Who { root: root.clone(), filter: filter.clone(), began, known: BTreeMap::new() }
     }
 
-    /// A thread has ended: its number means another one from now on.
+    /// The thread's id may be reused.
     pub(super) fn ended(&mut self, tid: u32) {
         self.known.remove(&tid);
     }
 
-    /// The index of a thread's process; none if it is not wanted.
+    /// `None` if not selected.
     pub(super) fn process(&mut self, tid: u32, name: &[u8], tables: &mut Tables) -> Option<u32> {
         if let Some((index, known)) = self.known.get(&tid)
             && known == name
@@ -62,7 +62,7 @@ impl Who {
     }
 
     fn is_wanted(&self, asker: &Asker, cgroup: Option<&str>) -> bool {
-        // Began before the trace, within the tick by which the beginning is known.
+        // To the precision of a tick.
         let is_old = asker.began <= self.began.boot;
         let is_below = |path: &str| {
             let rest = cgroup.and_then(|cgroup| cgroup.strip_prefix(path.trim_end_matches('/')));

@@ -1,32 +1,21 @@
-//! Dies that prefer reads: a read passes programs and erases that wait for its die, and suspends
-//! one that runs.
+//! Dies that prefer reads: reads overtake waiting programs and erases, and suspend running ones.
 //!
-//! Problem: a program takes ten times as long as a read, an erase fifty times; a read that comes to
-//! a die that is busy with one waits for it, and for all that were there before.
-//!
-//! Approach: each die has a line of reads and one of programs, erases and the moves of garbage
-//! collection. It takes reads first. At most `passes` of them pass what waits, so that no program
-//! starves. A read that finds a program or erase running suspends it: the die is free for reads
-//! after `program_suspend_ns` or `erase_suspend_ns`; when no read waits, or `passes` of them have
-//! gone first, the rest follows after `resume_ns`. A program is suspended `program_suspends` times
-//! at most, an erase `erase_suspends` times, and neither when it would be over before it is
-//! suspended.
-//!
-//! Source: MQSim's scheduler of transactions, which takes reads first, and its times to suspend
-//! (ssdconfig.xml: 100 µs for a program, 700 µs for an erase; confirmed); a bound on suspends of
-//! one operation as NAND has it (recalled). `resume_ns` and `passes` are proposals.
+//! After `passes` reads the other queue gets a turn. A read suspends a running program or erase
+//! after `program_suspend_ns` or `erase_suspend_ns`, at most `program_suspends` or `erase_suspends`
+//! times each, and not if the operation ends sooner; the rest follows after `resume_ns`. Source:
+//! MQSim's transaction scheduler (suspend times of ssdconfig.xml: 100 µs, 700 µs); `resume_ns` and
+//! `passes` are proposals.
 
 use std::collections::VecDeque;
 
-/// How far a line of reads is searched for one of another plane. [P]
+/// How far the read queue is searched for a read of another plane. [P]
 const MOST_SEARCHED: usize = 64;
 
-/// How dies prefer reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Priority {
-    /// Reads that pass what waits at most.
+    /// Maximum reads overtaking a waiting operation.
     pub(super) passes: u32,
-    /// How often a program, and how often an erase is suspended at most.
+    /// Per program, and per erase.
     pub(super) program_suspends: u32,
     pub(super) erase_suspends: u32,
     pub(super) program_suspend_ns: u64,
@@ -34,7 +23,6 @@ pub(super) struct Priority {
     pub(super) resume_ns: u64,
 }
 
-/// A page that is read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Read {
     pub(super) slot: u32,
@@ -43,20 +31,15 @@ pub(super) struct Read {
     pub(super) ns: u64,
 }
 
-/// What else a die does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Work {
-    /// A page of the host's is programmed.
     Program(u32),
-    /// Garbage collection reads a page.
     MoveRead,
-    /// It programs one.
     MoveProgram,
-    /// It erases a block.
     Erase,
 }
 
-/// An operation that is no read of the host's.
+/// Any operation other than a host read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Write {
     pub(super) work: Work,
@@ -64,11 +47,9 @@ pub(super) struct Write {
     pub(super) ns: u64,
 }
 
-/// A program, an erase or a move that has begun.
 #[derive(Debug, Clone, Copy)]
 struct Begun {
     work: Work,
-    /// What is left of it.
     ns: u64,
     suspended: u32,
 }
@@ -77,7 +58,7 @@ struct Begun {
 enum Running {
     Reads,
     Write(Begun),
-    /// The operation that is being suspended is in `suspended`.
+    /// The operation being suspended is in `suspended`.
     Suspending,
 }
 
@@ -85,29 +66,26 @@ enum Running {
 struct Die {
     running: Option<Running>,
     until_ns: u64,
-    /// The number of the end that is due.
+    /// Identifies the next end; stale events have another number.
     number: u64,
     reads: VecDeque<Read>,
     writes: VecDeque<Write>,
     suspended: Option<Begun>,
-    /// Reads that went before what waits.
+    /// Reads that have overtaken.
     passed: u32,
-    /// The reads that run, and the host's pages that are programmed, of several planes.
     reading: Vec<Read>,
     programming: Vec<u32>,
 }
 
-/// All dies.
 #[derive(Debug, Clone)]
 pub(super) struct Dies {
     priority: Priority,
     nr: u32,
     dies: Vec<Die>,
-    /// How often anything was suspended.
     pub(super) suspends: u64,
 }
 
-/// The end of what a die does: the time, and the number by which [`Dies::end`] knows it.
+/// Time and number, which [`Dies::end`] compares.
 pub(super) type End = (u64, u64);
 
 impl Dies {
@@ -115,7 +93,7 @@ impl Dies {
         Dies { priority, nr: dies, dies: vec![Die::default(); dies as usize], suspends: 0 }
     }
 
-    /// A read comes to its die. The new end of what that does, if it is another.
+    /// Returns the new end if it changed.
     pub(super) fn read(&mut self, now: u64, die: u32, read: Read) -> Option<End> {
         let of = self.priority;
         let at = &mut self.dies[die as usize];
@@ -143,15 +121,14 @@ impl Dies {
         }
     }
 
-    /// Something else comes to a die. The new end of what that does, if it is another.
+    /// Returns the new end if it changed.
     pub(super) fn write(&mut self, now: u64, die: u32, write: Write) -> Option<End> {
         let at = &mut self.dies[die as usize];
         at.writes.push_back(write);
         if at.running.is_none() { self.begin(now, die) } else { None }
     }
 
-    /// A die is at an end of something: what that was, and the next end. Nothing if it was
-    /// suspended since.
+    /// Returns the next end; ignores a suspended operation.
     pub(super) fn end(&mut self, now: u64, die: u32, number: u64, done: &mut Done) -> Option<End> {
         let at = &mut self.dies[die as usize];
         if at.number != number {
@@ -174,7 +151,7 @@ impl Dies {
         if reads_go_first && !at.reads.is_empty() {
             let mut planes = 0_u32;
             let mut index = 0;
-            // One read of each plane, the oldest: they run together.
+            // The oldest read of each plane: they run together.
             while index < at.reads.len().min(MOST_SEARCHED) {
                 let bit = 1 << (at.reads[index].plane / nr);
                 if planes & bit == 0 {
@@ -197,7 +174,7 @@ impl Dies {
         if let Work::Program(program) = work {
             at.programming.push(program);
             let mut planes = 1_u32 << (plane / nr);
-            // Pages of the host's for other planes are programmed together.
+            // Host pages for other planes are programmed together.
             while let Some(Write { work: Work::Program(program), plane, .. }) =
                 at.writes.front().copied()
             {
@@ -222,7 +199,6 @@ impl Dies {
     }
 }
 
-/// What a die has finished.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Done {
     pub(super) reads: Vec<Read>,

@@ -1,22 +1,15 @@
-//! The host's side of a flash device: queues of commands, from which the device takes one after
-//! another in turn.
+//! The host side of a flash device: command queues served in turn.
 //!
-//! Problem: a read that waits behind writes in the same queue waits for all of them, and for as
-//! many of each other queue.
-//!
-//! Approach: the device works on so many commands at once (`command_slots`); the others stay in
-//! their queues, in order of arrival. A command that is done makes room for the first one of the
-//! next queue that has any (NVMe's round-robin arbitration with a burst of one). MQSim bounds what
-//! it has fetched in the same way, 512 commands of each queue.
-//!
-//! Departures: a flush is taken at once. Taking a command costs no time.
+//! The device works on at most `command_slots` commands. A completion makes room for the next
+//! non-empty queue (NVMe's round-robin arbitration with a burst of one), so a read does not wait
+//! for all writes of other queues. MQSim bounds fetched commands likewise, at 512 per queue.
+//! Departures: flushes are taken at once, and fetching takes no time.
 
 use std::collections::VecDeque;
 
 use super::types::Inside;
 use elevator::Op;
 
-/// The queues in use.
 #[derive(Debug, Clone)]
 pub(super) struct Front {
     slots: u32,
@@ -28,7 +21,6 @@ pub(super) struct Front {
 
 #[derive(Debug, Clone, Default)]
 struct Line {
-    /// Commands that the host has open in it.
     open: u32,
     waiting: VecDeque<(Op, Inside)>,
 }
@@ -38,7 +30,6 @@ impl Front {
         Front { slots, taken: 0, waiting: 0, queues: vec![Line::default()], next: 0 }
     }
 
-    /// The host uses this many queues.
     pub(super) fn resize(&mut self, queues: u32) {
         assert!(
             self.taken + self.waiting == 0,
@@ -47,12 +38,10 @@ impl Front {
         self.queues = vec![Line::default(); queues as usize];
     }
 
-    /// Commands that the host has open in a queue.
     pub(super) fn open(&self, queue: u32) -> u32 {
         self.queues[queue as usize].open
     }
 
-    /// A command has come.
     pub(super) fn arrive(&mut self, op: Op, inside: Inside) {
         let line = &mut self.queues[inside.queue as usize];
         line.open += 1;
@@ -60,13 +49,11 @@ impl Front {
         self.waiting += 1;
     }
 
-    /// A command of this queue is done.
     pub(super) fn done(&mut self, queue: u32) {
         self.queues[queue as usize].open -= 1;
         self.taken -= 1;
     }
 
-    /// The next command, if there is room for one.
     pub(super) fn take(&mut self) -> Option<(Op, Inside)> {
         if self.waiting == 0 || self.taken == self.slots {
             return None;

@@ -1,30 +1,19 @@
-//! The flash translation layer: which page holds which 4 KiB unit, what is free, and what garbage
-//! collection has to move.
+//! The flash translation layer: the page of each 4 KiB unit, free blocks, and garbage collection.
 //!
-//! Source: the usual page-mapped design, as MQSim's and NVMeVirt's (algorithms.md §3.8); the
-//! details are proposals.
-//! - The mapping unit is 4 KiB; a flash page holds one or more units of a write buffer's choosing.
-//! - Pages are handed out over the planes in the order channel, die, plane (CWDP). A plane writes
-//!   one block at a time, for the host and for garbage collection alike.
-//! - Collection is by plane. It begins when a plane's free blocks fall to the threshold, and moves
-//!   for each page of the host as many pages as make the victim free by the time that its space is
-//!   needed; so the cost is spread, not a pause. Below two free blocks it goes on until there are
-//!   two. Victims: the block with the fewest valid units (greedy), or the best of some drawn ones
-//!   (RGA: as many as the logarithm of the blocks).
-//!
-//! Memory: 8 bytes for each unit, so capacity is a parameter: 2 MiB for a simulated GiB.
+//! Source: the page-mapped design of MQSim and NVMeVirt (algorithms.md §3.8); details are
+//! proposals. Pages are allocated over the planes in the order channel, die, plane (CWDP).
+//! Collection starts when a plane's free blocks fall to the threshold and is spread over host
+//! writes; below two free blocks it runs until there are two. Victims: fewest valid units (greedy),
+//! or the best of log(blocks) random ones (RGA). Memory: 2 MiB per simulated GiB.
 
 use crate::random::{Stream, stream};
 
-/// Bytes of the mapping unit.
 pub(super) const UNIT_BYTES: u64 = 4096;
 
-/// Units of a page at most.
 pub(super) const MAX_UNITS: usize = 16;
 
 const NONE: u32 = u32::MAX;
 
-/// The shape of the flash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shape {
     pub(super) channels: u32,
@@ -33,11 +22,10 @@ pub(super) struct Shape {
     pub(super) units_per_page: u32,
     pub(super) pages_per_block: u32,
     pub(super) blocks_per_plane: u32,
-    /// Units that the host sees.
     pub(super) units: u32,
-    /// Free blocks of a plane at which collection begins.
+    /// Free blocks at which collection begins.
     pub(super) threshold: u32,
-    /// Victims are the best of some drawn ones.
+    /// RGA instead of greedy.
     pub(super) draws_victims: bool,
 }
 
@@ -50,12 +38,10 @@ impl Shape {
         self.channels * self.dies_per_channel
     }
 
-    /// The die of a plane.
     pub(super) fn die(&self, plane: u32) -> u32 {
         plane % self.dies()
     }
 
-    /// The channel of a die.
     pub(super) fn channel(&self, die: u32) -> u32 {
         die % self.channels
     }
@@ -65,7 +51,7 @@ impl Shape {
     }
 }
 
-/// What collection did before a page was handed out: work of the plane's die.
+/// Collection before a page was allocated, charged to the die.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Collected {
     pub(super) reads: u64,
@@ -84,21 +70,17 @@ struct Plane {
 #[derive(Debug, Clone, Copy)]
 struct Victim {
     block: u32,
-    /// The next of its units to look at.
     next: u32,
-    /// Pages to move for each page of the host.
+    /// Pages to move per host page.
     step: u32,
 }
 
-/// The translation layer.
 #[derive(Debug, Clone)]
 pub(super) struct Ftl {
     pub(super) shape: Shape,
-    /// Where each unit is.
     map: Vec<u32>,
-    /// Which unit a place holds; none where it is empty or old.
+    /// `NONE` if empty or stale.
     back: Vec<u32>,
-    /// Valid units of each block.
     valid: Vec<u32>,
     planes: Vec<Plane>,
     next_plane: u32,
@@ -106,7 +88,6 @@ pub(super) struct Ftl {
 }
 
 impl Ftl {
-    /// From now on collection draws what belongs to this seed.
     pub(super) fn reseed(&mut self, seed: u64) {
         self.rng = stream(seed, "device");
     }
@@ -130,7 +111,7 @@ impl Ftl {
         }
     }
 
-    /// Writes every unit once in order; then, if `worn`, as many again at random.
+    /// Fills the device sequentially; if `worn`, writes as much again at random.
     pub(super) fn precondition(&mut self, worn: bool) {
         let mut page = [0; MAX_UNITS];
         let size = self.shape.units_per_page as usize;
@@ -152,8 +133,7 @@ impl Ftl {
         }
     }
 
-    /// The page that holds a unit: a number that is equal for units of one page. Where nothing has
-    /// been written, the page that it would be in had the device been filled in order.
+    /// Returns plane and page; an unwritten unit is where a sequential fill would put it.
     pub(super) fn page_of(&self, unit: u32) -> (u32, u32) {
         let (page, per_plane) = match self.map[unit as usize] {
             NONE => {
@@ -168,8 +148,7 @@ impl Ftl {
         (page / per_plane, page % per_plane)
     }
 
-    /// Writes a page with these units: the plane that it is on, and what had to be collected there
-    /// before.
+    /// Returns the plane and the preceding collection.
     pub(super) fn write(&mut self, units: &[u32]) -> (u32, Collected) {
         for _ in 0..self.shape.planes() {
             let plane = self.next_plane;
@@ -183,7 +162,7 @@ impl Ftl {
         unreachable!("three blocks of each plane are spare, so some plane has a page to gain");
     }
 
-    /// Collects what has to be before a page is taken; false where the plane has nothing to gain.
+    /// Returns false if the plane has nothing to gain.
     fn make_room(&mut self, plane: u32, collected: &mut Collected) -> bool {
         let free = self.planes[plane as usize].free.len() as u32;
         if free <= self.shape.threshold {
@@ -220,7 +199,7 @@ impl Ftl {
         }
         let worth =
             |block: &u32| valid(block).div_ceil(shape.units_per_page) < shape.pages_per_block;
-        // Drawn badly: all of them.
+        // No drawn block is worth collecting: consider all blocks.
         let best = best
             .filter(worth)
             .or_else(|| (0..shape.blocks_per_plane).filter(|block| full(*block)).min_by_key(valid));
@@ -231,7 +210,7 @@ impl Ftl {
         });
     }
 
-    /// Moves up to `pages` pages out of the victim, and erases it when it is empty.
+    /// Moves up to `pages` pages; erases the empty victim.
     fn collect(&mut self, plane: u32, pages: u32, collected: &mut Collected) {
         let shape = self.shape;
         let mut victim = self.planes[plane as usize].victim.expect("a victim was chosen");
@@ -271,7 +250,6 @@ impl Ftl {
         }
     }
 
-    /// Takes the next page of a plane for these units.
     fn put(&mut self, plane: u32, units: &[u32]) {
         let shape = self.shape;
         let at = &mut self.planes[plane as usize];

@@ -1,4 +1,4 @@
-//! The way of pages to and from the dies, in order of arrival or with reads first.
+//! The path of pages to and from the dies, in order of arrival or with reads first.
 
 use std::mem::take;
 
@@ -10,7 +10,6 @@ use super::ftl::Collected;
 use super::types::{Event, Program, UNIT_SECTORS};
 
 impl Flash {
-    /// A read goes to the dies, page by page.
     pub(super) fn begin_read(&mut self, now: u64, slot: u32) {
         let inside = self.inside[slot as usize];
         let (mut page, mut bytes) = (None, 0);
@@ -34,8 +33,8 @@ impl Flash {
             bytes += wanted * SECTOR_BYTES;
         }
         self.sense(now, slot, page, bytes);
-        // The command itself was counted, so that it could not be done before all pages were asked
-        // for.
+        // The command holds an extra part, so that it cannot complete before all its pages were
+        // issued.
         self.part_done(now, slot);
     }
 
@@ -57,14 +56,12 @@ impl Flash {
         self.at(sensed, Event::Sensed { slot, channel, bytes });
     }
 
-    /// A die that prefers reads is at an end of something then.
     fn ends(&mut self, die: u32, end: Option<End>) {
         if let Some((at, number)) = end {
             self.at(at, Event::Die { die, number });
         }
     }
 
-    /// A page of data is at its die, which collects garbage for it, and programs it.
     pub(super) fn at_die(&mut self, now: u64, program: u32) {
         let Program { plane, collected, .. } = self.programs[program as usize];
         self.stats.moved_pages += collected.programs;
@@ -92,7 +89,6 @@ impl Flash {
         self.ends(die, end);
     }
 
-    /// A die that prefers reads is at an end of something, or was suspended before it.
     pub(super) fn die_ends(&mut self, now: u64, die: u32, number: u64) {
         let mut done = take(&mut self.finished);
         let dies = self.dies.as_mut().expect("only dies that prefer reads have ends of their own");

@@ -1,23 +1,10 @@
-//! A flash device: channels, dies and planes as servers, a link to the host, a write buffer, and a
-//! translation layer below.
+//! A flash device: channels, dies and planes as servers, a host link, a write buffer, and an FTL.
 //!
-//! Source: algorithms.md §3.8, the simple two-stage model (a proposal there), with the figures of
-//! MQSim, NVMeVirt and FEMU in the presets. Every die, every channel and the link serve what comes
-//! to them in order of arrival, unless the dies prefer reads (`dies.rs`).
-//! - Commands come in queues, and wait there while the device has as many as it works on
-//!   (`front.rs`).
-//! - A read waits for its overhead; then each page that it touches goes through its die (the
-//!   cells), the channel (only the bytes wanted), and the link. It is done with its last page.
-//! - A write needs room in the buffer; its data come over the link, are packed into pages, and each
-//!   full page goes through the channel and the die. With early completion it is done when its data
-//!   have come and its overhead is over; otherwise when its last page is programmed, and pages that
-//!   it does not fill are programmed as they are.
-//! - A flush programs what is packed so far and waits for every page on its way.
-//! - Planes: an operation that comes to a die joins the one that waits there, if that is of the
-//!   same kind, has not begun, and leaves its plane free. A page that was not programmed yet is
-//!   read from the buffer only while it is being packed.
-//! - Garbage collection moves pages within a plane, without the channel; its time is the die's.
-//! - Odd pages of a block can be slower to read than even ones (MSB, LSB).
+//! Source: the two-stage model of algorithms.md §3.8 (a proposal), with figures of MQSim, NVMeVirt
+//! and FEMU in the presets. A read passes die, channel (only the bytes needed) and link, page by
+//! page. A write waits for buffer room, crosses the link and is packed into pages; with early
+//! completion it is then done, otherwise when its last page is programmed. Collection takes the
+//! die's time.
 
 mod dies;
 mod front;
@@ -41,22 +28,20 @@ use types::{Event, Inside, Program, Settings, UNIT_SECTORS};
 
 pub(super) use read::read;
 
-/// No command: its write was reported done long ago.
+/// Its write has already completed.
 const NO_SLOT: u32 = u32::MAX;
 
-/// A flash device.
 #[derive(Debug, Clone)]
 pub(super) struct Flash {
     ftl: Ftl,
     settings: Settings,
     front: Front,
     buffered: u64,
-    /// Units of the page that is being packed, with the commands that wait for them.
+    /// Unit, and the command that waits for it.
     packing: Vec<(u32, u32)>,
     servers: Servers,
-    /// The dies, if they prefer reads; else they are among the servers.
+    /// `Some` if the dies prefer reads; otherwise they are among the servers.
     dies: Option<Dies>,
-    /// What a die has just finished.
     finished: Done,
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
     numbered: u64,
@@ -67,7 +52,7 @@ pub(super) struct Flash {
     programs_begun: u64,
     programming: u64,
     waiting: VecDeque<u32>,
-    /// Flushes: tag, the last program that they cover, and how many of those are on their way.
+    /// Tag, last program covered, covered programs in flight.
     flushes: Vec<(u32, u64, u64)>,
     commands: u32,
     clock: OwnClock,
@@ -123,7 +108,6 @@ impl Flash {
         }
     }
 
-    /// A part of a command is done; with the last one the command is.
     fn part_done(&mut self, now: u64, slot: u32) {
         let inside = &mut self.inside[slot as usize];
         inside.left -= 1;
@@ -134,7 +118,7 @@ impl Flash {
         }
     }
 
-    /// Begins what there is room for, of all queues in turn.
+    /// All queues in turn.
     fn fetch(&mut self, now: u64) {
         while let Some((op, inside)) = self.front.take() {
             let slot = self.slot(inside);
@@ -154,13 +138,12 @@ impl Flash {
         }
     }
 
-    /// Writes that wait for room in the buffer take it, in order of arrival.
     fn admit(&mut self, now: u64) {
         while let Some(slot) = self.waiting.front().copied() {
             let inside = self.inside[slot as usize];
             let units = inside.units();
             let units = units.end - units.start;
-            // A write that is larger than the buffer goes through it when it is empty.
+            // A write larger than the buffer is admitted when the buffer is empty.
             if self.buffered > 0 && self.buffered + units > self.settings.buffer_units {
                 if self.programming == 0 && self.buffered == self.packing.len() as u64 {
                     self.program(now);
@@ -174,7 +157,7 @@ impl Flash {
         }
     }
 
-    /// A write's data have come: they are packed into pages.
+    /// Packs arrived data into pages.
     fn fill(&mut self, now: u64, slot: u32) {
         let inside = self.inside[slot as usize];
         let units = inside.units();
@@ -196,11 +179,10 @@ impl Flash {
         } else {
             self.program(now);
         }
-        // What is packed, but fills no page, may be all that keeps others out.
+        // A partly packed page may block the waiting writes.
         self.admit(now);
     }
 
-    /// The page that is being packed goes to the medium, full or not.
     fn program(&mut self, now: u64) {
         if self.packing.is_empty() {
             return;

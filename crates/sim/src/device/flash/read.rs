@@ -1,4 +1,4 @@
-//! Reads the description of a flash device.
+//! Parses a flash device's description.
 
 use super::Flash;
 use super::dies::Priority;
@@ -10,10 +10,9 @@ use crate::device::error::DeviceError;
 use crate::random::stream;
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// I/O queues of an NVMe controller at most.
+/// Maximum I/O queues of an NVMe controller.
 const MAX_QUEUES: u64 = 65_535;
 
-/// Makes the device.
 pub(in crate::device) fn read(from: &mut Description, seed: u64) -> Result<Flash, DeviceError> {
     let trial_ms = from.number_or("trial_ms", 1000, 1, 86_400_000)?;
     let queue_depth = from.number_or("queue_depth", 32, 1, 65_535)? as u32;
@@ -108,8 +107,8 @@ fn shape(from: &mut Description) -> Result<Shape, DeviceError> {
     let planes = u64::from(channels) * u64::from(dies_per_channel) * u64::from(planes_per_die);
     let block = planes * u64::from(pages_per_block) * u64::from(units_per_page);
     let logical = units.div_ceil(block);
-    // One block that is written, two that collection needs, and so many that the average of the
-    // others has a page to gain; whatever the percentage says.
+    // One block being written, two for collection, and enough that the others average one
+    // reclaimable page, regardless of the percentage.
     let pages = u64::from(pages_per_block);
     let least = (logical * pages).div_ceil(pages - 1) + 3;
     let blocks_per_plane = (units * (100 + spare_percent)).div_ceil(100 * block).max(least);

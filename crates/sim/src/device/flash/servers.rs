@@ -1,9 +1,8 @@
-//! The servers of a flash device: dies, channels and the link, each of which serves what comes to
-//! it in order of arrival. A server is the time at which it is free; each use moves that time on.
+//! The servers of a flash device (dies, channels, link), each in order of arrival. A server is the
+//! time at which it becomes free; each use advances that time.
 
 use super::ftl::{Collected, Shape};
 
-/// How long everything takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Times {
     pub(super) read_ns: u64,
@@ -13,14 +12,13 @@ pub(super) struct Times {
     pub(super) channel_bytes_per_s: u64,
     pub(super) link_bytes_per_s: u64,
     pub(super) read_overhead_ns: u64,
-    /// The same for reads of at most 4 KiB.
+    /// For reads of at most 4 KiB.
     pub(super) read_overhead_4k_ns: u64,
     pub(super) write_overhead_ns: u64,
-    /// For each 4 KiB written.
     pub(super) write_unit_ns: u64,
 }
 
-/// What a die did last: whether another plane can join.
+/// Decides whether another plane can join.
 #[derive(Debug, Clone, Copy, Default)]
 struct Die {
     free_ns: u64,
@@ -30,7 +28,6 @@ struct Die {
     planes: u32,
 }
 
-/// All servers.
 #[derive(Debug, Clone)]
 pub(super) struct Servers {
     shape: Shape,
@@ -63,7 +60,7 @@ impl Servers {
         *free
     }
 
-    /// A die works for a page of one of its planes; answers when it is done.
+    /// Returns when it is done.
     pub(super) fn die(&mut self, now: u64, plane: u32, program: bool, ns: u64) -> u64 {
         let shape = self.shape;
         let bit = 1 << (plane / shape.dies());
@@ -85,7 +82,7 @@ impl Servers {
         die.free_ns
     }
 
-    /// A die is busy with garbage collection; nothing joins that.
+    /// Collects garbage; no other plane joins.
     pub(super) fn collect(&mut self, now: u64, plane: u32, collected: Collected) {
         if collected == Collected::default() {
             return;

@@ -1,17 +1,16 @@
-//! Latencies by hand, parallelism, and what garbage collection costs.
+//! Latencies computed by hand, parallelism, and the cost of garbage collection.
 
 use elevator::{Op, Time};
 
 use crate::device::{Command, DeviceModel, DeviceStats, device};
 use crate::random::Stream;
 
-/// A small flash device: 4 channels, 2 dies each, 16 KiB pages; round figures.
+/// 4 channels, 2 dies each, 16 KiB pages, round figures.
 const SMALL: &str = "femu:capacity_mib=64:channels=4:dies_per_channel=2:page_bytes=16384:pages_per_block=16:read_ns=50000\
     :program_ns=400000:erase_ns=1000000:channel_bytes_per_s=400000000:link_bytes_per_s=2000000000\
     :read_overhead_ns=7000:buffer_kib=1024:queue_depth=256:early_completion=1:over_provisioning_percent=20";
 
-/// Sends all commands at once and lets everything happen: when each is done, by tag, and when the
-/// last event was.
+/// Runs all commands to the end: completion times by tag, and the last event's time.
 fn all(device: &mut dyn DeviceModel, commands: &[Command]) -> (Vec<u64>, u64) {
     commands.iter().for_each(|command| device.submit(Time::ZERO, *command));
     let (mut times, mut done, mut now) = (vec![0; commands.len()], Vec::new(), 0);
@@ -83,7 +82,7 @@ fn a_full_buffer_is_as_fast_as_the_dies_program() {
     );
 }
 
-/// Bytes a second of 256 random reads of a page each.
+/// Returns bytes/s of 256 random single-page reads.
 fn read_rate(changes: &str) -> u64 {
     let mut rng = Stream::new(4);
     let mut device = device(&format!("{SMALL}:{changes}"), 1).unwrap();
@@ -112,8 +111,7 @@ fn two_planes_of_a_die_work_together() {
     assert!(two * 10 > one * 13, "{one} {two}");
 }
 
-/// Writes of 4 KiB one after the other, four times the capacity of 64 MiB: nanoseconds for each,
-/// and what the device did.
+/// Writes four times the capacity of 64 MiB in 4 KiB blocks: ns each, and statistics.
 fn write_all(specification: &str, sequential: bool) -> (u64, DeviceStats) {
     let mut device = device(specification, 1).unwrap();
     let (mut rng, mut done, mut now) = (Stream::new(6), Vec::new(), Time::ZERO);
@@ -134,7 +132,7 @@ fn write_all(specification: &str, sequential: bool) -> (u64, DeviceStats) {
     (now.as_ns() / nr, device.stats())
 }
 
-/// Pages programmed for each page of the host, in percent.
+/// Write amplification in percent.
 fn amplification(stats: DeviceStats) -> u64 {
     100 + 100 * stats.moved_pages / (stats.bytes / 16_384)
 }
@@ -195,14 +193,13 @@ fn a_page_that_is_never_filled_does_not_keep_a_large_write_out() {
     assert!(times[1] > 440_960, "{}: the first one's page had to be programmed", times[1]);
 }
 
-/// One die, whose channel and link take no time.
+/// One die with an instant channel and link.
 fn one_die(changes: &str) -> String {
     let fast = "channels=1:dies_per_channel=1:channel_bytes_per_s=1099511627776:link_bytes_per_s=1099511627776";
     format!("{SMALL}:{fast}:read_overhead_ns=0{changes}")
 }
 
-/// Four pages are written, and 100 µs into the first program a page is read: its latency, and what
-/// the device did.
+/// The latency of a page read 100 µs into the first of four page programs.
 fn read_beside_programs(changes: &str) -> (u64, DeviceStats) {
     let mut device = device(&one_die(changes), 1).unwrap();
     device.submit(Time::ZERO, transfer(0, Op::Write, 0, 16));
@@ -232,7 +229,7 @@ fn a_read_waits_for_all_programs_or_for_one_or_suspends_it() {
     let (latency, stats) = read_beside_programs(suspending);
     near(latency, 20_000 + 50_000);
     assert_eq!((stats.suspends, stats.programs), (1, 4));
-    // What is nearly over is not suspended.
+    // A nearly finished operation is not suspended.
     let (latency, stats) =
         read_beside_programs(":read_priority=10:program_suspends=1:program_suspend_ns=310000");
     near(latency, 300_000 + 50_000);

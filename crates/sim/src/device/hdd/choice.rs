@@ -1,25 +1,20 @@
-//! What the drive does next when its arm is free: the nearest of its commands, in time (RPO,
-//! algorithms.md §5.2: the shortest positioning time first over at most the queue depth; a
-//! proposal), the oldest, or a run of the write cache.
+//! Selects the drive's next action: the nearest command in time (RPO, algorithms.md §5.2: shortest
+//! positioning time first over at most the queue depth; a proposal), the oldest command, or a
+//! write-cache run.
 //!
-//! The nearest first can pass a command over for long; no bound in time is set on that, as none is
-//! known of drives. A drive that orders little looks at the oldest few of its commands only
-//! (`order_window`).
+//! Nearest-first can delay a command without bound; no limit of real drives is known.
+//! `order_window` restricts the selection to the oldest few commands.
 
 use super::mechanics::Arm;
 use super::{Hdd, Waiting, Work};
 
-/// What the arm does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Choice {
-    /// A waiting command, by its place.
     Command(usize),
-    /// A run of the write cache, by its place.
     Dirty(usize),
 }
 
 impl Hdd {
-    /// The arm is free: looks for what it does next.
     pub(super) fn pick(&mut self, now: u64) {
         self.admit_writes(now);
         self.end_flushes(now);
@@ -38,7 +33,6 @@ impl Hdd {
         }
     }
 
-    /// Writes that waited for room in the cache take it, in order of arrival.
     pub(super) fn admit_writes(&mut self, now: u64) {
         let mut at = 0;
         while at < self.waiting.len() {
@@ -73,14 +67,13 @@ impl Hdd {
         }
     }
 
-    /// Whether writes of this size are reported done when they are in the cache.
+    /// Whether writes of this size are reported done once cached.
     pub(super) fn caches(&self, nr: u64) -> bool {
         self.electronics.immediate_reporting && nr <= self.dirty.room
     }
 
-    /// What the arm does next: a waiting command, or the cache's nearest run of sectors. The latter
-    /// when there is nothing else or a flush waits; while a write waits for room, whichever is
-    /// nearer.
+    /// A run if nothing else waits or a flush does; while a write waits for room, the nearer of the
+    /// two.
     fn choose(&self, now: u64) -> Option<Choice> {
         let extents = &self.dirty.extents;
         let dirty = || {
@@ -112,13 +105,11 @@ impl Hdd {
         }
     }
 
-    /// Nanoseconds until the first sector is under the head, from `begin` on; 0 for what is in the
-    /// cache or is being read.
+    /// Returns the time until the first sector is under the head; 0 if cached or being read.
     pub(super) fn positioning(&self, begin: u64, sector: u64, nr: u64, write: bool) -> u64 {
         self.positioning_from(&self.departure(begin), sector, nr, write)
     }
 
-    /// Where the arm sets out from at `begin`.
     pub(super) fn departure(&self, begin: u64) -> Departure {
         match self.ahead {
             None => Departure { begin, arm: self.arm, read_on: None },
@@ -157,12 +148,10 @@ impl Hdd {
     }
 }
 
-/// From when and where the arm sets out.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Departure {
     pub(super) begin: u64,
     pub(super) arm: Arm,
-    /// First sector and the one after the last of what has been read on: a read that begins there
-    /// needs no movement.
+    /// A read that begins there needs no movement.
     pub(super) read_on: Option<(u64, u64)>,
 }

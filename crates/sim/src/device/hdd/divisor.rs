@@ -1,10 +1,10 @@
-//! Division by a number that does not change, without a division.
+//! Division by a constant with a multiplication.
 //!
-//! Source: Granlund & Montgomery, PLDI 1994 (recalled; the test below holds it against the CPU's
-//! division). With m = ⌊(2⁶⁴ − 1) / d⌋ the high half of m · n is ⌊n / d⌋ or one less, for all n and
-//! d below 2⁶³: the remainder tells which, and callers need it anyhow.
+//! Source: Granlund & Montgomery, PLDI 1994 (recalled; tested against the CPU's division). With m =
+//! ⌊(2⁶⁴ − 1) / d⌋ the high half of m · n is ⌊n / d⌋ or one less, for all n and d below 2⁶³; the
+//! remainder decides which.
 
-/// A divisor, which is not 0 and below 2⁶³.
+/// A divisor in 1..2⁶³.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Divisor {
     by: u64,
@@ -17,7 +17,7 @@ impl Divisor {
         Divisor { by, reciprocal: u64::MAX / by }
     }
 
-    /// The whole part of `n` divided by it, and the remainder.
+    /// Returns quotient and remainder of `n`.
     #[inline]
     pub(super) fn split(self, n: u64) -> (u64, u64) {
         let quotient = ((u128::from(self.reciprocal) * u128::from(n)) >> 64) as u64;
@@ -29,7 +29,6 @@ impl Divisor {
         }
     }
 
-    /// The remainder of `n` divided by it.
     #[inline]
     pub(super) fn remainder(self, n: u64) -> u64 {
         self.split(n).1
@@ -49,7 +48,7 @@ mod tests {
             let of = Divisor::new(by);
             for n in [n, n >> 16, n >> 32, n >> 48, 0, by, by - 1, by.saturating_mul(7), u64::from(u32::MAX), u64::MAX] {
                 prop_assert_eq!(of.split(n), (n / by, n % by), "{} / {}", n, by);
-                // Next to a multiple, where a rounded reciprocal would show first.
+                // Next to a multiple, where a rounded reciprocal would fail first.
                 for n in [n / by * by, (n / by * by).saturating_sub(1)] {
                     prop_assert_eq!(of.split(n), (n / by, n % by), "{} / {}", n, by);
                 }

@@ -1,52 +1,47 @@
-//! What a drive adds to its mechanics: overheads, the bus, and what its caches do.
+//! A drive's electronics: overheads, bus and cache policy.
 
-/// The electronics of a drive, as the description gives them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Electronics {
     pub(super) queue_depth: u32,
-    /// Whether the drive picks the nearest of its commands; otherwise the oldest.
+    /// Shortest positioning time first; otherwise the oldest first.
     pub(super) nearest_first: bool,
-    /// Commands of which it picks the nearest: the oldest ones.
+    /// Number of oldest commands considered.
     pub(super) order_window: u64,
-    /// Overheads after a read, after a write.
+    /// After a read, and after a write.
     pub(super) read_overhead_ns: [u64; 2],
     pub(super) hit_overhead_ns: [u64; 2],
     pub(super) write_overhead_ns: [u64; 2],
-    /// From the data being there to the first of them on the bus, where the drive had let go of it.
+    /// From data ready to the bus, after a disconnect.
     pub(super) reconnect_ns: u64,
-    /// From the last data on the bus to the end of a read; from the last data on the medium to the
-    /// end of a write.
+    /// From the last data on the bus (reads) or medium (writes).
     pub(super) read_completion_ns: u64,
     pub(super) write_completion_ns: u64,
-    /// What a write takes from the end of its overhead to the first sector at least.
+    /// Minimum from the end of its overhead to the first sector.
     pub(super) write_seek_least_ns: u64,
-    /// Of the bus, or of the host where the drive is used through one: for reads, for writes.
+    /// For reads and writes, limited by the host.
     pub(super) bus_bytes_per_s: [u64; 2],
-    /// Sectors of a write, if it has as many, that must be in the buffer before the medium begins.
+    /// Sectors buffered before the medium begins, at most all.
     pub(super) write_watermark: u64,
-    /// Percent of a read that must be in the buffer before the bus is used for it.
+    /// Percent buffered before the bus is used.
     pub(super) read_watermark: u64,
-    /// Sectors to read on after a read.
     pub(super) read_ahead: u64,
-    /// Reading on goes to the end of a track instead.
     pub(super) read_to_track_end: bool,
-    /// A hit starts reading on again where it had ended.
+    /// A hit restarts finished read-ahead.
     pub(super) read_on_idle_hit: bool,
-    /// A read that begins with the sector that is just being read is served by reading on.
+    /// A read that begins with the sector under the head continues read-ahead.
     pub(super) almost_hits: bool,
     pub(super) immediate_reporting: bool,
-    /// Runs of sectors in the write cache at most.
     pub(super) write_runs: u64,
     pub(super) trial_ms: u64,
 }
 
 impl Electronics {
-    /// Sectors of a read that must be in the buffer before the bus is used for it: at least one.
+    /// Sectors buffered before the bus is used: at least one.
     pub(super) fn mark(&self, nr: u64, segment_size: u64) -> u64 {
         (nr.min(segment_size) * self.read_watermark / 100).max(1)
     }
 
-    /// What the tables for the kernel's driver have of it besides what they had from the start.
+    /// Numbers appended to the kernel driver's tables since their first version.
     pub(super) fn later_numbers(&self) -> [u64; 15] {
         [
             self.read_overhead_ns[1],

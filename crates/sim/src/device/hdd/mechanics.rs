@@ -1,73 +1,53 @@
-//! The mechanics of a disk: where a sector lies, how long the arm takes, when the sector comes
-//! round. All exact, all integer.
+//! Disk mechanics in exact integer nanoseconds: sector layout, seeks, rotation.
 //!
-//! Model: Ruemler & Wilkes, IEEE Computer 27(3), 1994, in the form of algorithms.md §3.6 (the model
-//! is the standard one; the marks of the figures stand in the presets). Time in nanoseconds.
-//!
-//! - A zone is a run of cylinders with the same number of sectors on each track; sectors are
-//!   numbered along a track, then over the heads of a cylinder, then inwards (no serpentine).
-//! - The angle is the time modulo one revolution. Sector 0 of each zone's first track is at angle
-//!   0; every track starts `track_skew` sectors after the one before, the first track of a cylinder
-//!   `cylinder_skew` after the last track of the cylinder before. A track's start is kept as a
-//!   number of sectors since the zone's first, never as a rounded time, so that sectors that follow
-//!   each other on the disk follow each other to the nanosecond.
-//! - A zone may begin at another angle, and may have tracks without numbered sectors at its front
-//!   and at its end.
-//! - Seek and head switch go on together: the longer counts. Writes add the settle time when the
-//!   head has moved at all, and leave out the lead: a seek curve that was measured with reads may
-//!   hold more settling than a write waits for.
-//! - A transfer that passes a track's end pays the switch and waits for the next track's start; the
-//!   skew is there to make that short.
+//! Model: Ruemler & Wilkes, IEEE Computer 27(3), 1994, in the form of algorithms.md §3.6. Sectors
+//! are numbered along a track, over the heads, then inwards (no serpentine). A zone's first track
+//! is at angle `phase`; each track starts `track_skew` sectors after the previous one, counted in
+//! sectors, never in rounded time. Seek and head switch overlap. Writes add the settle time if the
+//! head has moved.
 
 use elevator::SeekCurve;
 
 use super::divisor::Divisor;
 
-/// Where the head is: a cylinder and a head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Arm {
     pub(super) cylinder: u32,
     pub(super) head: u32,
 }
 
-/// A run of cylinders with equal tracks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Zone {
     pub(super) first_sector: u64,
     pub(super) first_cylinder: u32,
     pub(super) cylinders: u32,
     pub(super) sectors_per_track: u64,
-    /// Without the spare ones.
     pub(super) sectors_per_cylinder: u64,
     pub(super) track_skew: u64,
-    /// Sectors by which a cylinder's start lies behind that of the cylinder before.
+    /// Sectors between starts of adjacent cylinders.
     pub(super) skew_per_cylinder: u64,
-    /// The angle of its first track's start, in its sectors.
     pub(super) phase: u64,
-    /// Tracks at its front and at its end that hold no numbered sectors, but for those at the end
-    /// that stand in for slipped ones.
+    /// Tracks without numbered sectors at front and end, except spares for slipped tracks.
     pub(super) reserved_tracks: u64,
     pub(super) spare_tracks: u64,
-    /// Tracks that are passed over, counted from the zone's first, in order.
+    /// Skipped tracks from the zone's first, ascending.
     pub(super) slipped: Vec<u64>,
 }
 
 impl Zone {
-    /// Numbered sectors. Zones with reserved or spare tracks have no spare sectors in their
-    /// cylinders.
+    /// Returns the numbered sectors. Zones with reserved or spare tracks have no spare sectors in
+    /// their cylinders.
     pub(super) fn sectors(&self) -> u64 {
         u64::from(self.cylinders) * self.sectors_per_cylinder
             - (self.reserved_tracks + self.spare_tracks) * self.sectors_per_track
     }
 
-    /// The first track with numbered sectors, of so many heads.
     fn first_track(&self, heads: u32) -> Arm {
         let (cylinder, head) =
             (self.reserved_tracks / u64::from(heads), self.reserved_tracks % u64::from(heads));
         Arm { cylinder: self.first_cylinder + cylinder as u32, head: head as u32 }
     }
 
-    /// The last one.
     fn last_track(&self, heads: u32) -> Arm {
         let before = u64::from(self.cylinders) * u64::from(heads) - self.spare_tracks
             + self.slipped.len() as u64
@@ -77,7 +57,6 @@ impl Zone {
     }
 }
 
-/// Where a sector is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Spot {
     zone: u32,
@@ -85,7 +64,6 @@ pub(super) struct Spot {
     sector: u64,
 }
 
-/// What a movement or a transfer took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Costs {
     pub(super) seeks: u64,
@@ -95,36 +73,31 @@ pub(super) struct Costs {
     pub(super) transfer_ns: u64,
 }
 
-/// What a head is to transfer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Transfer {
     pub(super) sector: u64,
     pub(super) nr: u64,
     pub(super) write: bool,
-    /// The first sector cannot start before (a write whose data are still on the bus).
+    /// Lower bound of the first sector's start: write data still on the bus.
     pub(super) earliest_ns: u64,
-    /// A number of sectors whose passing is asked for; 0: of none.
+    /// Sectors after which [`Walk::mark_ns`] is taken; 0: none.
     pub(super) mark: u64,
-    /// When the bus begins to bring the data of a write, and the nanoseconds for each sector; 0:
-    /// they are there. Where the head would overtake them on a track, it waits for the sector to
-    /// come round again.
+    /// Start of a write's bus transfer and ns per sector; 0: buffered. Overtaking the data costs a
+    /// revolution.
     pub(super) data: (u64, u64),
 }
 
-/// A transfer's course.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Walk {
-    /// When the first sector began to pass under the head.
     pub(super) first_ns: u64,
-    /// When the marked number of sectors had passed; 0 without a mark.
+    /// 0 without a mark.
     pub(super) mark_ns: u64,
-    /// When the last one had passed.
     pub(super) end_ns: u64,
     pub(super) arm: Arm,
     pub(super) costs: Costs,
 }
 
-/// A head that goes on reading: the sector before `next` had passed at `at_ns`, on the track `arm`.
+/// A head reading ahead: the sector before `next` passed at `at_ns`, on track `arm`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) next: u64,
@@ -132,24 +105,20 @@ pub(super) struct Head {
     pub(super) arm: Arm,
 }
 
-/// How far it has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Reached {
     pub(super) head: Head,
-    /// Where it is now, should it be called away: perhaps on the next track already, waiting for
-    /// its first sector.
+    /// Position if interrupted now, possibly waiting on the next track.
     pub(super) arm: Arm,
 }
 
-/// What of a zone is asked for at every request, so that asking takes no division: they would be a
-/// fifth of a request's cost.
+/// Precomputed per zone: the divisions would be a fifth of a request's cost.
 #[derive(Debug, Clone)]
 struct Quick {
     per_cylinder: Divisor,
     per_track: Divisor,
-    /// Nanoseconds until so many sectors have passed, up to a revolution.
+    /// Nanoseconds for this many sectors, up to a revolution.
     passed: Vec<u64>,
-    /// Sectors of the zone's reserved tracks.
     reserved: u64,
     first: Arm,
     last: Arm,
@@ -169,11 +138,9 @@ impl Quick {
     }
 }
 
-/// A spindle, its arm and its tracks.
 #[derive(Debug, Clone)]
 pub(super) struct Mechanics {
     pub(super) zones: Vec<Zone>,
-    /// By zone.
     quick: Vec<Quick>,
     revolution: Divisor,
     pub(super) cylinders: u32,
@@ -185,15 +152,15 @@ pub(super) struct Mechanics {
     pub(super) write_lead_ns: u64,
     pub(super) spare_per_cylinder: u64,
     seek: SeekCurve,
-    /// Seek times up to the knee: a root for each seek would be a third of a request's cost.
+    /// Seek times up to the knee: a square root would be a third of a request's cost.
     near: Vec<u32>,
-    /// The least seek time over each distance of `near` and all longer ones.
+    /// Minimum seek time over each distance of `near` and all longer ones.
     least: Vec<u32>,
     longest_seek_ns: u64,
 }
 
 impl Mechanics {
-    /// `zones` cover the cylinders from 0 on; `sectors` is at most what they hold.
+    /// `zones` cover the cylinders from 0; `sectors` is at most their total.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn new(
         zones: Vec<Zone>,
@@ -241,7 +208,6 @@ impl Mechanics {
         &self.seek
     }
 
-    /// What the tables for the kernel's driver begin with.
     pub(super) fn numbers(&self) -> [u64; 8] {
         [
             self.cylinders.into(),
@@ -255,12 +221,10 @@ impl Mechanics {
         ]
     }
 
-    /// Seek times by distance; what is farther lies in the linear part of the curve.
     pub(super) fn near(&self) -> &[u32] {
         &self.near
     }
 
-    /// Where a sector is.
     #[inline]
     pub(super) fn locate(&self, sector: u64) -> Spot {
         let zone = self.zones.partition_point(|zone| zone.first_sector <= sector) - 1;
@@ -279,13 +243,12 @@ impl Mechanics {
         }
     }
 
-    /// Sectors of the track on which a sector lies.
     pub(super) fn sectors_per_track(&self, sector: u64) -> u64 {
         self.zones[self.zones.partition_point(|zone| zone.first_sector <= sector) - 1]
             .sectors_per_track
     }
 
-    /// The same in a zone with slipped tracks.
+    /// [`Mechanics::locate`] in a zone with slipped tracks.
     fn locate_past_slipped(&self, zone: usize, offset: u64) -> Spot {
         let at = &self.zones[zone];
         let (numbered, sector) = self.quick[zone].per_track.split(offset);
@@ -300,8 +263,7 @@ impl Mechanics {
         }
     }
 
-    /// Nanoseconds of seek and head switch between two tracks, with the settle of a write where the
-    /// head moves.
+    /// Returns the time of seek and head switch, and a write's settle time if the head moves.
     #[inline]
     pub(super) fn move_ns(&self, from: Arm, to: Arm, write: bool) -> u64 {
         if from == to {
@@ -317,12 +279,13 @@ impl Mechanics {
     fn seek_ns(&self, distance: u64) -> u64 {
         match self.near.get(distance as usize) {
             Some(ns) => u64::from(*ns),
-            // As the curve's own linear part, in 64 bits: bounded when the drive was read.
+            // The linear part of the curve in 64 bits; its values were bounded when the description
+            // was read.
             None => self.seek.c_ns + self.seek.e_ps * distance / 1000,
         }
     }
 
-    /// No movement over this distance or a longer one takes less, a write's neither.
+    /// Returns a lower bound for a seek of at least this distance.
     #[inline]
     pub(super) fn least_seek_ns(&self, distance: u64) -> u64 {
         let read = self
@@ -332,12 +295,11 @@ impl Mechanics {
         read.saturating_sub(self.write_lead_ns.saturating_sub(self.write_settle_ns))
     }
 
-    /// No movement and wait for a sector takes longer.
+    /// Returns an upper bound for a seek plus the rotational wait.
     pub(super) fn longest_positioning_ns(&self) -> u64 {
         self.longest_seek_ns.max(self.head_switch_ns) + self.write_settle_ns + self.revolution_ns
     }
 
-    /// The cylinder of a sector.
     #[inline]
     pub(super) fn cylinder_of(&self, sector: u64) -> u32 {
         let zone = self.zones.partition_point(|zone| zone.first_sector <= sector) - 1;
@@ -349,15 +311,13 @@ impl Mechanics {
         }
     }
 
-    /// The first sector of a cylinder, or one near it where tracks are reserved or slipped.
     pub(super) fn first_sector(&self, cylinder: u32) -> u64 {
         let zone = self.zones.partition_point(|zone| zone.first_cylinder <= cylinder) - 1;
         let zone = &self.zones[zone];
         zone.first_sector + u64::from(cylinder - zone.first_cylinder) * zone.sectors_per_cylinder
     }
 
-    /// Sectors that have passed under the head since the start of the zone, had it been read
-    /// without a pause: a sector's angle, without rounding.
+    /// Sectors since the start of the zone, skews included: a sector's angle, without rounding.
     #[inline]
     fn turned(&self, spot: Spot) -> u64 {
         let zone = &self.zones[spot.zone as usize];
@@ -375,14 +335,14 @@ impl Mechanics {
         self.until(ns, quick.passed[quick.per_track.remainder(self.turned(spot)) as usize])
     }
 
-    /// Nanoseconds from `ns` until the angle is this one, which is less than a revolution.
+    /// Nanoseconds from `ns` until `angle`, which is less than a revolution.
     #[inline]
     fn until(&self, ns: u64, angle: u64) -> u64 {
         let at = self.revolution.remainder(ns);
         if angle >= at { angle - at } else { angle + self.revolution_ns - at }
     }
 
-    /// The wait for a sector, and the time that `nr` sectors from there on take.
+    /// The wait for a sector, and the passing time of `nr` sectors.
     #[inline]
     fn pass(&self, ns: u64, spot: Spot, nr: u64) -> (u64, u64) {
         let quick = &self.quick[spot.zone as usize];
@@ -390,9 +350,8 @@ impl Mechanics {
         (self.until(ns, quick.passed[from as usize]), self.passing_ns(quick, from, nr))
     }
 
-    /// Nanoseconds that `nr` sectors take to pass, from `from` sectors after angle 0 on: the
-    /// difference of two angles that are rounded down, so that transfers that follow each other add
-    /// up. Whole revolutions are exact.
+    /// The passing time of `nr` sectors, `from` sectors after angle 0: a difference of rounded-down
+    /// angles, so that consecutive transfers add up. Whole revolutions are exact.
     #[inline]
     fn passing_ns(&self, quick: &Quick, from: u64, nr: u64) -> u64 {
         let (of, mut to, mut whole_ns) = (quick.passed.len() as u64, from + nr, 0);
@@ -403,13 +362,11 @@ impl Mechanics {
         whole_ns + quick.passed[to as usize] - quick.passed[from as usize]
     }
 
-    /// Sectors from here to the end of the track.
     fn left_on_track(&self, spot: Spot) -> u64 {
         let spare = if spot.arm.head + 1 == self.heads { self.spare_per_cylinder } else { 0 };
         self.zones[spot.zone as usize].sectors_per_track - spare - spot.sector
     }
 
-    /// The first sector of the next track; None at the end of the disk.
     fn next_track(&self, spot: Spot) -> Option<Spot> {
         let Spot { zone, mut arm, .. } = spot;
         loop {
@@ -434,8 +391,6 @@ impl Mechanics {
         }
     }
 
-    /// Moves the arm from `arm`, beginning at `ns`, to a transfer's first sector, and transfers all
-    /// of it.
     pub(super) fn walk(&self, ns: u64, arm: Arm, transfer: Transfer) -> Walk {
         let Transfer { sector, nr, write, earliest_ns, mark, data: (data_ns, data_sector_ns) } =
             transfer;
@@ -450,7 +405,7 @@ impl Mechanics {
             costs.rotation_ns += wait;
             costs.transfer_ns += passing;
             let first_ns = *first_ns.get_or_insert(at + wait);
-            // How far into this track the mark lies.
+            // Position of the mark within this track.
             let marked = (mark + left).saturating_sub(nr);
             if mark_ns == 0 && 0 < marked && marked <= take {
                 mark_ns = at
@@ -474,7 +429,6 @@ impl Mechanics {
         }
     }
 
-    /// The sectors of the track on which a sector lies: the first one, and the one after the last.
     pub(super) fn track_of(&self, sector: u64) -> (u64, u64) {
         let spot = self.locate(sector);
         (sector - spot.sector, sector + self.left_on_track(spot))
@@ -489,7 +443,7 @@ impl Mechanics {
         ns
     }
 
-    /// How far a read that goes on has come at `now`, if it stops before `limit`.
+    /// Returns the progress of read-ahead at `now` if it stops before `limit`.
     pub(super) fn reading_on(&self, now: u64, from: Head, limit: u64) -> Reached {
         let mut head = from;
         while head.next < limit {
@@ -513,14 +467,13 @@ impl Mechanics {
         Reached { head, arm: head.arm }
     }
 
-    /// The end of [`Mechanics::reading_on`] somewhere on a track, of which not all has passed:
-    /// whole sectors count.
+    /// Within a track, only whole sectors count.
     fn within_track(&self, now: u64, head: Head, spot: Spot, start: u64) -> Reached {
         let quick = &self.quick[spot.zone as usize];
         let from = quick.per_track.remainder(self.turned(spot));
         let time_of = |passed| self.passing_ns(quick, from, passed);
-        // One more than the quotient can have passed, by the rounding of its start; then at most
-        // two too many.
+        // Rounding of the start may add one to the quotient; correct an estimate that is at most
+        // two too high.
         let (full, _) = self.revolution.split((now - start) * quick.passed.len() as u64);
         let mut passed = full + 1;
         while start + time_of(passed) > now {

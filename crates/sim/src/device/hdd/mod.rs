@@ -1,24 +1,10 @@
-//! A hard disk: one arm, a segmented read cache that reads on by itself, a write cache, and a queue
-//! that the drive orders.
+//! A hard disk: one arm, a segmented cache with read-ahead, a write cache, and command queueing.
 //!
-//! Sources: Ruemler & Wilkes, IEEE Computer 27(3), 1994, and DiskSim's parameters, by algorithms.md
-//! §3.6, §3.7; the NCQ model (shortest positioning time first among the commands inside) is §5.2's
-//! RPO, a proposal. What this model adds, as proposals:
-//! - The overhead of a command is over before its arm moves; with commands queued it is hidden
-//!   behind the one before. It may depend on whether the command before was a write.
-//! - A read that is not in the cache stops reading on where it is (`reading`).
-//! - A read that begins in a segment but goes beyond it waits for the medium, without another seek
-//!   where the head is there.
-//! - The bus carries the data of a read once its watermark has passed under the head, and after the
-//!   last sector one more sector's time, unless it is the slower of the two. A write may start when
-//!   its first sector has come; where the bus is slower than the medium, it loses revolutions.
-//! - With a write cache and immediate reporting a write is done when its data have come. The drive
-//!   brings them to the medium when nothing else waits, when the cache is full, or on a flush; the
-//!   nearest first (`writing`). Without immediate reporting a write is done when it is on the
-//!   medium. In both cases later reads find the data in the cache.
-//! - Statistics count what commands and the write cache cause, not reading on.
-//!
-//! Everything that a command causes is known when its arm starts, so a request costs one event.
+//! Sources: Ruemler & Wilkes, IEEE Computer 27(3), 1994, and DiskSim's parameters (algorithms.md
+//! §3.6, §3.7); NCQ is shortest positioning time first (§5.2, a proposal). Also proposals: a
+//! command's overhead precedes its movement and, with commands queued, overlaps the previous one;
+//! the bus starts at a read's watermark. Statistics exclude read-ahead. All consequences of a
+//! command are known when its arm starts, so a request costs one event.
 
 mod choice;
 mod dirty;
@@ -44,36 +30,32 @@ use segments::Segments;
 
 pub(super) use read::read;
 
-/// A command that waits for the arm, or for room in the write cache.
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
     tag: u32,
     write: bool,
     sector: u64,
     nr: u64,
-    /// When its overhead is over.
+    /// When its overhead ends.
     ready_ns: u64,
 }
 
 impl Waiting {
-    /// The sector after its last one.
     fn end(&self) -> u64 {
         self.sector + self.nr
     }
 }
 
-/// What the arm is busy with.
 #[derive(Debug, Clone, Copy)]
 enum Work {
     Read {
         tag: u32,
         sector: u64,
         end: u64,
-        /// The segment that it grows; None: it gets one of its own.
+        /// The segment to extend; `None`: a new one.
         segment: Option<usize>,
-        /// When the last sector had passed.
         media_end_ns: u64,
-        /// Some of it was written meanwhile: it does not go into the cache.
+        /// Overwritten during the read: do not cache it.
         stale: bool,
     },
     Write {
@@ -84,18 +66,15 @@ enum Work {
     Destage(Extent),
 }
 
-/// Reading on by itself, into a segment.
 #[derive(Debug, Clone, Copy)]
 struct Ahead {
     head: Head,
-    /// Where the arm was at `seen_ns`.
     arm: Arm,
     seen_ns: u64,
     limit: u64,
     segment: usize,
 }
 
-/// A hard disk.
 #[derive(Debug)]
 pub(super) struct Hdd {
     mechanics: Mechanics,
@@ -106,16 +85,13 @@ pub(super) struct Hdd {
     ahead: Option<Ahead>,
     current: Option<(u64, Work)>,
     waiting: Vec<Waiting>,
-    /// Flushes that wait, with the last write that they cover.
+    /// Tag, and the last write covered.
     flushes: VecDeque<(u32, u64)>,
-    /// Commands that need no arm any more, by the time at which they are done; whether they are
-    /// flushes.
+    /// Completion time, tag, whether a flush; no arm needed any more.
     leaving: VecDeque<(u64, u32, bool)>,
-    /// Nanoseconds for a sector on the bus, read and written: whole ones, and what the division
-    /// leaves.
+    /// ns per sector for reads and writes: quotient and remainder.
     bus_sector: [(u64, u64); 2],
     bus_free_ns: u64,
-    /// Whether the command that came last was a write.
     after_write: bool,
     /// Transfers inside, and all commands inside.
     transfers: u32,
@@ -153,19 +129,18 @@ impl Hdd {
         }
     }
 
-    /// Moves the clock; what was inside until now was busy.
     fn pass_time(&mut self, now: u64) {
         self.clock.pass(now, self.commands > 0, &mut self.stats);
     }
 
     fn bus_ns(&self, write: bool, sectors: u64) -> u64 {
         let (whole, rest) = self.bus_sector[usize::from(write)];
-        // Most buses take a whole number of nanoseconds for a sector.
+        // Most buses take a whole number of nanoseconds per sector.
         let by = self.electronics.bus_bytes_per_s[usize::from(write)];
         whole * sectors + if rest == 0 { 0 } else { rest * sectors / by }
     }
 
-    /// A transfer needs no arm: only the bus, when its overhead is over.
+    /// Needs only the bus once its overhead is over.
     fn leave(&mut self, command: &Waiting) {
         self.bus_free_ns = command.ready_ns.max(self.clock.ns).max(self.bus_free_ns)
             + self.bus_ns(command.write, command.nr);
@@ -173,7 +148,6 @@ impl Hdd {
         self.leave_at(self.bus_free_ns + completion, command.tag, false);
     }
 
-    /// The overhead of a command that comes now, before the medium is used for it.
     fn overhead_ns(&self, write: bool) -> u64 {
         let of = if write {
             &self.electronics.write_overhead_ns
@@ -188,7 +162,6 @@ impl Hdd {
         self.leaving.insert(at, (done, tag, flush));
     }
 
-    /// The arm is free: a command starts that was ready at `command.ready_ns`.
     fn start(&mut self, now: u64, command: Waiting) {
         if command.write { self.start_write(now, command) } else { self.start_read(now, command) }
     }
@@ -201,7 +174,6 @@ impl Hdd {
         self.stats.transfer_ns += costs.transfer_ns;
     }
 
-    /// The arm has done its work.
     fn finish(&mut self, work: Work, done: &mut Vec<u32>) {
         match work {
             Work::Read { tag, stale: true, .. } => self.done(tag, done),
@@ -271,8 +243,7 @@ impl Hdd {
 }
 
 impl Hdd {
-    /// When the arm could set out for a command that is sent `now`, and how long after the
-    /// command's overhead that is.
+    /// Returns when the arm could start, and the delay after the overhead.
     fn sets_out(&self, now: Time, write: bool) -> (u64, u64) {
         let overhead = self.overhead_ns(write);
         let free = self.current.map_or(0, |(done, _)| done);

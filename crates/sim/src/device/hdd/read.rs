@@ -1,5 +1,4 @@
-//! Reads the description of a hard disk. The keys, with units and defaults, are those of the
-//! presets; the README of a drive is its TOML file.
+//! Parses a hard disk's description. The presets document the keys, with units and defaults.
 
 use elevator::SeekCurve;
 
@@ -11,11 +10,9 @@ use crate::device::description::Description;
 use crate::device::error::DeviceError;
 
 const HOUR_NS: u64 = 3_600_000_000_000;
-/// Slipped tracks of a zone at most.
 const MOST_SLIPPED: usize = 64;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Makes the drive.
 pub(in crate::device) fn read(from: &mut Description) -> Result<Hdd, DeviceError> {
     let trial_ms = from.number_or("trial_ms", 60_000, 1, 86_400_000)?;
     let mechanics = mechanics(from)?;
@@ -64,8 +61,7 @@ fn electronics(from: &mut Description, trial_ms: u64) -> Result<Electronics, Dev
     })
 }
 
-/// The overhead of a kind of command after a read, and after a write: as after a read, if the
-/// description has no other.
+/// Overheads after a read and after a write, by default equal.
 fn overheads(from: &mut Description, of: &str, default: u64) -> Result<[u64; 2], DeviceError> {
     let after_read = from.number_or(&format!("{of}_overhead_ns"), default, 0, SECOND_NS)?;
     Ok([
@@ -74,8 +70,7 @@ fn overheads(from: &mut Description, of: &str, default: u64) -> Result<[u64; 2],
     ])
 }
 
-/// The drive's bus, for reads and for writes; through the host at which it was measured, if that is
-/// asked for, at most what that host did.
+/// Rates for reads and writes; through the measuring host at most its rate.
 fn bus(from: &mut Description) -> Result<[u64; 2], DeviceError> {
     let bus =
         from.number("bus_bytes_per_s", "bytes a second between host and drive", 1000, 1 << 40)?;
@@ -119,11 +114,11 @@ fn mechanics(from: &mut Description) -> Result<Mechanics, DeviceError> {
     ))
 }
 
-/// `zones = [[cylinders, sectors per track, track skew, cylinder skew], …]` from the outside in,
-/// each of them perhaps with the angle of its first track in sectors, the reserved tracks at its
-/// front and the spare ones at its end, and then its slipped tracks; or `zone_count` zones of
-/// (nearly) equal numbers of cylinders between `sectors_per_track_outer` and
-/// `sectors_per_track_inner`, whose skews keep the time of the outermost.
+/// Either `zones = [[cylinders, sectors per track, track skew, cylinder skew], …]` from the outside
+/// in, each optionally with the first track's angle in sectors, the reserved and spare tracks, and
+/// the slipped tracks; or `zone_count` zones of (nearly) equal size between
+/// `sectors_per_track_outer` and `sectors_per_track_inner`, whose skews keep the time of the
+/// outermost zone.
 fn zones(
     from: &mut Description,
     cylinders: u64,
@@ -193,20 +188,16 @@ fn zones(
     Ok(zones)
 }
 
-/// Where in a zone its numbered sectors are; without any of it, everywhere.
+/// Which tracks of a zone hold numbered sectors; by default all.
 #[derive(Default)]
 struct Layout {
-    /// The angle of the first track, in sectors.
     phase: u64,
-    /// Tracks at the front, and at the end.
     reserved: u64,
     spare: u64,
     slipped: Vec<u64>,
 }
 
 impl Layout {
-    /// What is wrong with it in a zone of so many tracks, on a disk with so many spare sectors a
-    /// cylinder.
     fn check(&self, tracks: u64, spare_sectors: u64) -> Result<(), String> {
         let Layout { reserved, spare, slipped, .. } = self;
         let last = tracks - 1 - (*spare).min(tracks - 1) + slipped.len() as u64;
@@ -263,7 +254,7 @@ fn add(
 }
 
 /// A measured curve is not smooth, and the two parts of a fitted one do not meet exactly: over one
-/// cylinder more the time may fall by a twentieth.
+/// more cylinder the time may fall by 5 %.
 fn falls(before: u64, after: u64) -> bool {
     after < before - before / 20
 }

@@ -1,23 +1,16 @@
-//! Reads: what the cache has of them, and reading on by itself.
+//! Reads: cache hits and read-ahead.
 //!
-//! - Reading on goes `read_ahead` sectors beyond the last read; or to the end of the track that
-//!   holds the sector after it, and over the next one as well if its segment began before that
-//!   track: DiskSim's reading of the drives that go on from request to request. A segment smaller
-//!   than that keeps the end.
-//! - A hit moves the limit of its segment while the medium still reads it. Where it had ended, a
-//!   hit starts it again or does not (`read_on_idle_hit`).
-//! - A read that begins in a segment and goes beyond it takes what is there, and the rest from the
-//!   medium, which goes on where it is or seeks the end of the segment.
-//! - A read that begins with the very sector that the head is reading goes on with it, too
-//!   (`almost_hits`). DiskSim can do either; as its files have it, it loses a revolution, so that
-//!   sequential reads back to back reach 4 to 7 MB/s on drives whose makers state 8 to 21 MB/s from
-//!   host to medium. A proposal.
+//! Read-ahead goes `read_ahead` sectors beyond the last read, or to the end of the following
+//! sector's track, and over the next track too if the segment began before (as in DiskSim). A hit
+//! moves the limit; `read_on_idle_hit` restarts finished read-ahead. A partial hit takes the rest
+//! from the medium. A read that begins with the sector under the head continues the read-ahead
+//! (`almost_hits`, a proposal): otherwise sequential reads lose a revolution and reach 4 to 7 MB/s
+//! on drives specified at 8 to 21 MB/s.
 
 use super::mechanics::{Costs, Head, Transfer};
 use super::{Ahead, Hdd, Waiting, Work};
 
 impl Hdd {
-    /// Reading on has come as far as it has come by now.
     pub(super) fn catch_up(&mut self, now: u64) {
         if let Some(ahead) = &mut self.ahead
             && ahead.seen_ns < now
@@ -28,7 +21,6 @@ impl Hdd {
         }
     }
 
-    /// The medium is wanted for something else.
     pub(super) fn stop_reading_on(&mut self, now: u64) {
         self.catch_up(now);
         if let Some(ahead) = self.ahead.take() {
@@ -41,7 +33,7 @@ impl Hdd {
         self.ahead = Some(Ahead { head, arm: head.arm, seen_ns: head.at_ns, limit, segment });
     }
 
-    /// Where reading on ends after a read up to `end`.
+    /// Returns where read-ahead stops after a read that ends at `end`.
     fn limit(&self, end: u64, segment: usize) -> u64 {
         if !self.electronics.read_to_track_end || end >= self.mechanics.sectors {
             return (end + self.electronics.read_ahead).min(self.mechanics.sectors);
@@ -53,12 +45,10 @@ impl Hdd {
         self.mechanics.track_of(past).1.min(self.mechanics.sectors)
     }
 
-    /// The segment that the medium is reading on into at this moment.
     pub(super) fn reading_segment(&self) -> Option<usize> {
         self.ahead.filter(|ahead| ahead.head.next < ahead.limit).map(|ahead| ahead.segment)
     }
 
-    /// The segment in which a read begins.
     pub(super) fn partial(&self, sector: u64) -> Option<usize> {
         let almost = |at| self.electronics.almost_hits && self.segments.get(at).end == sector;
         self.reading_segment()
@@ -66,8 +56,7 @@ impl Hdd {
             .or_else(|| self.segments.hold(sector, sector + 1))
     }
 
-    /// A read that is in the cache, as far as the clock has come: it is answered from there, and
-    /// reading on may go further, from `restart_ns` on where it had ended.
+    /// Serves a cache hit. Read-ahead may continue; if it had ended, from `restart_ns`.
     pub(super) fn hit(&mut self, now: u64, command: &Waiting, restart_ns: u64) -> bool {
         let end = command.end();
         let segment = self.segments.hold(command.sector, end);
@@ -128,7 +117,6 @@ impl Hdd {
         ));
     }
 
-    /// The sectors up to `end` that a segment does not have yet.
     fn read_rest(
         &mut self,
         now: u64,
@@ -139,8 +127,7 @@ impl Hdd {
         let going_on = self.ahead.filter(|ahead| ahead.segment == segment);
         let reading = self.reading_segment() == Some(segment);
         let (from, arm, next) = if let Some(Ahead { head, .. }) = going_on {
-            // The medium goes on where it is; where it has stopped, the command has to start it
-            // again.
+            // A running read-ahead continues; a finished one is restarted by the command.
             self.ahead = None;
             (if reading { head.at_ns } else { head.at_ns.max(begin) }, head.arm, head.next)
         } else {
@@ -157,7 +144,7 @@ impl Hdd {
             data: (0, 0),
         };
         let walk = self.mechanics.walk(from, arm, rest);
-        // What the head was on its way to anyhow is no seek and no search of this command's.
+        // Positioning that read-ahead would have done anyway is not charged to this command.
         let waited = walk.end_ns.saturating_sub(now).min(walk.costs.transfer_ns);
         self.account(if reading {
             Costs { transfer_ns: waited, ..Costs::default() }

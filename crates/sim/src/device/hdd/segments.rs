@@ -1,20 +1,15 @@
-//! The read cache: segments of equal size, each holding one run of sectors; the least recently used
-//! gives way.
+//! The read cache: segments of equal size, each with one run of sectors, replaced in LRU order.
 
-/// A run of sectors in the drive's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Segment {
     pub(super) start: u64,
-    /// The sector after the last one.
     pub(super) end: u64,
     used: u64,
 }
 
-/// All of them.
 #[derive(Debug, Clone)]
 pub(super) struct Segments {
     all: Vec<Segment>,
-    /// Sectors of each.
     pub(super) size: u64,
     clock: u64,
 }
@@ -32,7 +27,6 @@ impl Segments {
         self.all[segment]
     }
 
-    /// Whether all of it is there.
     #[inline]
     pub(super) fn hold(&self, start: u64, end: u64) -> Option<usize> {
         self.all.iter().position(|segment| segment.start <= start && end <= segment.end)
@@ -51,8 +45,7 @@ impl Segments {
         self.all[segment].used = self.clock;
     }
 
-    /// A segment gets new contents, in place of the least recently used one; of a run that is too
-    /// long the end is kept. None where there are no segments.
+    /// Replaces the LRU segment; of a long run the end is kept. `None` without segments.
     pub(super) fn fill(&mut self, start: u64, end: u64) -> Option<usize> {
         let oldest = (0..self.all.len()).min_by_key(|at| self.all[*at].used)?;
         self.all[oldest] =
@@ -61,7 +54,7 @@ impl Segments {
         Some(oldest)
     }
 
-    /// A segment has grown at its end; its start gives way.
+    /// Drops sectors from the start of a full segment.
     pub(super) fn grow(&mut self, segment: usize, end: u64) {
         let size = self.size;
         let grown = &mut self.all[segment];
@@ -69,8 +62,7 @@ impl Segments {
         grown.start = grown.start.max(end.saturating_sub(size));
     }
 
-    /// What is written is not what was read: segments that overlap are emptied. Says which, one by
-    /// one, by `emptied`.
+    /// Passes each overlapping segment to `emptied`.
     pub(super) fn overwrite(&mut self, start: u64, end: u64, mut emptied: impl FnMut(usize)) {
         for (at, segment) in self.all.iter_mut().enumerate() {
             if segment.start < end && start < segment.end {

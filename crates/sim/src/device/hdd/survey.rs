@@ -1,8 +1,7 @@
-//! Positioning times, for schedulers that ask: of one request, and of many at one moment with
-//! bounds by distance.
+//! Positioning times for schedulers: of one request, or of many at one moment, bounded by distance.
 //!
-//! A seek is the bound: rotation and settling come on top of it. A measured curve may fall here and
-//! there, so the bound of a distance is the least seek over that distance and all longer ones.
+//! The bound is the seek; rotation and settling add to it. A measured curve may fall locally, so
+//! the bound for a distance is the minimum seek over it and all longer ones.
 
 use elevator::{BlockRequest, Op, Survey, Time};
 
@@ -10,29 +9,25 @@ use super::Hdd;
 use super::choice::Departure;
 
 impl Hdd {
-    /// The drive as it is `now`.
     pub(super) fn moment(&self, now: Time) -> Moment<'_> {
         let [read, write] = [self.sets_out(now, false), self.sets_out(now, true)];
         let from = self.departure(read.0);
-        // Mostly both are the same.
+        // Usually both are equal.
         let sides = [
             (from, read.1),
             (if write.0 == read.0 { from } else { self.departure(write.0) }, write.1),
         ];
-        // Reading on takes the arm along, and writes and reads set out at different times.
+        // Read-ahead moves the arm, and writes and reads start at different times.
         let cylinders = sides.map(|(from, _)| from.arm.cylinder);
         let (low, high) = (cylinders[0].min(cylinders[1]), cylinders[0].max(cylinders[1]));
         Moment { disk: self, sides, low, high, center: self.mechanics.first_sector(low) }
     }
 }
 
-/// The drive at one moment.
 pub(super) struct Moment<'a> {
     disk: &'a Hdd,
-    /// For reads and for writes: where the arm sets out from, and how long that is after the
-    /// overhead.
+    /// For reads and writes: departure, and delay after the overhead.
     sides: [(Departure, u64); 2],
-    /// The cylinders between which it sets out.
     low: u32,
     high: u32,
     center: u64,
@@ -52,8 +47,7 @@ impl Survey for Moment<'_> {
 
     fn at_least_ns(&self, sector: u64) -> u64 {
         let cylinder = self.disk.mechanics.cylinder_of(sector);
-        // Counted from the far end of the two cylinders on each side, so that it grows on the way
-        // outwards.
+        // Measured from the far end of the two cylinders on each side, so that it grows outwards.
         let distance = match sector < self.center {
             true => self.low.saturating_sub(cylinder),
             false => cylinder.saturating_sub(self.high),

@@ -1,12 +1,12 @@
-//! Writes: to the medium at once, or from the write cache; and what they make of the read cache.
+//! Writes, directly to the medium or from the write cache, and their effect on the read cache.
 
 use super::dirty::Extent;
 use super::mechanics::{Transfer, Walk};
 use super::{Hdd, Waiting, Work};
 
 impl Hdd {
-    /// When the medium may begin to write from the cache: the whole of it must have come over the
-    /// bus when its last sector passes (as on tracks like its first one).
+    /// All data must have crossed the bus when the last sector passes (assuming tracks like the
+    /// first one).
     pub(super) fn earliest_ns(&self, command: &Waiting) -> u64 {
         let passing = command.nr * self.mechanics.revolution_ns
             / self.mechanics.sectors_per_track(command.sector);
@@ -30,7 +30,6 @@ impl Hdd {
         self.current = Some((done, Work::Write { tag, sector, end: sector + nr }));
     }
 
-    /// A run of the write cache goes to the medium.
     pub(super) fn destage(&mut self, now: u64, at: usize) {
         let extent = self.dirty.start(at);
         let Extent { sector, nr, ready_ns, earliest_ns, .. } = extent;
@@ -48,7 +47,7 @@ impl Hdd {
         walk
     }
 
-    /// What was in the read cache of these sectors is old.
+    /// Invalidates these sectors in the read cache.
     pub(super) fn overwritten(&mut self, now: u64, sector: u64, nr: u64) {
         let mut stop = false;
         let reading_on = self.ahead.map(|ahead| ahead.segment);

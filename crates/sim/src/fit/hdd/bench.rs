@@ -1,37 +1,32 @@
-//! A hard disk on the bench: reads that miss its cache, and the angle at which a sector passes.
+//! Test bench for a hard disk: reads that miss its cache, and the angle of a sector.
 //!
-//! A read that is served from the medium completes a constant time after its last sector has passed
-//! the head. So the time at which it completes, modulo the revolution, is the angle of that sector,
-//! whatever the actuator did before. Spindles drift; angles are therefore taken against a reference
-//! sector that is read again and again, the more seldom the better the period is known.
+//! A read from the medium completes a constant time after its last sector passed the head, so its
+//! completion time modulo the revolution is that sector's angle. Spindles drift, so angles are
+//! relative to a reference sector, re-read less often as the period becomes better known.
 
 use crate::{Stream, stream};
 
 use crate::fit::drive::{Drive, FitError, Read, Timed};
 
-/// The reference is read again after this time at first, and after this time at last.
+/// Initial and final interval between reference reads.
 const SOON_NS: u64 = 1_000_000_000;
 const LATE_NS: u64 = 20_000_000_000;
-/// A reference that is farther off than these turns is read again soon.
+/// Deviation, in turns, that shortens the interval again.
 const OFF: f64 = 0.01;
-/// Reads that evict a sector from the cache at most.
 pub(super) const MOST_EVICTING: usize = 64;
 
-/// A drive, and what is known of it so far. All places are in units of its smallest read.
+/// Locations are in units of the smallest read.
 pub(super) struct Bench<'a> {
     pub(super) drive: &'a mut dyn Drive,
     pub(super) random: Stream,
     pub(super) unit: u32,
-    /// Units of the disk.
     pub(super) units: u64,
-    /// Latency of a read from the cache, where there is one.
     pub(super) hit_ns: Option<f64>,
-    /// Reads elsewhere until a sector is out of the cache.
     pub(super) evicting: usize,
     pub(super) period_ns: f64,
-    /// Standard deviation of an angle, in turns.
+    /// SD of an angle, in turns.
     pub(super) noise: f64,
-    /// When the reference passed, and after what time it is read again.
+    /// Time of passing, and interval until the next read.
     reference: Option<(u64, u64)>,
     /// Turns over which the period was measured.
     baseline: f64,
@@ -58,19 +53,18 @@ impl Bench<'_> {
         self.random.below(self.units)
     }
 
-    /// Reads units from this one on, not before a time.
+    /// Reads `units` from `at`, not before `not_before`.
     pub(super) fn read(&mut self, at: u64, units: u64, not_before: u64) -> Result<Timed, FitError> {
         let unit = u64::from(self.unit);
         let read = Read { sector: at * unit, sectors: (units * unit) as u32 };
         self.drive.read(read, not_before)
     }
 
-    /// Reads one unit at once.
     pub(super) fn read_one(&mut self, at: u64) -> Result<Timed, FitError> {
         self.read(at, 1, 0)
     }
 
-    /// Reads at so many random places that what was read before is out of the cache.
+    /// Evicts earlier reads by random ones.
     pub(super) fn evict(&mut self, reads: usize) -> Result<(), FitError> {
         for _ in 0..reads {
             let at = self.anywhere();
@@ -79,14 +73,12 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Whether a latency is that of a read from the cache.
     pub(super) fn is_hit(&self, latency_ns: u64) -> bool {
         self.hit_ns.is_some_and(|hit| (latency_ns as f64) < hit * 1.05 + 30_000.0)
     }
 
-    /// Reads a unit from the medium.
     pub(super) fn miss(&mut self, at: u64) -> Result<Timed, FitError> {
-        // Most are elsewhere than what was read before; a hit shows that this one is not.
+        // Most units are far from earlier reads; a hit shows that this one is not.
         let mut evicting = self.evicting.min(2);
         loop {
             self.evict(evicting)?;
@@ -105,7 +97,7 @@ impl Bench<'_> {
         }
     }
 
-    /// The angle at which the end of a unit passes the head, in turns from the reference, 0 to 1.
+    /// Returns the angle of the unit's end in turns from the reference, 0 to 1.
     pub(super) fn angle(&mut self, at: u64) -> Result<f64, FitError> {
         let readings = if self.noise > 5e-4 { 3 } else { 1 };
         let mut found = Vec::with_capacity(readings);
@@ -117,8 +109,7 @@ impl Bench<'_> {
         Ok(middle(&found))
     }
 
-    /// The same of a unit at a random place, which is in no cache; None where it seems to be in
-    /// one.
+    /// Returns `None` if the unit appears to be cached.
     pub(super) fn angle_of_random(&mut self, at: u64) -> Result<Option<f64>, FitError> {
         let zero = self.reference_ns()?;
         let timed = self.read_one(at)?;
@@ -126,7 +117,6 @@ impl Bench<'_> {
         Ok((!self.is_hit(timed.latency())).then_some(angle))
     }
 
-    /// When the reference passed last.
     pub(super) fn reference_ns(&mut self) -> Result<u64, FitError> {
         let now = self.drive.now();
         let Some((seen, wait)) = self.reference else {
@@ -149,17 +139,15 @@ impl Bench<'_> {
     }
 }
 
-/// The part of a turn.
 pub(super) fn turns(x: f64) -> f64 {
     x - x.floor()
 }
 
-/// A difference of angles as -½ to ½ turn.
+/// A difference of angles in -½..½ turn.
 pub(super) fn apart(x: f64) -> f64 {
     x - x.round()
 }
 
-/// The middle one of angles that lie close together.
 fn middle(angles: &[f64]) -> f64 {
     let first = angles[0];
     let mut off: Vec<f64> = angles.iter().map(|angle| apart(angle - first)).collect();

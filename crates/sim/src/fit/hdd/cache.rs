@@ -1,39 +1,31 @@
-//! The read cache, seen from outside: what a hit takes, how many segments there are and how long,
-//! how far the drive reads on.
+//! The read cache from outside: hit time, number and size of segments, read-ahead.
 
 use super::bench::{Bench, MOST_EVICTING};
 use crate::fit::drive::FitError;
 
-/// Reads of one figure.
 const TRIES: usize = 5;
-/// Units to look for reading on at most.
 const FARTHEST: u64 = 1 << 14;
-/// A revolution is at most this long.
+/// Upper bound of a revolution.
 const TURN_NS: u64 = 25_000_000;
 
-/// What was found.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Cache {
     pub(super) segments: u64,
-    /// Units of each.
     pub(super) segment: u64,
-    /// Units that are read on; 0: none.
     pub(super) read_ahead: u64,
-    /// It ends with a track instead.
     pub(super) to_track_end: bool,
-    /// A hit of one unit, and what each further unit takes.
+    /// Of one unit, and of each further unit.
     pub(super) hit_ns: f64,
     pub(super) unit_ns: f64,
 }
 
-/// What a hit takes, if there is such a thing, and how many reads elsewhere it takes to evict a
-/// sector. Comes before all else.
+/// Also measures the reads that evict a sector. Must run first.
 pub(super) fn hits(bench: &mut Bench<'_>) -> Result<(), FitError> {
     let mut latencies = Vec::new();
     for _ in 0..2 * TRIES {
         let at = bench.anywhere();
         let first = bench.read_one(at)?;
-        // Without a cache the sector comes round once more, and a pause makes that wait shorter.
+        // Without a cache the sector must come round again, and a pause shortens that wait.
         let pause = bench.random.below(2_000_000);
         latencies.push(bench.read(at, 1, first.ended + pause)?.latency());
     }
@@ -53,7 +45,6 @@ pub(super) fn hits(bench: &mut Bench<'_>) -> Result<(), FitError> {
     Ok(())
 }
 
-/// Whether a sector is still in the cache after so many reads elsewhere, in any of some tries.
 fn survives(bench: &mut Bench<'_>, reads: usize) -> Result<bool, FitError> {
     for _ in 0..3 {
         let at = bench.anywhere();
@@ -67,7 +58,6 @@ fn survives(bench: &mut Bench<'_>, reads: usize) -> Result<bool, FitError> {
     Ok(false)
 }
 
-/// The rest, where there are hits.
 pub(super) fn measure(bench: &mut Bench<'_>) -> Result<Cache, FitError> {
     let Some(hit_ns) = bench.hit_ns else { return Ok(Cache::default()) };
     let segments = bench.evicting as u64;
@@ -89,7 +79,7 @@ pub(super) fn measure(bench: &mut Bench<'_>) -> Result<Cache, FitError> {
     })
 }
 
-/// How many units beyond a read are in the cache some time later.
+/// Units cached beyond a read, some time later.
 fn read_ahead(bench: &mut Bench<'_>) -> Result<u64, FitError> {
     let mut held = |units: u64| -> Result<bool, FitError> {
         let at = bench.random.below(bench.units.saturating_sub(FARTHEST + 2).max(1));
@@ -101,8 +91,7 @@ fn read_ahead(bench: &mut Bench<'_>) -> Result<u64, FitError> {
     longest(FARTHEST, &mut held)
 }
 
-/// The largest number up to `most` of which it is true, if it is true of all smaller ones; 0 if it
-/// is never.
+/// Assumes monotone `holds`; 0 if never.
 fn longest(
     most: u64,
     holds: &mut dyn FnMut(u64) -> Result<bool, FitError>,
@@ -122,7 +111,8 @@ fn longest(
     Ok(low)
 }
 
-/// How many units a segment holds: with more of them after it, a sector is no longer there.
+/// Returns the size of a segment in units: the longest run, with its read-ahead, whose first unit
+/// stays cached.
 fn segment(bench: &mut Bench<'_>, read_ahead: u64) -> Result<u64, FitError> {
     let most = u64::from(bench.drive.facts().largest) / u64::from(bench.unit);
     let mut held = |units: u64| -> Result<bool, FitError> {
@@ -135,7 +125,6 @@ fn segment(bench: &mut Bench<'_>, read_ahead: u64) -> Result<u64, FitError> {
     Ok(longest(most, &mut held)? + read_ahead)
 }
 
-/// What a unit takes on the bus: hits of one unit and of many.
 fn per_unit(bench: &mut Bench<'_>, held: u64, hit_ns: f64) -> Result<f64, FitError> {
     let units = held.min(u64::from(bench.drive.facts().largest / bench.unit)).min(256);
     if units < 8 {

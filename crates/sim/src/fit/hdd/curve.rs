@@ -1,12 +1,12 @@
-//! From seek times to the curve of a description: a + b·√d up to the knee, c + e·d beyond, and
-//! single times where the root does not fit.
+//! Fits the curve of a description to seek times: a + b·√d up to the knee, c + e·d beyond, and
+//! individual times where the root does not fit.
 
 use super::seek::Least;
 
 /// The curve, in nanoseconds and cylinders.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Curve {
-    /// Times of the first distances, which win over the root.
+    /// Individual times of the first distances, which override the root.
     pub first: Vec<u64>,
     pub knee: u64,
     pub a_ns: f64,
@@ -15,13 +15,11 @@ pub struct Curve {
     pub e_ns: f64,
 }
 
-/// First distances at most that get times of their own.
 const MOST_FIRST: usize = 16;
-/// A root that is farther off than this share is given up for a time of its own.
+/// Relative error that gives a distance its own time.
 const OFF: f64 = 0.01;
 
 impl Curve {
-    /// As the simulator computes it.
     pub fn seek_ns(&self, distance: u64) -> f64 {
         let d = distance as f64;
         match self.first.get((distance as usize).wrapping_sub(1)) {
@@ -33,7 +31,7 @@ impl Curve {
     }
 }
 
-/// The curve with the least squares of relative errors, over every place of the knee.
+/// Minimizes the squared relative errors over all positions of the knee.
 pub(super) fn fit(times: &[Least]) -> Curve {
     let none = Curve::default();
     let Some(last) = times.last() else { return none };
@@ -57,7 +55,7 @@ pub(super) fn fit(times: &[Least]) -> Curve {
         };
         let off: f64 =
             times.iter().map(|of| (curve.seek_ns(of.distance) / of.ns - 1.0).powi(2)).sum();
-        // Both parts meet, or the description would be refused.
+        // A curve that falls at the knee would be rejected.
         let falls = curve.seek_ns(curve.knee + 1) < 0.96 * curve.seek_ns(curve.knee);
         if off < best.0 && !falls && curve.knee < last.distance {
             best = (off, curve);
@@ -71,7 +69,7 @@ pub(super) fn fit(times: &[Least]) -> Curve {
     let mut next = curve.seek_ns(listed as u64 + 1);
     let mut first: Vec<u64> =
         times[..listed].iter().map(|of| of.ns.max(0.0).round() as u64).collect();
-    // Measured times are not smooth, and a description whose curve falls by a twentieth is refused.
+    // Measured times are not smooth, and a description whose curve falls by 5 % is rejected.
     for ns in first.iter_mut().rev() {
         *ns = (*ns).min((next * 1.04) as u64);
         next = *ns as f64;
@@ -79,8 +77,7 @@ pub(super) fn fit(times: &[Least]) -> Curve {
     Curve { first, ..curve }
 }
 
-/// The last distance of the root: where it meets the line between two distances that were measured,
-/// or else in the middle of them.
+/// Returns the distance between `low` and `high` at which the root and the line are closest.
 fn meeting(a: f64, b: f64, c: f64, e: f64, low: u64, high: u64) -> u64 {
     let apart = |d: u64| (a + b * (d as f64).sqrt() - c - e * d as f64).abs();
     (low..high)
@@ -89,8 +86,7 @@ fn meeting(a: f64, b: f64, c: f64, e: f64, low: u64, high: u64) -> u64 {
         .unwrap_or(low)
 }
 
-/// The line through times over a function of the distance, with the least squares of relative
-/// errors.
+/// Fits a line by least squares of relative errors.
 fn line(times: &[Least], of: impl Fn(f64) -> f64) -> Option<(f64, f64)> {
     let (mut w, mut x, mut y, mut xx, mut xy) = (0.0, 0.0, 0.0, 0.0, 0.0);
     for time in times {

@@ -1,40 +1,35 @@
-//! Zones, heads and skews: from tracks to the numbers of a description, and back from a unit to its
+//! Zones, heads and skews: from tracks to the numbers of a description, and from a unit to its
 //! cylinder and angle.
 
 use super::bench::{Bench, turns};
 use super::tracks::{self, Track};
 use crate::fit::drive::FitError;
 
-/// Points of the disk at which tracks are measured first; zones in between are found where two
-/// neighbours differ.
+/// Tracks measured first; zones are searched between differing neighbours.
 const POINTS: u64 = 16;
-/// A zone's beginning is searched to this part of the disk.
+/// Resolution as a fraction of the disk.
 const FINE: u64 = 1 << 14;
-/// Tracks to walk over at most until the cylinders are known.
+/// Maximum tracks walked until the cylinders are known.
 const MOST_TRACKS: usize = 72;
-/// Zones of a disk at most.
 const MOST_ZONES: usize = 64;
 
-/// A run of cylinders with tracks of one length.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Zone {
     pub(super) first: u64,
-    /// After its last unit.
+    /// One past its last unit.
     pub(super) end: u64,
     pub(super) first_cylinder: u64,
     pub(super) cylinders: u64,
-    /// Units of a track.
     pub(super) track: u64,
     pub(super) track_skew: u64,
     pub(super) cylinder_skew: u64,
-    /// Tracks before the first unit in its first cylinder, and behind the last one in its last.
+    /// Tracks before the first and after the last numbered unit.
     pub(super) reserved: u64,
     pub(super) spare_tracks: u64,
-    /// The angle of its first cylinder's start, in turns from the reference.
+    /// Of its first cylinder, in turns from the reference.
     pub(super) phase: f64,
 }
 
-/// All of it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Geometry {
     pub(super) zones: Vec<Zone>,
@@ -57,7 +52,7 @@ impl Geometry {
         &self.zones[at.saturating_sub(1)]
     }
 
-    /// The first unit of a track; None where none of its units are numbered.
+    /// The first numbered unit, if any.
     pub(super) fn track_start(&self, cylinder: u64, head: u64) -> Option<(u64, u64)> {
         let zone = self.zone_of_cylinder(cylinder);
         let from = (cylinder - zone.first_cylinder) * self.per_cylinder(zone) + head * zone.track;
@@ -67,14 +62,13 @@ impl Geometry {
             .then_some((first, zone.track - spare))
     }
 
-    /// Turns that a unit takes to pass.
+    /// The passing time in turns.
     pub(super) fn turn(&self, unit: u64) -> f64 {
         let at = self.zones.partition_point(|zone| zone.first <= unit);
         1.0 / self.zones[at.saturating_sub(1)].track as f64
     }
 }
 
-/// Measures all of it.
 pub(super) fn measure(
     bench: &mut Bench<'_>,
     say: &mut dyn FnMut(&str),
@@ -114,7 +108,6 @@ pub(super) fn measure(
     Ok(geometry)
 }
 
-/// The first unit of each zone, and the units of its tracks.
 fn zones(bench: &mut Bench<'_>, say: &mut dyn FnMut(&str)) -> Result<Vec<(u64, u64)>, FitError> {
     let mut points = Vec::new();
     for point in 0..=POINTS {
@@ -136,7 +129,6 @@ fn zones(bench: &mut Bench<'_>, say: &mut dyn FnMut(&str)) -> Result<Vec<(u64, u
     Ok(found)
 }
 
-/// The zones that begin between two tracks.
 fn between(
     bench: &mut Bench<'_>,
     low: Track,
@@ -150,7 +142,7 @@ fn between(
         found.push((high.first, high.units));
         return Ok(());
     }
-    // Exactly the track below the higher one where no whole track lies surely in between.
+    // Exactly the track below the higher one unless a whole track fits between.
     let near = high.first - low.end() <= 2 * low.units.max(high.units);
     let at = if near { high.first } else { low.end() + (high.first - low.end()) / 2 + high.units };
     let middle = tracks::below(bench, at.min(high.first))?;
@@ -166,17 +158,15 @@ fn between(
     between(bench, middle, high, found)
 }
 
-/// What consecutive tracks show.
 struct Walked {
     heads: u64,
     spare: u64,
     track_skew: u64,
     cylinder_skew: u64,
-    /// Tracks from the first one on to the first of the next cylinder.
     to_cylinder: u64,
 }
 
-/// Walks over tracks until two cylinders have begun, or one where the heads are known.
+/// Walks until two cylinders have begun, or one if heads are known.
 fn walk(bench: &mut Bench<'_>, first: Track, end: u64, heads: u64) -> Result<Walked, FitError> {
     let tolerance = tracks::tolerance(bench, first.units);
     let (mut track, mut skews, mut spare) = (first, Vec::new(), 0);
@@ -201,7 +191,7 @@ fn walk(bench: &mut Bench<'_>, first: Track, end: u64, heads: u64) -> Result<Wal
             cylinder_skew: skews[at],
             to_cylinder: at as u64 + 1,
         },
-        // All alike: a cylinder does not differ from a track, and counts as one.
+        // All alike: each track counts as a cylinder.
         None if heads <= 1 => {
             Walked { heads: 1, spare, track_skew: 0, cylinder_skew: least, to_cylinder: 1 }
         }
@@ -211,8 +201,7 @@ fn walk(bench: &mut Bench<'_>, first: Track, end: u64, heads: u64) -> Result<Wal
     })
 }
 
-/// The skew of most tracks, as the mean of those that are alike; of two as frequent ones the
-/// smaller.
+/// The most frequent skew: mean of similar ones, smaller of a tie.
 fn common(skews: &[u64], tolerance: u64) -> u64 {
     let alike =
         |skew: u64| skews.iter().copied().filter(move |other| other.abs_diff(skew) <= tolerance);
@@ -223,8 +212,7 @@ fn common(skews: &[u64], tolerance: u64) -> u64 {
     (sum + count / 2) / count.max(1)
 }
 
-/// Where the first cylinder begins, and how many tracks lie between two: those whose skew is not
-/// the common one.
+/// Finds the first cylinder and the tracks per cylinder: cylinders begin at uncommon skews.
 fn cylinder_of(skews: &[u64], tolerance: u64) -> Option<(usize, u64)> {
     let least = common(skews, tolerance);
     let differs = |skew: u64| skew.abs_diff(least) > tolerance;

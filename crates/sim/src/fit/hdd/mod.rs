@@ -1,14 +1,10 @@
-//! The model of a hard disk from reads alone.
+//! Fits a hard disk from reads alone.
 //!
 //! Source: Worthington, Ganger, Patt & Wilkes, On-Line Extraction of SCSI Disk Drive Parameters,
-//! SIGMETRICS 1995, and Talagala, Arpaci-Dusseau & Patterson, Microbenchmark-based Extraction of
-//! Local and Global Disk Characteristics, UCB/CSD-99-1063: what a host can learn of a drive without
-//! asking it. Departures: no SCSI command beside reads is used, so tracks are distinguished by the
-//! angles of their sectors (`bench`, `tracks`) and seeks are timed at chosen angles (`seek`).
-//!
-//! Reads do not show the overhead and settling of writes, the write cache, and where spare sectors
-//! lie beyond what the numbering shows: writes take the overhead of reads, and the rest stays at
-//! the description's defaults.
+//! SIGMETRICS 1995, and Talagala, Arpaci-Dusseau & Patterson, UCB/CSD-99-1063. Departures: no SCSI
+//! commands other than reads, so tracks are found by sector angles (`bench`, `tracks`) and seeks
+//! timed at chosen angles (`seek`). Reads do not show write overhead and settling, the write cache,
+//! or hidden spare sectors: writes get the reads' overhead, the rest the defaults.
 
 mod bench;
 mod cache;
@@ -30,32 +26,28 @@ use seek::Move;
 
 pub use curve::Curve;
 
-/// Reads with several open, to see whether the drive orders them.
 const QUEUED_READS: usize = 200;
 
-/// A hard disk as it was measured; places and lengths in units of the smallest read.
+/// Locations and lengths in units of the smallest read.
 #[derive(Debug)]
 pub struct Hdd {
     unit: u64,
     sectors: u64,
     queue_depth: u32,
-    /// Nanoseconds of a revolution.
+    /// Nanoseconds per revolution.
     pub period_ns: f64,
-    /// Standard deviation of an angle, in turns.
+    /// SD of an angle, in turns.
     pub noise: f64,
     geometry: Geometry,
     cache: Cache,
     pub curve: Curve,
     overhead_ns: f64,
     head_switch_ns: f64,
-    /// Whether the drive takes its commands in another order than they come.
     orders: bool,
 }
 
-/// Measures a drive. `say` is called with what is measured now.
-///
 /// # Errors
-/// The drive's own; [`FitError::Unfit`] where it does not behave like a spindle with tracks.
+/// [`FitError::Unfit`] if it does not behave like a spindle with tracks.
 pub fn measure(
     drive: &mut dyn Drive,
     seed: u64,
@@ -100,8 +92,7 @@ pub fn measure(
     })
 }
 
-/// Whether random reads take less time each with several open: a drive that takes them as they come
-/// cannot be faster.
+/// Whether random reads are faster when queued, which requires reordering.
 fn is_faster_queued(bench: &mut Bench<'_>, depth: u32) -> Result<bool, FitError> {
     let mut took = [0, 0];
     for (took, depth) in took.iter_mut().zip([1, depth]) {
@@ -117,7 +108,6 @@ fn is_faster_queued(bench: &mut Bench<'_>, depth: u32) -> Result<bool, FitError>
 }
 
 impl Hdd {
-    /// Cylinders, heads and zones that were found.
     pub fn shape(&self) -> (u64, u64, usize) {
         (self.geometry.cylinders(), self.geometry.heads, self.geometry.zones.len())
     }
@@ -126,7 +116,6 @@ impl Hdd {
         (60e9 / self.period_ns).round() as u64
     }
 
-    /// Bytes a second of the medium, as the outermost track passes.
     fn media_bytes_per_s(&self) -> f64 {
         let track = self.geometry.zones.first().map_or(1, |zone| zone.track) * self.unit;
         (track * SECTOR_BYTES) as f64 * 1e9 / self.period_ns
@@ -136,12 +125,11 @@ impl Hdd {
         let unit_bytes = (self.unit * SECTOR_BYTES) as f64;
         let bus =
             if self.cache.unit_ns > 0.0 { unit_bytes * 1e9 / self.cache.unit_ns } else { 0.0 };
-        // Where hits do not show it, the bus does not limit.
+        // Without an answer from cache hits, the bus is assumed not to limit.
         let bus = if bus > 0.0 { bus } else { 4.0 * self.media_bytes_per_s() };
         (bus.round() as u64).clamp(1000, 1 << 40)
     }
 
-    /// The description, without its head.
     pub fn keys(&self) -> String {
         let unit_ns = (self.unit * SECTOR_BYTES) as f64 * 1e9 / self.bus_bytes_per_s() as f64;
         let mut text = String::new();
@@ -198,8 +186,8 @@ impl Hdd {
                 zone.reserved,
                 zone.spare_tracks,
             ];
-            // Without spare or reserved tracks and at angle 0 the short form says the same; spare
-            // sectors of cylinders exclude the tracks.
+            // The short form suffices without spare or reserved tracks at angle 0; spare sectors
+            // per cylinder exclude both.
             let shown = if numbers[4..] == [0, 0, 0] || self.geometry.spare > 0 { 4 } else { 7 };
             let numbers =
                 numbers[..shown].iter().map(u64::to_string).collect::<Vec<_>>().join(", ");

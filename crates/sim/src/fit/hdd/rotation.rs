@@ -1,22 +1,18 @@
-//! The time of a revolution: reads of one sector from the medium end whole revolutions apart.
+//! The rotation period: reads of one sector from the medium complete whole revolutions apart.
 //!
-//! The largest period that explains all of them is the revolution: every fraction of it explains
-//! them as well.
+//! The revolution is the largest period that explains all of them; so do its fractions.
 
 use std::f64::consts::TAU;
 
 use super::bench::{Bench, apart};
 use crate::fit::drive::FitError;
 
-/// Reads of the sector.
 const READS: usize = 48;
-/// From 25,000 revolutions a minute to 2,400.
+/// 25,000 to 2,400 rpm.
 const SHORTEST_NS: f64 = 2.4e6;
 const LONGEST_NS: f64 = 25e6;
-/// Steps of the search, as shares of the period.
 const STEP: f64 = 2e-4;
 
-/// Measures the period and how exactly it is kept.
 pub(super) fn measure(bench: &mut Bench<'_>) -> Result<(), FitError> {
     let at = bench.anywhere();
     let mut ends = Vec::with_capacity(READS);
@@ -51,7 +47,7 @@ pub(super) fn measure(bench: &mut Bench<'_>) -> Result<(), FitError> {
     Ok(())
 }
 
-/// The largest period of these times, and the deviation from it in turns.
+/// Returns the period, and the deviation from it in turns.
 fn period(ends: &[f64]) -> Option<(f64, f64)> {
     let steps = ((LONGEST_NS / SHORTEST_NS).ln() / STEP) as usize;
     let candidates = (0..steps).map(|step| LONGEST_NS * (-(step as f64) * STEP).exp());
@@ -62,7 +58,7 @@ fn period(ends: &[f64]) -> Option<(f64, f64)> {
     })
 }
 
-/// 1 where all times are at the same angle, about 0 where they are anywhere.
+/// Returns 1 if all times are at one angle, about 0 if they are spread evenly.
 fn agreement(ends: &[f64], period: f64) -> f64 {
     let (sin, cos) = ends.iter().fold((0.0, 0.0), |(sin, cos), end| {
         let angle = TAU * end / period;
@@ -71,7 +67,6 @@ fn agreement(ends: &[f64], period: f64) -> f64 {
     f64::hypot(sin, cos) / ends.len() as f64
 }
 
-/// The slope of the times over the turns that they are apart: least squares.
 fn refined(ends: &[f64], period: f64) -> f64 {
     let n = ends.len() as f64;
     let turn = |end: &f64| (end / period).round();

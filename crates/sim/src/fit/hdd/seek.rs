@@ -1,41 +1,35 @@
-//! The seek curve: the least time between a read on one cylinder and a read on another.
+//! The seek curve: minimum time between reads on two cylinders.
 //!
-//! Source: Worthington, Ganger, Patt & Wilkes, On-Line Extraction of SCSI Disk Drive Parameters,
-//! SIGMETRICS 1995: the minimum time between completions over all rotational positions has no
-//! rotational wait in it. Departure: the angle of the target's neighbour says when the target
-//! passes, so the time of the second read's submission is chosen, and the least lead at which it is
-//! still served in that turn is found by halving: a dozen reads in place of hundreds.
+//! Source: Worthington, Ganger, Patt & Wilkes, SIGMETRICS 1995: the minimum time between
+//! completions over all rotational positions contains no rotational wait. Departure: the angle of
+//! the target's neighbour predicts when the target passes, so the second read's submission is timed
+//! and the shortest lead that still makes that turn is bisected: a dozen reads instead of hundreds.
 
 use super::bench::{Bench, apart, turns};
 use super::geometry::Geometry;
 use crate::fit::drive::FitError;
 
-/// Halvings of a turn: to its 8192nd part.
+/// Down to 1/8192 turn.
 const HALVINGS: u32 = 13;
-/// Searches of one distance; the median counts.
+/// Searches per distance; the median counts.
 const SEARCHES: usize = 3;
-/// Tries to find two tracks that are there.
+/// Attempts to find two existing tracks.
 const TRIES: u32 = 200;
 
-/// The least latency at one distance, without the time that the unit itself takes to pass.
+/// Without the unit's own passing time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Least {
     pub(super) distance: u64,
     pub(super) ns: f64,
 }
 
-/// How two reads lie to each other.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Move {
-    /// On one track.
     None,
-    /// To another head of the cylinder.
     Head,
-    /// Over so many cylinders.
     Seek(u64),
 }
 
-/// The least latency of a move.
 pub(super) fn least(bench: &mut Bench<'_>, map: &Geometry, of: Move) -> Result<f64, FitError> {
     let mut found = Vec::with_capacity(SEARCHES);
     for _ in 0..SEARCHES {
@@ -62,8 +56,8 @@ fn search(bench: &mut Bench<'_>, map: &Geometry, of: Move) -> Result<f64, FitErr
     Ok(longest - low)
 }
 
-/// Reads a unit, and then another one so that the latency of the second, without its own passing,
-/// is `expected` or whole turns more; at once without such an expectation.
+/// The second latency, without its own passing, is `expected` plus whole turns; without `expected`,
+/// back to back.
 fn probe(
     bench: &mut Bench<'_>,
     map: &Geometry,
@@ -75,7 +69,7 @@ fn probe(
         let (from, to) = pair(bench, map, of)?;
         let turn = map.turn(to);
         let own = turn * bench.period_ns;
-        // Of its neighbour above: reading on does not come to the target by that.
+        // The angle of the neighbour above: read-ahead from it does not reach the target.
         let Some(angle) = bench.angle_of_random(to + 1)? else { continue };
         let zero = bench.reference_ns()?;
         let first = bench.read_one(from)?.ended;
@@ -88,7 +82,7 @@ fn probe(
         };
         let timed = bench.read(to, 1, first + not_before.round() as u64)?;
         let latency = timed.latency() as f64;
-        // A hit, at no angle in particular, or a submission that came too late, says nothing.
+        // Discard hits, which have no angle, and late submissions.
         let off =
             expected.map_or(0.0, |expected| apart((latency - own - expected) / bench.period_ns));
         let hit = expected.is_none() && bench.is_hit(timed.latency());
@@ -106,8 +100,7 @@ fn probe(
     }
 }
 
-/// Two units with this move between them. The first is the beginning of a track, so that reading on
-/// stays on it for a turn.
+/// The first begins a track, so that read-ahead stays on it for a turn.
 fn pair(bench: &mut Bench<'_>, map: &Geometry, of: Move) -> Result<(u64, u64), FitError> {
     for _ in 0..TRIES {
         let distance = if let Move::Seek(distance) = of { distance } else { 0 };
@@ -137,8 +130,7 @@ fn pair(bench: &mut Bench<'_>, map: &Geometry, of: Move) -> Result<(u64, u64), F
     })
 }
 
-/// Distances that show the curve: all of the first ones, then each a seventh longer than the one
-/// before.
+/// The first ones all, then growing by a seventh.
 pub(super) fn distances(cylinders: u64) -> Vec<u64> {
     // The outermost cylinders may have no whole track.
     let longest = cylinders.saturating_sub(3).max(1);

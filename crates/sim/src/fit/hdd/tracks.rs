@@ -1,14 +1,12 @@
-//! Where tracks begin and how many units they hold, by the angles of units.
+//! Track boundaries and lengths, from the angles of units.
 //!
-//! Along a track the angle grows by the same step from unit to unit; at the end of a track it jumps
-//! by the skew. From any unit the search goes down in steps that double, as long as the angle is
-//! where the steps so far foretell it, and then halves the rest. Downwards, because a drive reads
-//! on upwards.
+//! The angle grows by a constant step along a track and jumps by the skew at its end. The search
+//! goes down from any unit in doubling steps while the angle is as predicted, then bisects. It goes
+//! down because drives read ahead upwards.
 
 use super::bench::{Bench, apart, turns};
 use crate::fit::drive::FitError;
 
-/// A complete track, in units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Track {
     pub(super) first: u64,
@@ -21,18 +19,17 @@ impl Track {
     }
 }
 
-/// A run of units on one track, looked at downwards from `top`.
+/// Units on one track, examined downwards from `top`.
 struct Run {
     top: u64,
     angle: f64,
-    /// Turns of a unit, as far as `seen` units down tell it.
+    /// Turns per unit, estimated over `seen` units.
     step: f64,
     seen: u64,
 }
 
 impl Run {
-    /// Whether the unit this far down is where the steps so far foretell it; if so, the step is
-    /// known better.
+    /// Whether its angle is as predicted; if so, refines the step.
     fn holds(&mut self, bench: &mut Bench<'_>, down: u64) -> Result<bool, FitError> {
         let found = turns(self.angle - bench.angle(self.top - down)?);
         let expected = self.step * down as f64;
@@ -52,11 +49,10 @@ impl Run {
     }
 }
 
-/// The first unit of the track that a unit lies on, and the units of a whole track by the rate at
-/// which they pass.
+/// The track's first unit, and its length estimated from the rate.
 fn begin(bench: &mut Bench<'_>, top: u64) -> Result<(u64, f64), FitError> {
     let mut top = top;
-    // Where the first steps cross the end of a track, the next unit down is taken.
+    // If the first steps cross a track boundary, start one unit lower.
     for _ in 0..6 {
         if top < 4 {
             return Ok((0, 0.0));
@@ -104,15 +100,14 @@ fn unfit(found: String) -> FitError {
     }
 }
 
-/// The complete track below the one that a unit lies on; near the beginning of the disk the first
-/// one.
+/// The complete track below; near the start of the disk the first one.
 pub(super) fn below(bench: &mut Bench<'_>, at: u64) -> Result<Track, FitError> {
     let (end, rate) = begin(bench, at)?;
     if end == 0 {
         return first(bench, rate);
     }
     let (mut end, mut found) = (end, String::new());
-    // A cylinder's last track may be shorter, by its spare sectors, and a zone's too.
+    // The last track of a cylinder or zone may be shorter.
     for _ in 0..3 {
         let (first, rate) = begin(bench, end - 1)?;
         let units = end - first;
@@ -126,7 +121,7 @@ pub(super) fn below(bench: &mut Bench<'_>, at: u64) -> Result<Track, FitError> {
     Err(unfit(found))
 }
 
-/// The first track of the disk, whose rate may be known.
+/// `rate` may be known.
 fn first(bench: &mut Bench<'_>, rate: f64) -> Result<Track, FitError> {
     let mut above = if rate > 1.0 { (rate * 1.5) as u64 } else { 48 };
     while above < bench.units {
@@ -145,8 +140,7 @@ fn first(bench: &mut Bench<'_>, rate: f64) -> Result<Track, FitError> {
     Err(unfit("one track for all of the disk".to_owned()))
 }
 
-/// The end of a track whose length is known, and by how many units the next one is skewed. A
-/// cylinder's last track may be shorter.
+/// Returns the next track and its skew in units. A cylinder's last track may be shorter.
 pub(super) fn next(bench: &mut Bench<'_>, track: Track) -> Result<Option<(Track, u64)>, FitError> {
     let Track { units, .. } = track;
     let end = track.end();
@@ -157,19 +151,17 @@ pub(super) fn next(bench: &mut Bench<'_>, track: Track) -> Result<Option<(Track,
     if skew > tolerance(bench, units) {
         return Ok(Some((Track { first: end, units }, skew)));
     }
-    // No jump where it was expected: perhaps it came earlier.
+    // No jump where expected: it may have come earlier.
     let (begins, _) = begin(bench, end + units / 2)?;
     let begins = if begins > track.first && begins <= end { begins } else { end };
     let skew = if begins == end { skew % units } else { skew_at(bench, begins, units)? };
     Ok(Some((Track { first: begins, units }, skew)))
 }
 
-/// Units by which a skew may be misread.
 pub(super) fn tolerance(bench: &Bench<'_>, units: u64) -> u64 {
     ((5.0 * bench.noise * units as f64).ceil() as u64).max(1)
 }
 
-/// The skew between a unit and the one before it, in units.
 fn skew_at(bench: &mut Bench<'_>, at: u64, units: u64) -> Result<u64, FitError> {
     let (after, before) = (bench.angle(at)?, bench.angle(at - 1)?);
     let jump = turns(after - before - 1.0 / units as f64 + 1e-6) * units as f64;

@@ -1,10 +1,9 @@
-//! The latencies of one kind of requests by size and depth, and what stands where nothing was
-//! recorded.
+//! Latencies of one kind of requests by size and depth, extrapolated to cells without data.
 //!
-//! Within cells of one size latencies grow with a power of the depth, within those of one depth
-//! with a power of the size: 0 for a device that does everything at once, 1 for one that does one
-//! thing after another. Both exponents are the slopes of weighted least squares over logarithms of
-//! medians, within 0 and 1.
+//! Latency grows with a power of depth at fixed size, and with a power of size at fixed depth: 0
+//! for a fully parallel device, 1 for a serial one. Both exponents are weighted least-squares
+//! slopes over logarithms of medians, clamped to 0..=1. A sparse cell has the distribution of the
+//! nearest full one, scaled by these powers.
 
 use std::collections::BTreeMap;
 
@@ -14,33 +13,27 @@ use crate::fit::demerit::quantile;
 use crate::fit::inside::Served;
 use crate::fit::latency::SHARES;
 
-/// Requests of a cell that are enough for its 99th percentile.
+/// Requests needed for a cell's 99th percentile.
 const ENOUGH: usize = 100;
-/// Depths of a description; a request has the nearest one, by ratio.
+/// Depths of a description; a request counts at the nearest, by ratio.
 const DEPTHS: [u32; 16] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256];
-/// Sizes that a description can have.
 const MOST_SIZES: usize = 16;
-/// Writes inside that are distinguished beside a read: 0 to 3, and more.
+/// 0 to 3 writes inside, and more.
 const BESIDE: usize = 5;
-/// Reads beside so many writes that are enough to say what they take.
+/// Minimum reads for a factor.
 const FEW: usize = 30;
 const MOST_PERCENT: f64 = 10_000.0;
-/// The longest latency of a description.
 const MOST_NS: f64 = 6e10;
 
-/// Size class and depth class: sectors and transfers inside.
 type Cell = (u32, u32);
 
-/// The latencies of a kind, sorted, in nanoseconds, of every cell that has any.
 #[derive(Debug)]
 pub(super) struct Cells {
     latencies: BTreeMap<Cell, Vec<u64>>,
-    /// With which powers of size and depth they grow.
     by_size: f64,
     by_depth: f64,
 }
 
-/// The nearest power of two.
 fn size_class(sectors: u32) -> u32 {
     1 << f64::from(sectors.max(1)).log2().round() as u32
 }
@@ -54,7 +47,7 @@ fn cell(of: &Served) -> Cell {
     (size_class(of.sectors), depth_class(of.depth))
 }
 
-/// The sizes of a description: those with enough requests, or else the one with most.
+/// Sizes with enough requests, or the most frequent.
 pub(super) fn sizes<'a>(all: impl Iterator<Item = &'a Served>) -> Vec<u32> {
     let mut counts = BTreeMap::<u32, usize>::new();
     all.for_each(|of| *counts.entry(size_class(of.sectors)).or_default() += 1);
@@ -67,14 +60,12 @@ pub(super) fn sizes<'a>(all: impl Iterator<Item = &'a Served>) -> Vec<u32> {
     sizes
 }
 
-/// The depths of a description: as far as any request came.
 pub(super) fn depths<'a>(all: impl Iterator<Item = &'a Served>) -> Vec<u32> {
     let most = all.map(|of| depth_class(of.depth)).max().unwrap_or(1);
     DEPTHS.into_iter().take_while(|depth| *depth <= most).collect()
 }
 
-/// What reads take beside 0, 1, 2, 3 and more writes, in percent of what they take beside none at
-/// the same size and depth.
+/// Read latency with 0, 1, 2, 3 and more writes inside, in percent of none.
 pub(super) fn beside_percent<'a>(all: impl Iterator<Item = &'a Served>) -> Vec<u64> {
     let reads: Vec<&Served> = all.filter(|of| of.kind == Kind::Read).collect();
     let mut alone = BTreeMap::<Cell, (u64, usize)>::new();
@@ -83,7 +74,7 @@ pub(super) fn beside_percent<'a>(all: impl Iterator<Item = &'a Served>) -> Vec<u
         (*sum, *count) = (sum.saturating_add(of.took), *count + 1);
     }
     alone.retain(|_, (_, count)| *count >= FEW);
-    // What they took, what they would have taken alone, how many they are.
+    // Actual time, expected time without writes, count.
     let mut beside = [(0.0, 0.0, 0_usize); BESIDE];
     for of in reads {
         let Some((sum, count)) = alone.get(&cell(of)) else { continue };
@@ -105,7 +96,7 @@ pub(super) fn beside_percent<'a>(all: impl Iterator<Item = &'a Served>) -> Vec<u
 }
 
 impl Cells {
-    /// The requests of a kind, each divided by what the writes inside make of it; None of none.
+    /// Divides out the effect of writes inside.
     pub(super) fn of<'a>(
         all: impl Iterator<Item = &'a Served>,
         beside_percent: &[u64],
@@ -134,7 +125,6 @@ impl Cells {
         self.latencies.values().map(Vec::len).sum()
     }
 
-    /// Times at the shares for each size and depth, multiplied by a factor.
     pub(super) fn rows(&self, sizes: &[u32], depths: &[u32], factor: f64) -> Vec<Vec<u64>> {
         let cells = sizes.iter().flat_map(|size| depths.iter().map(move |depth| (*size, *depth)));
         cells.map(|cell| self.row(cell, factor)).collect()
@@ -158,7 +148,7 @@ impl Cells {
     }
 }
 
-/// The slope of weighted least squares within groups, within 0 and 1; 0 where nothing says it.
+/// Fits weighted least squares within groups, clamped to 0..=1; 0 without evidence.
 fn slope(points: impl Iterator<Item = (u32, (f64, f64, f64))>) -> f64 {
     let mut groups = BTreeMap::<u32, Vec<(f64, f64, f64)>>::new();
     points.for_each(|(group, point)| groups.entry(group).or_default().push(point));
@@ -201,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_cell_that_was_not_recorded_grows_from_the_nearest_one_as_the_others_do() {
-        // Twice as long at twice the depth, and alike at any size.
+        // Proportional to depth, independent of size.
         let all: Vec<Served> = [(8, 1), (8, 2), (8, 4), (64, 1), (64, 2)]
             .into_iter()
             .flat_map(|(size, depth)| {
@@ -224,8 +214,8 @@ mod tests {
 
     #[test]
     fn reads_beside_writes_are_told_from_reads_that_many_are_inside_with() {
-        // At depth 4 a read takes 4 µs alone and three times that beside a write; at depth 1 it
-        // takes 1 µs.
+        // At depth 4 a read takes 4 µs alone and three times that with a write inside; at depth 1
+        // it takes 1 µs.
         let mut all = vec![one(Kind::Read, 8, 1, 0, 1000); 200];
         all.extend(vec![one(Kind::Read, 8, 4, 0, 4000); 100]);
         all.extend(vec![one(Kind::Read, 8, 4, 1, 12_000); 100]);

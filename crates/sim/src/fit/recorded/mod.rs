@@ -1,29 +1,11 @@
-//! The model of a device from a trace of its work: latencies by kind, size and depth, without a
-//! read of the fit's own.
+//! Fits a device's latencies by kind, size and depth to a trace, which includes CPUs, caches, the
+//! host and concurrent writes.
 //!
-//! **Problem.** Reads of an idle device say little of a device at work: its CPUs, the host below a
-//! virtual disk, its cache and its writes all take part. A trace has what the device took for
-//! each request, and what was inside then.
-//!
-//! **Approach.** From issue to completion, so that the waits of the scheduler in effect are not in
-//! it. The requests of a kind fall into cells of size and depth, both to the nearest power of two
-//! or half of it. A cell with a hundred requests has its own distribution. Another one has that of
-//! the nearest such cell, times what the kind's latencies grow with size and depth ([`cells`]).
-//! Reads are slower beside writes: by how much is learnt within cells, and taken out before reads
-//! are pooled.
-//!
-//! **Calibration**: a device that is slow for a while has more requests inside, so that latencies
-//! at a depth are longer than the depth alone makes them. Drawn independently they would keep the
-//! depth high. So the fitted slices are issued to the model at their recorded times, and the
-//! latencies of each kind are multiplied by a factor until its mean is the recorded one.
-//!
-//! **Held out**: the trace is cut into [`SLICES`] slices; every third one is not fitted. Its
-//! requests are issued to the model at their recorded times, and the two distributions of latency
-//! are compared. The fitted slices, taken as two halves, show by how much the device differs from
-//! itself.
-//!
-//! **What it cannot know**: sizes and depths that the trace does not have, places (all are
-//! alike), and whether two requests were slow for the same reason: each is drawn by itself.
+//! Latency is from issue to completion. Requests fall into cells of size and depth; sparse ones are
+//! extrapolated ([`cells`]). Slow phases raise depth, so latencies are calibrated per kind until a
+//! replay of the fitted slices has the recorded mean. Every third of [`SLICES`] slices is held out
+//! for the error; the halves of the rest give the device's own variation. Unknown: sizes and depths
+//! absent from the trace, location, correlation.
 
 mod cells;
 mod replayed;
@@ -37,25 +19,20 @@ use crate::fit::inside::{Served, busiest, served};
 use crate::fit::latency::{WriteKeys, keys};
 use cells::Cells;
 
-/// Transfers of a trace that are enough for a model.
 const LEAST: usize = 200;
-/// Slices of the trace; of three the last is held out.
+/// Slices of the trace; every third is held out.
 const SLICES: u128 = 30;
-/// A device takes at least so many requests at once: those of a trace may have come one by one.
+/// The minimum: a trace's requests may have come one by one.
 const LEAST_DEPTH: u32 = 32;
-/// A share of requests that were issued as the most inside: then it is what the device takes, and
-/// not what it was given.
+/// Share of requests at the maximum depth that makes it the device's limit.
 const FULL: f64 = 0.05;
-/// Steps of the calibration, how much of the difference each takes back, and requests that are
-/// enough for it.
+/// Steps, damping, and requests required.
 const STEPS: u32 = 8;
 const DAMPED: f64 = 0.6;
 const CALIBRATING: usize = 200_000;
 
-/// A device as a trace shows it.
 #[derive(Debug)]
 pub struct Recorded {
-    /// The disk's name.
     pub name: String,
     pub rotational: Option<bool>,
     sectors: u64,
@@ -64,31 +41,26 @@ pub struct Recorded {
     writes: Option<Cells>,
     beside_percent: Vec<u64>,
     flush_ns: u64,
-    /// What the latencies of reads and of writes are multiplied by.
     factors: [f64; 2],
-    /// Slices of the fit, and those that it has not seen.
     fitted: Vec<Vec<Served>>,
     held_out: Vec<Vec<Served>>,
 }
 
-/// The error of a model on one kind of requests that were held out.
+/// A model's error on one kind of held-out requests.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct KindError {
     pub kind: Kind,
     #[serde(flatten)]
     pub error: Error,
-    /// By how much the device's mean, median and 99th percentile differ between two halves of the
-    /// fitted slices, as shares.
+    /// Relative difference between two halves of the fitted slices.
     pub own_mean: Option<f64>,
     pub own_median: Option<f64>,
     pub own_p99: Option<f64>,
 }
 
 impl Recorded {
-    /// The busiest disk of a trace.
-    ///
     /// # Errors
-    /// [`FitError::Unfit`]: it has too few requests with times of issue and completion.
+    /// [`FitError::Unfit`] if too few requests have times of issue and completion.
     pub fn of(trace: &Trace) -> Result<Recorded, FitError> {
         let index = busiest(&trace.ios).unwrap_or(0);
         let all = served(&trace.ios, index);
@@ -126,8 +98,7 @@ impl Recorded {
         Ok(found)
     }
 
-    /// Multiplies the latencies of each kind until issuing the fitted slices to the model gives
-    /// their mean.
+    /// Scales latencies until replaying the fitted slices gives their mean.
     fn calibrate(&mut self) -> Result<(), FitError> {
         let enough = self.fitted.iter().scan(0, |sum, slice| {
             let before = *sum;
@@ -152,18 +123,17 @@ impl Recorded {
         Ok(())
     }
 
-    /// Requests that the model was made from: reads, writes.
+    /// Reads and writes.
     pub fn seen(&self) -> (usize, usize) {
         let count = |cells: &Option<Cells>| cells.as_ref().map_or(0, Cells::requests);
         (count(&self.reads), count(&self.writes))
     }
 
-    /// What a read takes beside several writes, in percent of one beside none.
+    /// A read's latency with several writes inside, relative to none.
     pub fn beside_percent(&self) -> u64 {
         self.beside_percent.last().copied().unwrap_or(100)
     }
 
-    /// The description, without its head.
     pub fn keys(&self) -> String {
         let seen = || self.fitted.iter().flatten().filter(|of| of.kind != Kind::Flush);
         let (sizes, depths) = (cells::sizes(seen()), cells::depths(seen()));
@@ -180,11 +150,7 @@ impl Recorded {
         keys(self.sectors, self.queue_depth, &sizes, &depths, &reads, Some(&writes))
     }
 
-    /// Issues the slices that were held out to the model of a description, and compares latencies
-    /// by kind.
-    ///
-    /// # Errors
-    /// The description is refused.
+    /// Replays the held-out slices.
     pub fn errors(&self, description: &str, seed: u64) -> Result<Vec<KindError>, FitError> {
         let modelled = replayed::latencies(description, seed, &self.held_out)?;
         let took = |slices: &[Vec<Served>], kind: Kind| -> Vec<u64> {
@@ -216,8 +182,7 @@ fn mean(all: impl Iterator<Item = u64>) -> Option<f64> {
     (count > 0).then(|| sum / count as f64)
 }
 
-/// What the device takes at once: the most that was inside, where it was so for a share of the
-/// requests; else twice as many.
+/// The maximum if a share of [`FULL`] was issued at it; otherwise twice that.
 fn queue_depth(all: &[Served]) -> u32 {
     let depths =
         || all.iter().filter(|served| served.kind != Kind::Flush).map(|served| served.depth);
@@ -231,7 +196,6 @@ fn queue_depth(all: &[Served]) -> u32 {
     }
 }
 
-/// The slices of the fit, and those that are held out.
 fn slices(all: &[Served]) -> (Vec<Vec<Served>>, Vec<Vec<Served>>) {
     let first = all.first().map_or(0, |served| served.at);
     let span = u128::from(all.last().map_or(0, |served| served.at) - first) + 1;

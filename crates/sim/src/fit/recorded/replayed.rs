@@ -1,4 +1,4 @@
-//! Requests at their recorded times, given to a model of their device.
+//! Replays requests at their recorded times on a model of their device.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,7 @@ use trace::Kind;
 use crate::fit::drive::FitError;
 use crate::fit::inside::Served;
 
-/// What the model takes for each transfer. Where the model is full, a request is issued when there
-/// is room, and its time counts from then.
-///
-/// # Errors
-/// [`FitError::Description`].
+/// If the model is full, a request is issued, and timed, once there is room.
 pub(super) fn latencies(
     description: &str,
     seed: u64,
@@ -40,7 +36,6 @@ struct Bench {
     model: Box<dyn DeviceModel>,
     now: u64,
     free: Vec<u32>,
-    /// By tag: what it is, and when it was issued.
     inside: BTreeMap<u32, (Kind, u64)>,
     found: Vec<(Kind, u64)>,
 }
@@ -62,7 +57,6 @@ impl Bench {
         self.model.submit(Time::from_ns(self.now), command);
     }
 
-    /// Lets the next thing happen; false: nothing will.
     fn step(&mut self) -> bool {
         let Some(at) = self.model.next_event() else { return false };
         self.now = self.now.max(at.as_ns());

@@ -1,32 +1,31 @@
-//! Deadlines kept and missed, and the bytes of each interval of a trial: what guarantees are held
-//! against.
+//! Deadlines met and missed, and bytes per interval of a trial, for comparison with guarantees.
 
 use elevator::{Request, Time};
 
-/// Length of an interval of [`Intervals`], in nanoseconds.
+/// Length of an interval of [`Intervals`], in ns.
 pub const INTERVAL_NS: u64 = 100_000_000;
 
-/// Requests with a deadline inside the window, and those without one beside them.
+/// Deadlines inside the window, and requests without one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DeadlineTotals {
-    /// How many there were.
+    /// Deadlines in the window.
     pub count: u64,
-    /// Those that completed after it.
+    /// Completed late.
     pub missed: u64,
-    /// Sum of the time by which these were late, in nanoseconds.
+    /// Sum of lateness, in ns.
     pub tardiness_sum_ns: u64,
-    /// The longest such time, in nanoseconds.
+    /// Maximum lateness, in ns.
     pub tardiness_max_ns: u64,
-    /// Requests without a deadline that completed in the window.
+    /// Requests without a deadline completed in the window.
     pub best_effort: u64,
-    /// The longest time from the moment at which a request that completed in the window was to be
-    /// made until its client had room for it, in nanoseconds; None if no request had such a moment.
+    /// Longest wait of a scheduled arrival for room in its client, in ns, of requests completed in
+    /// the window.
     pub arrival_wait_max_ns: Option<u64>,
 }
 
 impl DeadlineTotals {
-    /// A request completed. It counts by its deadline, not by its completion, so that one that is
-    /// starved beyond the window counts.
+    /// Counts a request by its deadline, not its completion, so that requests starved beyond the
+    /// window count.
     #[inline]
     pub fn record(&mut self, request: &Request, completed: Time, open: Time, close: Time) {
         let Some(deadline) = request.deadline.filter(|at| (open..=close).contains(at)) else {
@@ -39,7 +38,7 @@ impl DeadlineTotals {
         self.tardiness_max_ns = self.tardiness_max_ns.max(late);
     }
 
-    /// A request that was handed over at `submitted` completed in the window.
+    /// Counts a request completed in the window.
     #[inline]
     pub fn inside(&mut self, request: &Request, submitted: Time) {
         self.best_effort += u64::from(request.deadline.is_none());
@@ -49,7 +48,7 @@ impl DeadlineTotals {
         }
     }
 
-    /// Adds others.
+    /// Adds other totals.
     pub fn add(&mut self, other: &DeadlineTotals) {
         self.best_effort += other.best_effort;
         self.arrival_wait_max_ns = self.arrival_wait_max_ns.max(other.arrival_wait_max_ns);
@@ -60,12 +59,12 @@ impl DeadlineTotals {
     }
 }
 
-/// Bytes that completed in each [`INTERVAL_NS`] of the window.
+/// Bytes completed in each [`INTERVAL_NS`] of the window.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Intervals(pub Vec<u64>);
 
 impl Intervals {
-    /// Bytes completed this long after the window opened.
+    /// Adds bytes completed this long after the window opened.
     #[inline]
     pub fn record(&mut self, since_open_ns: u64, bytes: u64) {
         let at = (since_open_ns / INTERVAL_NS) as usize;
@@ -75,13 +74,13 @@ impl Intervals {
         self.0[at] += bytes;
     }
 
-    /// Adds others, interval by interval.
+    /// Adds other intervals pairwise.
     pub fn add(&mut self, other: &Intervals) {
         self.0.resize(self.0.len().max(other.0.len()), 0);
         self.0.iter_mut().zip(&other.0).for_each(|(sum, bytes)| *sum += bytes);
     }
 
-    /// Bytes of `length` intervals from this one on.
+    /// Bytes of `length` intervals starting at `from`.
     pub fn sum(&self, from: usize, length: usize) -> u64 {
         self.0.iter().skip(from).take(length).sum()
     }

@@ -1,29 +1,22 @@
-//! What flows got, held against what they were guaranteed: shares, and each flow beside the same
-//! flow alone.
+//! Flows compared with their guarantees: shares, and each flow with itself running alone.
 //!
-//! A flow's metrics are those of any workload with `FLOW.` before the name. Over all flows:
-//!
-//! * `share_error_percent`: the largest difference, in percentage points, between a flow's part of
-//!   the bytes and the part that its weight gives it. It means what it says only while all weighted
-//!   flows have work; `share_error_1s_percent` is the largest over all seconds of the window in
-//!   which each of them moved something.
-//! * `latency_violations`: requests of flows with a latency bound that were inside their arrival
-//!   curve and came back late.
-//! * With the flows alone: `FLOW.slowdown` (throughput alone by throughput together),
-//!   `slowdown_max`, `slowdown_jain` (Jain's index of the slowdowns), `insulation_min` (the
-//!   smallest part of its share of its throughput alone that a flow had).
+//! A flow's metrics have the prefix `FLOW.`. Over all flows:
+//! * `share_error_percent`: largest difference, in percentage points, between a flow's share of
+//!   bytes and of weight, valid while all weighted flows have work; `share_error_1s_percent`: its
+//!   maximum over seconds in which each moved something.
+//! * `latency_violations`: late requests within the arrival curve of latency-bound flows.
+//! * With solo runs: `FLOW.slowdown` (solo ÷ shared throughput), `slowdown_max`, `slowdown_jain`,
+//!   `insulation_min` (minimum of throughput ÷ (share × solo throughput)).
 
 use std::collections::BTreeMap;
 
 use super::measured::{FlowMeasured, Measured};
 use super::metrics::of_clients;
 
-/// Intervals of a second.
 const SECOND: usize = 10;
 
-/// The metrics of what was measured, those of its flows included. Percentiles are always there when
-/// there is a request; whether there are enough of them for a percentile to mean something is
-/// [`super::needed_for`]'s matter.
+/// Percentiles are present whenever there is a request; [`super::needed_for`] decides whether there
+/// are enough.
 pub fn metrics(measured: &Measured) -> BTreeMap<String, f64> {
     let mut found = of_clients(measured);
     put(measured, &mut found);
@@ -63,7 +56,7 @@ fn put(measured: &Measured, found: &mut BTreeMap<String, f64>) {
     found.extend(worst_second(&weighted).map(|error| ("share_error_1s_percent".to_owned(), error)));
 }
 
-/// The largest difference between a part of the bytes and the part by weight, in percentage points.
+/// The largest difference between shares of bytes and of weights, in percentage points.
 fn share_error(flows: &[&FlowMeasured], bytes: &[u64]) -> Option<f64> {
     let weights: f64 = flows.iter().map(|flow| weight(flow)).sum();
     let all: u64 = bytes.iter().sum();
@@ -73,7 +66,7 @@ fn share_error(flows: &[&FlowMeasured], bytes: &[u64]) -> Option<f64> {
     (all > 0).then(|| flows.iter().zip(bytes).map(error).fold(0.0, f64::max))
 }
 
-/// The same, the largest over all seconds in which each flow moved something.
+/// The largest [`share_error`] over all seconds in which each flow moved something.
 fn worst_second(flows: &[&FlowMeasured]) -> Option<f64> {
     let intervals = flows.iter().map(|flow| flow.measured.intervals.0.len()).min()?;
     let seconds = (0..(intervals + 1).saturating_sub(SECOND)).filter_map(|from| {
@@ -88,7 +81,7 @@ fn weight(flow: &FlowMeasured) -> f64 {
     f64::from(flow.weight.unwrap_or(elevator::DEFAULT_WEIGHT))
 }
 
-/// Flows together against each of them alone, in the same order.
+/// Compares each flow with its solo run, in the same order.
 pub fn against_alone(together: &Measured, alone: &[Measured]) -> BTreeMap<String, f64> {
     let mut found = BTreeMap::new();
     let weights: f64 = together.flows.iter().map(weight).sum();
@@ -118,7 +111,6 @@ pub fn against_alone(together: &Measured, alone: &[Measured]) -> BTreeMap<String
     found
 }
 
-/// Bytes a second.
 fn rate(measured: &Measured) -> f64 {
     let bytes = measured.reads.bytes + measured.writes.bytes;
     if measured.window_ns == 0 { 0.0 } else { bytes as f64 * 1e9 / measured.window_ns as f64 }

@@ -1,4 +1,4 @@
-//! What clients showed: totals of the window, of each client, and of everything that was issued.
+//! Totals of the window, of each client, and of all I/O issued.
 
 use std::fmt;
 
@@ -7,56 +7,52 @@ use hdrhistogram::Histogram;
 
 use super::deadlines::{DeadlineTotals, Intervals};
 
-/// Longest latency that is distinguished from longer ones: an hour, in nanoseconds.
+/// Upper limit of the histograms: one hour, in ns.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
-/// The result of running clients, on a real machine or a simulated one.
+/// The result of running clients, on a real or simulated machine.
 #[derive(Debug, Clone, Default)]
 pub struct Measured {
-    /// Length of the window in nanoseconds: up to its planned end, or to the end of the last client
-    /// if all ended by themselves; for buffered writes including the flush. Of passes: their sum.
+    /// In ns, to the planned or the last client's end; with the flush of buffered writes. Summed
+    /// over passes.
     pub window_ns: u64,
-    /// Reads that completed in the window.
+    /// Completed in the window.
     pub reads: OpTotals,
-    /// Writes that completed in the window.
+    /// Completed in the window.
     pub writes: OpTotals,
-    /// Flushes that completed in the window.
+    /// Completed in the window.
     pub syncs: u64,
-    /// Deadlines kept and missed.
+    /// Deadlines met and missed.
     pub deadlines: DeadlineTotals,
-    /// Bytes that completed in each interval of the window; of a flow only, for its memory grows
-    /// with the window.
+    /// Bytes completed per interval of the window; only for flows, since it grows with the window.
     pub intervals: Intervals,
     /// Whether intervals are kept.
     pub keeps_intervals: bool,
-    /// Each flow's part of a workload of flows; every other total is the sum over them.
+    /// Every other total is their sum.
     pub flows: Vec<FlowMeasured>,
-    /// Each client's part, in the order of their numbers.
+    /// The clients, by number.
     pub clients: Vec<ClientTotals>,
-    /// Everything that was issued and completed, over warm-up, window and drain.
+    /// Over warm-up, window and drain.
     pub issued: Issued,
-    /// CPU time of the clients in the window, user and system, in nanoseconds; where a client uses
-    /// io_uring, of the whole process, because io_uring's workers are threads of it. What the
-    /// kernel does elsewhere (interrupts, a loop device's thread) is not in it. 0 where there is no
-    /// CPU, as in the simulator.
+    /// User and system time in the window, in ns; with io_uring the whole process's, because its
+    /// workers are threads of it. Excludes kernel work elsewhere (interrupts, a loop device's
+    /// thread). 0 in the simulator.
     pub cpu_ns: u64,
-    /// Passes that were measured; 1 for workloads without passes.
+    /// Measured passes; 1 for workloads without passes.
     pub passes: u32,
-    /// Sum over clients of each one's own bytes per second, mean over whole passes; for pass-based
-    /// workloads only.
+    /// Clients' own bytes/s, mean over whole passes; for pass-based workloads only.
     pub sum_of_rates: Option<f64>,
-    /// Requests that failed, at any time.
+    /// At any time.
     pub errors: u64,
-    /// The first error, in words.
+    /// The first error message.
     pub first_error: Option<String>,
-    /// The device went away or is shorter than it was: what was seen.
+    /// The device disappeared or shrank: details.
     pub vanished: Option<String>,
-    /// A file could not grow or be written for want of room: what was seen.
+    /// A file could not be written because the device is full: details.
     pub no_space: Option<String>,
-    /// Whether the stop flag ended it early.
+    /// Whether the stop flag ended it.
     pub interrupted: bool,
-    /// The sum of the whole passes' rates and how many there are, for the mean; kept by
-    /// [`Measured::add_rates`].
+    /// Sum and number, for [`Measured::add_rates`].
     pub pass_rates: (f64, u32),
 }
 
@@ -66,8 +62,8 @@ impl Measured {
         self.reads.count + self.writes.count
     }
 
-    /// A request of a client is done. It counts if that is inside the window, its borders included;
-    /// None: nothing counts.
+    /// Accounts for a request, which counts if inside the window, borders included; `None`: nothing
+    /// counts.
     #[inline]
     pub fn done(
         &mut self,
@@ -103,9 +99,8 @@ impl Measured {
         }
     }
 
-    /// A measured pass is over, in which the clients have lived like this: its window, from `open`
-    /// to the end of the last client, but not beyond `close` (None: clients flush at their end,
-    /// which belongs to the measured time), and each client's part of it.
+    /// Closes a pass. The window is from `open` to the last client's end, at most `close` (`None`:
+    /// the final flushes belong to it).
     pub fn sum_up(&mut self, clients: &[Lived], open: Time, close: Option<Time>, is_pass: bool) {
         let last_end = clients.iter().map(|client| client.ended).max().unwrap_or(open);
         let window_end = close.map_or(last_end, |close| last_end.min(close));
@@ -124,8 +119,7 @@ impl Measured {
         }
     }
 
-    /// Flows that were measured together become the parts of this, and every total their sum. The
-    /// window is the longest of them.
+    /// Sets every total to the flows' sum, and the window to their longest.
     pub fn take_flows(&mut self, flows: Vec<FlowMeasured>) {
         for FlowMeasured { measured: flow, .. } in &flows {
             self.window_ns = self.window_ns.max(flow.window_ns);
@@ -163,9 +157,8 @@ impl Measured {
         self.add_rates(pass.clients);
     }
 
-    /// Counts one more pass, of which only the clients' parts are new. `sum_of_rates` is the mean
-    /// over whole passes; one that was cut by the end of the time counts only where there is no
-    /// whole one.
+    /// Adds a pass. `sum_of_rates` averages whole passes; a truncated one counts only if there is
+    /// no whole one.
     pub fn add_rates(&mut self, clients: Vec<ClientTotals>) {
         self.passes += 1;
         let rate: f64 = clients.iter().map(ClientTotals::bytes_per_s).sum();
@@ -187,31 +180,31 @@ impl Measured {
 pub struct FlowMeasured {
     /// The flow's name.
     pub name: String,
-    /// Its weight, if it is guaranteed one.
+    /// Its guaranteed weight, if any.
     pub weight: Option<u32>,
-    /// Whether it is guaranteed a latency bound, so that its missed deadlines are violations.
+    /// Missed deadlines are then violations.
     pub is_bounded: bool,
-    /// What its clients have done.
+    /// Its clients' totals.
     pub measured: Measured,
 }
 
 /// Requests of one direction.
 #[derive(Clone)]
 pub struct OpTotals {
-    /// How many completed in the window.
+    /// Completed in the window.
     pub count: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// How many failed, at any time.
+    /// Failed, at any time.
     pub errors: u64,
-    /// Sum of their latencies in nanoseconds: an exact mean.
+    /// Sum of their latencies in ns, for an exact mean.
     pub latency_sum_ns: u64,
-    /// Their latencies in nanoseconds, to three significant digits.
+    /// Latencies in ns, to three significant digits.
     pub latency: Histogram<u64>,
 }
 
 impl OpTotals {
-    /// One more request of `bytes` that took `latency_ns`.
+    /// Adds a request of `bytes` that took `latency_ns`.
     #[inline]
     pub fn record(&mut self, bytes: u64, latency_ns: u64) {
         self.count += 1;
@@ -220,7 +213,7 @@ impl OpTotals {
         self.latency.saturating_record(latency_ns);
     }
 
-    /// Adds others.
+    /// Adds other totals.
     pub fn add(&mut self, other: &OpTotals) {
         self.count += other.count;
         self.bytes += other.bytes;
@@ -229,7 +222,7 @@ impl OpTotals {
         self.latency.add(&other.latency).expect("all histograms have the same bounds");
     }
 
-    /// Mean latency in nanoseconds; None without requests.
+    /// Mean latency in ns; `None` without requests.
     pub fn mean_ns(&self) -> Option<f64> {
         (self.count > 0).then(|| self.latency_sum_ns as f64 / self.count as f64)
     }
@@ -263,18 +256,18 @@ pub struct ClientTotals {
     pub ios: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// From the opening of the window to the client's end or the window's, in nanoseconds.
+    /// From the window's opening to the client's or the window's end, in ns.
     pub elapsed_ns: u64,
-    /// CPU time of its thread in the window, in nanoseconds; without io_uring's workers.
+    /// CPU time of its thread in the window, in ns; without io_uring workers.
     pub cpu_ns: u64,
     /// Requests that failed, at any time.
     pub errors: u64,
-    /// Whether it did all its work; false if it was ended by the time, another client or an error.
+    /// Not ended by time, another client or an error.
     pub finished: bool,
 }
 
 impl ClientTotals {
-    /// Its own rate.
+    /// Throughput over the stream's own time.
     pub fn bytes_per_s(&self) -> f64 {
         if self.elapsed_ns == 0 { 0.0 } else { self.bytes as f64 * 1e9 / self.elapsed_ns as f64 }
     }
@@ -289,10 +282,10 @@ impl ClientTotals {
     }
 }
 
-/// A client of a pass, and when it lived.
+/// A client of a pass and its lifetime.
 #[derive(Debug, Clone, Copy)]
 pub struct Lived {
-    /// What it counted.
+    /// Its counters.
     pub totals: ClientTotals,
     /// Its first step.
     pub began: Time,
@@ -300,8 +293,7 @@ pub struct Lived {
     pub ended: Time,
 }
 
-/// Everything that clients handed over and that completed without an error: what a device's own
-/// counters are compared with.
+/// Without error, for comparison with a device's counters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Issued {
     /// Reads.
@@ -315,7 +307,7 @@ pub struct Issued {
 }
 
 impl Issued {
-    /// Adds others.
+    /// Adds other totals.
     pub fn add(&mut self, other: &Issued) {
         self.reads += other.reads;
         self.read_bytes += other.read_bytes;

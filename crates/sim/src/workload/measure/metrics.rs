@@ -1,13 +1,13 @@
 //! From totals to metrics and latency curves.
 //!
-//! The names are a contract with records and reports and stand here once. MB is 10⁶ bytes. A metric
-//! that has no evidence (no read, no time, no CPU) is absent rather than 0.
+//! The metric names are part of the results format. MB is 10⁶ bytes. A metric without data (no
+//! read, no time, no CPU) is absent rather than 0.
 
 use std::collections::BTreeMap;
 
 use super::measured::{Measured, OpTotals};
 
-/// Every name that [`metrics`](super::metrics) can report of a group of clients.
+/// Every name that [`metrics`](super::metrics) can report for a group of clients.
 pub static METRIC_NAMES: &[&str] = &[
     "throughput_mb_per_s",
     "read_mb_per_s",
@@ -36,27 +36,24 @@ pub static METRIC_NAMES: &[&str] = &[
 pub static PERCENTILES: &[f64] =
     &[1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.99, 100.0];
 
-/// Percentiles of the latency of one kind of request.
+/// Latency percentiles of one kind of request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
     /// `all`, `read` or `write`.
     pub op: &'static str,
-    /// How many requests.
+    /// Number of requests.
     pub count: u64,
-    /// (percentile, latency in nanoseconds) at [`PERCENTILES`], ascending.
+    /// (percentile, latency in ns) at [`PERCENTILES`], ascending.
     pub points: Vec<(f64, u64)>,
 }
 
-/// How many requests it takes for a percentile to be more than the luck of a few: ten beyond it.
-/// 1000 for the 99th, 10 000 for the 99.9th.
+/// Requests needed for ten beyond the percentile: 1000 for the 99th, 10,000 for the 99.9th.
 pub fn needed_for(percentile: f64) -> u64 {
     assert!((0.0..100.0).contains(&percentile), "percentile {percentile} is not in 0 to 100");
-    // 100 - 99.9 is not exactly 0.1: without the allowance the answer would be 10 001.
+    // 100 - 99.9 is not exactly 0.1: without the allowance the result would be 10,001.
     (1000.0 / (100.0 - percentile) - 1e-6).ceil() as u64
 }
 
-/// The metrics of what was measured. Percentiles are always there when there is a request; whether
-/// there are enough of them for a percentile to mean something is [`needed_for`]'s matter.
 pub(super) fn of_clients(measured: &Measured) -> BTreeMap<String, f64> {
     let mut found = BTreeMap::new();
     let seconds = measured.window_ns as f64 / 1e9;
@@ -108,8 +105,7 @@ pub(super) fn of_clients(measured: &Measured) -> BTreeMap<String, f64> {
     found
 }
 
-/// The latency curves of what was measured: of all requests, and of reads and writes where there
-/// are both.
+/// Curves of all requests, and of reads and writes if there are both.
 pub fn latency_curves(measured: &Measured) -> Vec<Curve> {
     let kinds = [("read", &measured.reads), ("write", &measured.writes)];
     let present: Vec<_> = kinds.into_iter().filter(|(_, totals)| totals.count > 0).collect();

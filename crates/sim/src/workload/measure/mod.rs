@@ -1,8 +1,5 @@
-//! What clients have done, and the metrics that follow from it: the same definitions in every
-//! arena.
-//!
-//! The executor of the steps (the load engine on a real machine, the simulator) fills a
-//! [`Measured`]; from then on the origin of the numbers does not matter.
+//! Results of clients and the metrics derived from them, with the same definitions in every arena.
+//! The executor of the steps (the load engine, the simulator) fills a [`Measured`].
 
 mod deadlines;
 mod flows;

@@ -1,16 +1,11 @@
-//! Where files lie: first fit within a directory's group of blocks [P].
+//! File placement: first fit within a directory's group of blocks [P].
 //!
-//! PostMark leaves placement to the file system under it. This is the plainest one that behaves
-//! like them in what a disk notices: files of a directory lie together, holes of deleted files are
-//! filled from the front, and what finds no hole large enough is cut into pieces. Each directory
-//! has its own group; where a group is full, the following ones are used.
-//!
-//! Units are blocks of the file system. A map of holes by their start is enough: a client's region
-//! has thousands of them at most.
+//! PostMark leaves placement to the file system. This simple one does what a disk notices: files of
+//! a directory are close, holes are filled from the front, and files without a large enough hole
+//! are fragmented. A full group spills into the following ones. Units are file system blocks.
 
 use std::collections::BTreeMap;
 
-/// A run of blocks, one after another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Run {
     pub(super) start: u64,
@@ -24,7 +19,6 @@ impl Run {
     }
 }
 
-/// Free blocks of all groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Allocator {
     groups: Vec<Group>,
@@ -38,21 +32,19 @@ struct Group {
 }
 
 impl Allocator {
-    /// Groups that are all free; they must be in ascending order and must not overlap.
+    /// All free, ascending, disjoint.
     pub(super) fn new(groups: impl IntoIterator<Item = Run>) -> Allocator {
         let group =
             |run: Run| Group { start: run.start, holes: BTreeMap::from([(run.start, run.len)]) };
         Allocator { groups: groups.into_iter().map(group).collect() }
     }
 
-    /// Blocks that are free.
     pub(super) fn free(&self) -> u64 {
         self.groups.iter().flat_map(|group| group.holes.values()).sum()
     }
 
-    /// Takes `len` blocks for a file that ends with `last`: what follows that run directly, else
-    /// the first hole that holds the rest, else the first holes there are. None, and nothing taken,
-    /// where fewer blocks are free.
+    /// Prefers the blocks after `last`, then the first hole that fits, then the first holes.
+    /// `None`, with nothing allocated, if too few are free.
     pub(super) fn take(
         &mut self,
         directory: usize,
@@ -83,14 +75,12 @@ impl Allocator {
         Some(taken)
     }
 
-    /// Gives blocks back; holes that then touch become one.
     pub(super) fn give_back(&mut self, run: Run) {
         let group = self.group_of(run.start).expect("a run lies in a group");
         self.groups[group].fill(run);
     }
 
-    /// The first hole that holds `len` blocks, searched from the directory's group on; else the
-    /// first hole of all, whole.
+    /// Starts with the directory's group; otherwise any hole.
     fn fit(&self, directory: usize, len: u64) -> Option<(usize, Run)> {
         let count = self.groups.len();
         let order = (0..count).map(|step| (directory + step) % count);
@@ -109,7 +99,6 @@ impl Allocator {
 }
 
 impl Group {
-    /// Takes the front of a hole.
     fn cut(&mut self, run: Run) {
         let hole = self.holes.remove(&run.start).expect("runs are taken from the front of a hole");
         if hole > run.len {

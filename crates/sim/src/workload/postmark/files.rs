@@ -1,25 +1,22 @@
-//! PostMark's table of files: twice as many slots as files, and the order in which free ones are
-//! found [C postmark-1.53.c].
+//! PostMark's file table: twice as many slots as files, and its search order for free ones [C
+//! postmark-1.53.c].
 
 use super::allocator::Run;
 
-/// A file of the table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct File {
-    /// Which file this is, from 1 in the order of creation: the program's name of it.
+    /// From 1 in order of creation.
     pub(super) number: u32,
-    /// Bytes; 0: the slot is free.
+    /// 0: the slot is free.
     pub(super) size: u32,
     pub(super) directory: u32,
-    /// Where it lies, in the order of its contents.
     pub(super) runs: Vec<Run>,
 }
 
-/// All files.
 #[derive(Debug)]
 pub(super) struct FileTable {
     slots: Vec<File>,
-    /// The slot after the one that was given away last: tried first.
+    /// Tried first.
     next: usize,
     in_use: u32,
 }
@@ -33,7 +30,6 @@ impl FileTable {
         self.slots.len()
     }
 
-    /// How many slots hold a file.
     pub(super) fn in_use(&self) -> u32 {
         self.in_use
     }
@@ -46,8 +42,7 @@ impl FileTable {
         self.slots[slot].size > 0
     }
 
-    /// A free slot: the next one if it is free, else the first one from the start. None where all
-    /// are in use.
+    /// The next slot if free, otherwise the first free one.
     pub(super) fn find_free(&mut self) -> Option<usize> {
         let slot = match self.slots.get(self.next) {
             Some(file) if file.size == 0 => self.next,
@@ -63,7 +58,6 @@ impl FileTable {
         self.in_use += 1;
     }
 
-    /// Makes a file longer.
     pub(super) fn grow(&mut self, slot: usize, bytes: u32, runs: Vec<Run>) {
         let file = &mut self.slots[slot];
         file.size += bytes;
@@ -75,7 +69,6 @@ impl FileTable {
         }
     }
 
-    /// Takes a file out of the table.
     pub(super) fn remove(&mut self, slot: usize) -> File {
         assert!(self.is_used(slot), "only what is there can be deleted");
         self.in_use -= 1;

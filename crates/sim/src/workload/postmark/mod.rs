@@ -1,41 +1,10 @@
-//! `postmark`: PostMark 1.5x, many small files as a mail server has them [C postmark-1.53.c,
-//! "v1.51"].
+//! `postmark`: PostMark 1.5x, the many small files of a mail server [C postmark-1.53.c, "v1.51"].
 //!
-//! From the source: parameters and defaults; one sequence of draws ([`twister`]) for everything, of
-//! which filling the buffer of file contents takes the first 2·size_max; the table of 2·number
-//! slots; a file's size low + RND(high − low); phase 1 creates `number` files; in phase 2 each
-//! transaction stops the phase if no file is left, then reads a whole file (RND(10) < bias_read) or
-//! appends RND(high − size) + 1 bytes if size < high, then creates (RND(10) < bias_create) or
-//! deletes a file; a file is drawn until its slot is in use; phase 3 deletes all, in the order of
-//! the table. A new file's directory is drawn before its size where there are at least two.
-//!
-//! The file system below is ours [P]: first fit by directory ([`allocator`]); each file has 256
-//! bytes of metadata in a table at the front of its directory's group, whose block is written with
-//! each create, append and delete (`metadata=true`) after the data; no journal, no bitmap; data is
-//! written at once, in write_block pieces cut at block and run borders, and read back in read_block
-//! pieces. Sizes are rounded up to blocks; an append writes the last block, if it was partly
-//! filled, again.
-//!
-//! A run is what PostMark times. When it ends the same run begins anew, with the same seed: the
-//! client never ends, and a faster variant gets further along one and the same sequence of
-//! requests. Repeating passes in the load engine (as `iozone` does) would let the first of several
-//! clients cut off the others, and cut the last pass of a trial all the same. There is no warm-up,
-//! so that every trial begins with the first request of a run. Where a window holds less than a few
-//! runs, variants that differ in speed also differ in how much of their time is creation: give more
-//! time, or fewer transactions.
-//!
-//! Several clients [P]: each has its own region, and the seed of client i is seed + i.
-//!
-//! Departures: PostMark's −1 for a bias is the word `off`, and both at once are refused (no
-//! transaction would do anything); directories themselves are neither created nor deleted; working
-//! directories with weights are left out, as is the choice of buffering (`direct=false` is the page
-//! cache of the target, not a library's buffer).
-//!
-//! Parameters: clients, number (500), transactions (500), size_min (500), size_max (10000),
-//! subdirectories (0), read_block, write_block (512), bias_read, bias_create (5 of 10), metadata
-//! (true), seed (42; or `trial`), block_size (512: the file system's block), file_size (a client's
-//! region), direct; think_time (0) and think_dist, which PostMark has not: a server does something
-//! with what it has read before it asks again [P].
+//! From the source: parameters, defaults, phases, and one sequence of draws ([`twister`]), the
+//! first 2·size_max for the content buffer. The file system is ours [P]: first fit by directory
+//! ([`allocator`]), metadata written in place after the data, no journal. Runs repeat with the same
+//! seed (seed + i for client i), so a faster variant gets further along one sequence of requests.
+//! There is no warm-up: with few runs per window, variants also differ in their share of creation.
 
 mod allocator;
 mod files;
@@ -64,22 +33,19 @@ pub(crate) use params::{
 };
 pub use setup::PostmarkParams;
 
-/// Bytes of a file's metadata.
 const INODE: u64 = 256;
 
-/// How a client's region is divided, in blocks.
+/// Division of a client's region, in blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Layout {
     groups: u64,
-    /// Blocks of metadata at the front of each group.
+    /// At the front of each group.
     metadata: u64,
-    /// Blocks of a group.
     group: u64,
 }
 
 impl Layout {
-    /// The smallest layout that holds every set of files that can arise: 2·number of the largest
-    /// size.
+    /// Holds any possible set of files: 2·number of the largest size.
     fn least(setup: &PostmarkParams, block: u64) -> Layout {
         let groups = u64::from(setup.subdirectories.max(1));
         let slots = 2 * u64::from(setup.number);
@@ -88,7 +54,6 @@ impl Layout {
         Layout { groups, metadata, group: metadata + data.div_ceil(groups) }
     }
 
-    /// The same over `blocks` blocks.
     fn over(self, blocks: u64) -> Layout {
         Layout { group: blocks / self.groups, ..self }
     }
@@ -97,15 +62,13 @@ impl Layout {
         self.groups * self.group
     }
 
-    /// What files can lie in.
     fn data(self) -> impl Iterator<Item = Run> {
         let Layout { groups, metadata, group } = self;
         (0..groups).map(move |i| Run { start: i * group + metadata, len: group - metadata })
     }
 }
 
-/// What has been done in this run, as PostMark counts it: the tests compare it with what PostMark
-/// reports.
+/// As PostMark counts them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Counts {
     created: u64,
@@ -117,18 +80,14 @@ struct Counts {
     bytes_written: u64,
 }
 
-/// Where a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// This many files have been created.
     Create(u32),
-    /// This many transactions are done.
     Transactions(u32),
-    /// This slot is next to be deleted.
     Delete(usize),
 }
 
-/// Runs of PostMark, one after another.
+/// Repeated runs.
 #[derive(Debug)]
 struct Postmark {
     setup: PostmarkParams,
@@ -140,9 +99,7 @@ struct Postmark {
     free: Allocator,
     phase: Phase,
     counts: Counts,
-    /// Requests of the operation that was done last.
     queue: VecDeque<Request>,
-    /// What the operations that were done last were.
     done: VecDeque<(PostmarkPhase, PostmarkOperation)>,
 }
 
@@ -177,7 +134,7 @@ impl Postmark {
         }
     }
 
-    /// Does the next operation, which may need no request.
+    /// A step need not issue any request.
     fn advance(&mut self) {
         self.done.clear();
         match self.phase {
@@ -226,7 +183,6 @@ impl Postmark {
         }
     }
 
-    /// Draws slots until one holds a file.
     fn used_slot(&mut self) -> usize {
         assert!(self.files.in_use() > 0, "a file is drawn only where there is one");
         loop {
@@ -237,7 +193,6 @@ impl Postmark {
         }
     }
 
-    /// Creates a file, unless the table is full.
     fn create(&mut self) {
         let Some(slot) = self.files.find_free() else { return };
         let directory = if self.setup.subdirectories > 1 {
@@ -304,8 +259,7 @@ impl Postmark {
         runs.expect("checked: the region holds twice as many files of the largest size")
     }
 
-    /// Moves a file's blocks from its block `first` on, in pieces of the read or write block that
-    /// end where a run does.
+    /// Splits the range into read or write blocks, cut at run borders.
     fn transfer(&mut self, op: Op, slot: usize, first: u64) {
         let (read, write) = self.setup.requests(self.block as u32);
         let piece = u64::from(if op == Op::Read { read } else { write }) / self.block;
@@ -335,7 +289,6 @@ impl Postmark {
     }
 }
 
-/// The draws of a run, after those that fill the buffer of file contents.
 fn started(seed: u32, setup: &PostmarkParams) -> Twister {
     let mut random = Twister::new(seed);
     for _ in 0..2 * setup.size_max {

@@ -1,21 +1,20 @@
 //! One operation of PostMark on a file.
 
-/// Which part of a run.
+/// A phase of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PostmarkPhase {
-    /// The first `number` files are created.
+    /// Creates the first `number` files.
     Creation,
-    /// What PostMark is about.
+    /// The transactions.
     Transactions,
-    /// What is left is deleted.
+    /// Deletes the remaining files.
     Deletion,
 }
 
-/// What is done to a file. Files are numbered from 1 in the order of their creation, as the program
-/// names them.
+/// Files are numbered from 1 in order of creation, as PostMark names them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PostmarkOperation {
-    /// A file comes into being with this many bytes.
+    /// Creates a file.
     Create {
         /// Its number.
         file: u32,
@@ -24,21 +23,21 @@ pub enum PostmarkOperation {
         /// Its length.
         bytes: u32,
     },
-    /// All of a file is read.
+    /// Reads a whole file.
     Read {
         /// Its number.
         file: u32,
         /// Its length.
         bytes: u32,
     },
-    /// A file becomes longer.
+    /// Extends a file.
     Append {
         /// Its number.
         file: u32,
-        /// By how much.
+        /// Additional bytes.
         bytes: u32,
     },
-    /// A file is deleted.
+    /// Deletes a file.
     Delete {
         /// Its number.
         file: u32,

@@ -1,8 +1,7 @@
-//! What a PostMark with given parameters does to its files, without saying where they lie.
+//! PostMark's file operations, independent of file placement.
 //!
-//! The client of the workload turns each operation into requests; the runner of the real program
-//! needs the operations themselves: to compare the two, and to know what the program must have done
-//! and how much of it has to reach a device.
+//! The workload's client turns operations into requests. The runner of the real program needs the
+//! operations themselves, to check the program's counts and the amount of I/O.
 
 use super::operation::{PostmarkOperation, PostmarkPhase};
 use super::{Layout, Phase, Postmark, PostmarkParams};
@@ -15,14 +14,10 @@ pub struct PostmarkOperations {
 }
 
 impl PostmarkOperations {
-    /// A run with these parameters.
-    ///
-    /// # Errors
-    /// What cannot be, with what would be right.
+    /// A run with these parameters; the error includes the remedy.
     pub fn new(setup: &PostmarkParams, seed: u32) -> Result<PostmarkOperations, String> {
         super::possible(&Params { postmark: setup.clone(), ..Params::default() })?;
-        // One block for each file, and no metadata: only the order matters, and where files lie
-        // does not touch it.
+        // One block per file and no metadata: placement does not affect the order.
         let block = setup.size_max;
         let setup = PostmarkParams { metadata: false, ..setup.clone() };
         let region = Layout::least(&setup, block.into()).blocks() * u64::from(block);

@@ -1,18 +1,16 @@
-//! The parameters of `postmark` as text, and what must hold of them.
+//! The parameters of `postmark` as text, and their checks.
 
 use crate::workload::param::{BOOL_FORM, COUNT_FORM, Param, put, size32};
 use crate::workload::row::Params;
 use crate::workload::think;
 use text::{SIZE_FORM, format_size, parse_switch};
 
-/// Bounds: a table of files within memory, a buffer of file contents that is filled in less than a
-/// second.
+/// Keep the file table in memory, and filling the content buffer below a second.
 const MAX_NUMBER: u32 = 1 << 20;
 const MAX_TRANSACTIONS: u32 = 1 << 22;
 const MAX_SIZE: u32 = 64 << 20;
 const MAX_SUBDIRECTORIES: u32 = 1 << 16;
 
-/// What `postmark` accepts.
 pub(crate) const ACCEPTS: &[&str] = &[
     "clients",
     "number",
@@ -138,7 +136,6 @@ fn seed(text: &str) -> Option<Option<u32>> {
     if text == "trial" { Some(None) } else { text.parse().ok().map(Some) }
 }
 
-/// What must hold whatever the target.
 pub(crate) fn possible(params: &Params) -> Result<(), String> {
     think::mean_is_possible(params.think_time_ns)?;
     let setup = &params.postmark;

@@ -1,4 +1,4 @@
-//! PostMark against its source: draws, counts, the file table, and what reaches the disk.
+//! PostMark against its source: draws, counts, the file table, and I/O.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ fn postmark(setup: PostmarkParams, block: u32) -> Postmark {
     Postmark::new(&setup, block, region, 42)
 }
 
-/// Goes on to the end of the run; false if `each` says stop.
+/// Runs to the end; false if `each` stops it.
 fn run(postmark: &mut Postmark, mut each: impl FnMut(&Postmark)) {
     loop {
         postmark.queue.clear();
@@ -45,9 +45,9 @@ fn a_run_with_the_defaults_has_the_counts_that_the_program_reports() {
             in_transactions = at.counts;
         }
     });
-    // What PostMark prints after `run` without any settings [C, outputs published with packages of
-    // it]: 764 created, 264 of them mixed with transactions; 243 read; 257 appended; 764 deleted,
-    // 236 of them mixed; 1.36 MB read, 4.45 MB written.
+    // PostMark's output after `run` with default settings [C, published outputs]: 764 created, 264
+    // of them mixed with transactions; 243 read; 257 appended; 764 deleted, 236 of them mixed; 1.36
+    // MB read, 4.45 MB written.
     let Counts { bytes_read, bytes_written, .. } = at_last;
     let counts = (at_last.created, at_last.deleted, at_last.read, at_last.appended);
     assert_eq!(

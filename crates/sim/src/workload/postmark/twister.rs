@@ -1,17 +1,14 @@
-//! PostMark's random numbers: MT19937 with the initialisation of 1999, modulo a bound [C
+//! PostMark's random numbers: MT19937 with the 1999 initialisation, modulo a bound [C
 //! postmark-1.53.c].
 //!
-//! PostMark carries the Mersenne Twister of its time, whose seeding (two 16-bit halves of a linear
-//! congruential generator for each word) was replaced in 2002. Crate rand_mt seeds the way of 2002
-//! but can take a state over: it asks for the 624 numbers that the state would give as outputs, so
-//! the words are tempered here before they are handed over.
+//! That seeding (two 16-bit halves of a linear congruential generator per word) is older than the
+//! one of crate rand_mt, which can recover its state from 624 outputs. So the words are tempered
+//! here first.
 
 use rand_mt::Mt;
 
-/// Words of the state.
 const WORDS: usize = 624;
 
-/// One sequence of draws, shared by everything that PostMark decides.
 #[derive(Debug)]
 pub(super) struct Twister(Mt);
 
@@ -28,14 +25,13 @@ impl Twister {
         Twister(twister.expect("624 words are a state"))
     }
 
-    /// RND: a draw modulo `bound`; 0 without a draw where the bound is 0. The modulo's small bias
-    /// is PostMark's.
+    /// PostMark's RND: modulo `bound`, with its bias; no draw if `bound` is 0.
     pub(super) fn rnd(&mut self, bound: u32) -> u32 {
         if bound == 0 { 0 } else { self.0.next_u32() % bound }
     }
 }
 
-/// The output that a state word stands for.
+/// The output for a state word.
 fn temper(word: u32) -> u32 {
     let word = word ^ (word >> 11);
     let word = word ^ (word << 7 & 0x9d2c_5680);
@@ -49,8 +45,8 @@ mod tests {
 
     #[test]
     fn the_library_gives_the_reference_values_of_mt19937() {
-        // Seed 42 in the initialisation of 2002: the values that numpy's legacy generator and C++'s
-        // std::mt19937 give too.
+        // Seed 42 in the 2002 initialisation, as in numpy's legacy generator and C++'s
+        // std::mt19937.
         let mut mt = Mt::new(42);
         let seen: Vec<u32> = (0..5).map(|_| mt.next_u32()).collect();
         assert_eq!(seen, [1_608_637_542, 3_421_126_067, 4_083_286_876, 787_846_414, 3_143_890_026]);
@@ -58,8 +54,7 @@ mod tests {
 
     #[test]
     fn postmarks_own_seeding_gives_what_another_mt19937_gives_from_the_same_state() {
-        // Computed with CPython's generator, set to the state that the seeding of 1999 makes of 42
-        // and of 4357.
+        // Computed with CPython's generator, set to the state of the 1999 seeding from 42 and 4357.
         let draws = |seed| {
             let mut twister = Twister::new(seed);
             (0..6).map(|_| twister.0.next_u32()).collect::<Vec<_>>()

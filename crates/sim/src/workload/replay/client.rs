@@ -1,14 +1,9 @@
-//! One client of a replay.
+//! One client of a replay: a process of the trace, because schedulers account by process.
 //!
-//! **Open loop**: each request is made at its recorded time, divided by speed, whatever became of
-//! the earlier ones. Each process of the trace is a client of its own, because schedulers keep
-//! accounts by process; all count time from the same moment. A client keeps at most iodepth
-//! requests open: where the device falls behind further than that, requests come late.
-//!
-//! **Closed loop**: each request is made when at most as many of the client's requests are open as
-//! were then, and its think time, divided by speed, has passed since its latest completion or
-//! request: see [`trace::replay`]. What the engine takes to wake the client is part of the recorded
-//! think time already, so the time is counted from the completion itself.
+//! Open loop: requests are made at their recorded times, divided by speed, with at most iodepth
+//! open. Closed loop: a request is made when no more of the client's requests are open than were in
+//! the trace, and its think time, divided by speed, has passed ([`trace::replay`]). The think time
+//! counts from the completion itself, since it already includes the wake-up.
 
 use std::sync::Arc;
 
@@ -23,17 +18,12 @@ use crate::workload::row::{Params, Seat};
 struct Replayer {
     replay: Arc<Replay>,
     lane: usize,
-    /// The next of the lane's requests.
     next: usize,
     speed_milli: u32,
     places: Places,
-    /// Requests that may be open.
     depth: u16,
-    /// When the client was asked first.
     origin: Option<Time>,
-    /// Its latest completion or request, whichever was later.
     since: Time,
-    /// The preparations of the next request that are done.
     done: Done,
 }
 
@@ -45,13 +35,12 @@ enum Done {
 }
 
 impl Replayer {
-    /// Recorded nanoseconds at the replay's speed.
     fn scaled(&self, ns: u64) -> u64 {
         let scaled = u128::from(ns) * u128::from(SPEED_ONE) / u128::from(self.speed_milli);
         u64::try_from(scaled).unwrap_or(u64::MAX / 4).min(u64::MAX / 4)
     }
 
-    /// How long to wait before this request.
+    /// Returns the remaining wait before this request.
     fn wait(&self, now: Time, request: &replay::Request) -> u64 {
         let from = match request.start {
             Start::Recorded => self.origin.unwrap_or(now),

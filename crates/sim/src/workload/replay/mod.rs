@@ -1,8 +1,7 @@
 //! `replay`: a trace as a workload.
 //!
-//! What is replayed, and what each request waits for, is [`trace::replay`]; [`client`] makes the
-//! requests. Reading the file is left to the caller that runs the workload, since this crate
-//! touches no files: see [`crate::workload::WorkloadKind::needs_trace`].
+//! [`trace::replay`] decides which requests are made and what each waits for; [`client`] makes
+//! them. The caller reads the file: see [`crate::workload::WorkloadKind::needs_trace`].
 
 mod client;
 pub(crate) mod params;

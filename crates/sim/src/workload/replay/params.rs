@@ -1,4 +1,4 @@
-//! The parameters of `replay` as text, and what must hold of a trace on a target.
+//! The parameters of `replay` as text, and the checks of a trace on a target.
 
 use std::sync::Arc;
 
@@ -10,13 +10,10 @@ use crate::workload::param::{BOOL_FORM, Param, put};
 use crate::workload::row::Params;
 use text::{format_duration, format_size, parse_duration_ns, parse_switch};
 
-/// A thousand times as fast.
 const MAX_SPEED: u32 = 1000 * SPEED_ONE;
 
-/// Requests that a client can have open, at most.
 const MOST_OPEN: u32 = 4096;
 
-/// What `replay` accepts.
 pub(crate) const ACCEPTS: &[&str] = &[
     "file",
     "format",
@@ -136,7 +133,7 @@ pub(crate) const SKIP_BAD: Param = Param {
     set: |p, text| put(&mut p.replay.skip_bad, parse_switch(text.trim())),
 };
 
-/// Thousandths, without rounding: at most three digits after the point.
+/// Accepts exact thousandths: at most three digits after the point.
 pub(crate) fn parse_milli(text: &str) -> Option<u32> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -156,20 +153,19 @@ pub(crate) fn show_milli(milli: u32) -> String {
 }
 
 impl Params {
-    /// The same with a trace for `replay`.
+    /// Adds a trace for `replay`.
     pub fn with_trace(mut self, trace: Arc<Replay>) -> Params {
         self.replay.trace = Some(trace);
         self
     }
 }
 
-/// One for each process of the trace, as far as so many can be at work at once.
+/// One client per concurrently active process of the trace.
 pub(crate) fn clients(params: &Params) -> u32 {
     params.replay.trace.as_ref().map_or(1, |trace| trace.lanes().len() as u32)
 }
 
-/// As many as a client had open, where its loop is closed, but at most iodepth; where nobody waits
-/// for its requests, at least iodepth.
+/// Closed loop: at most iodepth; open loop: at least iodepth.
 pub(crate) fn iodepth(params: &Params, index: u32) -> u32 {
     let lane = params.replay.trace.as_ref().and_then(|trace| trace.lanes().get(index as usize));
     match (params.replay.loop_mode, lane) {
@@ -181,7 +177,7 @@ pub(crate) fn iodepth(params: &Params, index: u32) -> u32 {
     }
 }
 
-/// Where nothing is known yet, it may write.
+/// Whether it writes; assumed until the trace is known.
 pub(crate) fn writing(params: &Params) -> bool {
     params.replay.trace.as_ref().is_none_or(|trace| trace.summary.writes > 0)
 }

@@ -1,21 +1,17 @@
-//! Where a request of the trace lies on the target.
+//! Maps a trace's requests to the target.
 //!
-//! `wrap` maps what lies beyond the target's end to offset modulo length [P].
-//!
-//! `scale` stretches or shrinks the recorded disk to the target, so that the actuator's travel is
-//! the same share of its disk [P]. It moves chunks of at least [`LEAST_CHUNK`], 4096 for the whole
-//! disk, and leaves what is inside a chunk as it is: neighbours stay neighbours, and what is read
-//! again is read again at the same place. On a smaller target chunks overlap; on a larger one there
-//! are gaps between them, so that a sequential run has a jump at each border.
+//! `wrap` takes offsets modulo the target's length [P]. `scale` stretches or shrinks the recorded
+//! disk so that seeks cover the same share of the disk [P]. It moves whole chunks of at least
+//! [`LEAST_CHUNK`] (4096 chunks for the whole disk), so neighbours stay neighbours and re-reads hit
+//! the same place. On a smaller target chunks overlap; on a larger one a sequential run jumps at
+//! each gap.
 
 use trace::replay::Request;
 
-/// Offsets stay multiples of this.
 const UNIT: u64 = 4096;
 const LEAST_CHUNK: u64 = 1 << 20;
 const CHUNKS: u64 = 4096;
 
-/// How offsets of the trace become offsets of the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Places {
     AsRecorded,
@@ -24,8 +20,7 @@ pub(super) enum Places {
 }
 
 impl Places {
-    /// Places of a disk of `span` bytes, whose largest request has `largest`, on a target of
-    /// `region`.
+    /// `largest` is the size of the largest request.
     pub(super) fn scaled(span: u64, largest: u64, region: u64) -> Places {
         let whole =
             |bytes: u64| bytes.max(1).checked_next_multiple_of(LEAST_CHUNK).unwrap_or(1 << 63);
@@ -38,7 +33,6 @@ impl Places {
         Places::Scaled { chunk, last_chunk, last_base }
     }
 
-    /// The first byte of a request on the target.
     pub(super) fn of(self, request: &Request) -> u64 {
         let (offset, len) = (request.offset, u64::from(request.len));
         match self {
@@ -58,7 +52,7 @@ impl Places {
         }
     }
 
-    /// Bytes that the target needs at least to be scaled to.
+    /// Returns the minimum target size for scaling.
     pub(super) fn needed(span: u64, largest: u64) -> u64 {
         span.min(LEAST_CHUNK).saturating_add(largest)
     }

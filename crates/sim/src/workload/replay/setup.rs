@@ -1,4 +1,4 @@
-//! The values of the parameters of `replay`.
+//! The parameter values of `replay`.
 
 use std::sync::Arc;
 
@@ -9,31 +9,30 @@ use trace::replay::{self, Replay, Request};
 
 use super::places::Places;
 
-/// Recorded speed.
 pub(super) const SPEED_ONE: u32 = 1000;
 
-/// The parameters that only `replay` has.
+/// The parameters of `replay`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayParams {
-    /// The trace's file, which the caller reads; None: not given.
+    /// The trace file, read by the caller.
     pub file: Option<String>,
     /// Its format.
     pub format: Format,
-    /// When requests are made.
+    /// Open or closed loop.
     pub loop_mode: LoopMode,
     /// Speed in thousandths of the recorded one; 1 to 1,000,000.
     pub speed_milli: u32,
-    /// Whether requests beyond the target's end are mapped into it.
+    /// Whether requests beyond the target's end wrap around.
     pub wrap: bool,
-    /// Whether the recorded disk is stretched or shrunk to the target.
+    /// Whether the recorded disk is scaled to the target.
     pub scale: bool,
-    /// One disk of the trace; None: all.
+    /// One disk of the trace; `None`: all.
     pub device: Option<String>,
-    /// Nanoseconds of a part that stands for the whole; None: the whole.
+    /// Nanoseconds of a representative part; `None`: the whole trace.
     pub part_ns: Option<u64>,
-    /// Whether writes are left out.
+    /// Whether to skip writes.
     pub reads_only: bool,
-    /// Whether broken lines are passed over.
+    /// Whether to skip malformed lines.
     pub skip_bad: bool,
     /// The replay, once the file was read; see [`crate::workload::Params::with_trace`].
     pub trace: Option<Arc<Replay>>,
@@ -59,7 +58,7 @@ impl Default for ReplayParams {
 }
 
 impl ReplayParams {
-    /// What of a trace these parameters replay.
+    /// The corresponding options of [`trace::replay`].
     pub fn options(&self) -> replay::Options {
         replay::Options {
             loop_mode: self.loop_mode,
@@ -69,27 +68,23 @@ impl ReplayParams {
         }
     }
 
-    /// Makes a replay of a trace of text.
-    ///
-    /// # Errors
-    /// What is wrong with it; the caller adds the file's name.
+    /// The caller adds the file's name to errors.
     pub fn parse(&self, contents: &[u8]) -> Result<Replay, TraceError> {
         let trace = parse(self.format, contents, Options { skip_bad: self.skip_bad })?;
         let replay = Replay::of(&trace, &self.options());
         replay.map_err(|error| TraceError { line: 1, problem: error.to_string() })
     }
 
-    /// Bytes of the largest request; as small as any where there is no trace yet.
+    /// Bytes of the largest request; 512 without a trace.
     pub(crate) fn largest_request(&self) -> u32 {
         self.trace.as_ref().map_or(512, |trace| trace.summary.largest)
     }
 
-    /// Bytes of the largest request of a client; None where there is no trace, or no such client.
+    /// Bytes of a client's largest request; `None` without a trace or client.
     pub(crate) fn largest_of(&self, client: u32) -> Option<u32> {
         self.trace.as_ref()?.lanes().get(client as usize).map(|lane| lane.largest)
     }
 
-    /// Where requests lie on a target of so many bytes.
     pub(super) fn places(&self, region: u64) -> Places {
         match &self.trace {
             Some(trace) if self.scale => {
@@ -100,7 +95,6 @@ impl ReplayParams {
         }
     }
 
-    /// What a request is, for messages.
     pub(super) fn place(&self, request: &Request) -> String {
         let file = self.file.as_deref().unwrap_or("trace");
         let Request { number, is_write, len, offset, .. } = request;

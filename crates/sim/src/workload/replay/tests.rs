@@ -1,4 +1,4 @@
-//! When requests are made, and where.
+//! Times and places of replayed requests.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -25,8 +25,7 @@ CPU0 (sda):
 Total (sda):
 ";
 
-/// The steps of one process's client, given the time that its own thinking and `service` for each
-/// request take.
+/// The steps of one process's client if each request takes `service`.
 fn replayed(text: &str, pairs: &[(&str, &str)], process: u32, service: u64) -> Vec<(u64, u64)> {
     let kind = crate::workload::table::find("replay").unwrap();
     let params = kind.params(pairs.iter().copied()).unwrap();
@@ -83,12 +82,12 @@ fn open_loop_makes_requests_at_their_times_and_late_ones_at_once() {
 fn closed_loop_waits_for_the_completion_and_then_for_the_recorded_gap() {
     let text = "1000,h,0,Read,0,512,100\n1500,h,0,Read,512,512,100\n1550,h,0,Read,1024,512,100\n";
     let of = |pairs: &[(&str, &str)]| replayed(text, pairs, 0, 7);
-    // 500 − 100 ticks of 100 ns after an answer; then 50 after a request that was still open.
+    // 500 − 100 ticks of 100 ns after a completion; then 50 after a request that was still open.
     assert_eq!(of(&[("loop", "closed")]), [(0, 0), (40_007, 512), (45_007, 1024)]);
     assert_eq!(of(&[("loop", "closed"), ("speed", "4")]), [(0, 0), (10_007, 512), (11_257, 1024)]);
     let second = replayed(BLKPARSE, &[("loop", "closed")], 1, 7);
     assert_eq!(second, [(1_000_000, 4096 * 512)], "a process that begins later begins later");
-    // Both open at once, then one after each completion.
+    // Two open at once, then one per completion.
     let window = "0,h,0,Read,0,512,100\n0,h,0,Read,512,512,150\n100,h,0,Read,1024,512,200\n170,h,0,Read,1536,512,100\n";
     let kind = crate::workload::table::find("replay").unwrap();
     let params = kind.params([("loop", "closed")]).unwrap();
@@ -128,7 +127,7 @@ fn wrapped_requests_stay_inside_and_aligned() {
 
 #[test]
 fn background_writes_are_not_held_back_to_one_request_at_a_time() {
-    // Two writes at once without the mark of a process that waits, and a read with it.
+    // Two writes at once without the mark of a waiting process, and a read with it.
     let text = "8,0 0 1 0.000000000 7 Q W 0 + 8 [flush]\n8,0 0 2 0.000001000 7 Q W 64 + 64 [flush]\n8,0 0 3 0.000002000 8 Q RS 8 + 8 [a]\n\
                 8,0 0 4 0.001000000 7 C W 0 + 8 [0]\n8,0 0 5 0.001001000 7 C W 64 + 64 [0]\n8,0 0 6 0.001002000 8 C RS 8 + 8 [0]\n";
     let made = replayed(text, &[("loop", "closed")], 0, 5_000_000);

@@ -1,23 +1,11 @@
-//! `bursts`: clients whose arrivals follow an arrival curve, or exceed it by a factor: a burst at
-//! once, then a steady rate.
+//! `bursts`: clients that follow an arrival curve, or exceed it by a factor: a burst, then a steady
+//! rate.
 //!
-//! Problem. A scheduler that guarantees latency to flows guarantees it inside a curve: in any time
-//! t a flow makes at most `burst + rate · t` bytes of requests. Whether it keeps the guarantee
-//! shows with flows that use the whole curve; whether it isolates them from each other shows with
-//! one flow that exceeds its own.
-//!
-//! Approach. The arrivals are the greediest that the curve admits, in requests of block_size at
-//! random places: of the first burst all that fit, at once, then one whenever the curve has grown
-//! by another request. `over` multiplies burst and rate: 1 stays inside the curve, 2 makes twice
-//! the requests that it admits. With `burst_every` the client pauses long enough for its bucket to
-//! fill up again, and begins anew: bursts at that interval.
-//!
-//! Source. Arrival curves (σ, ρ) and flows that exceed them as in pClock (SIGMETRICS'07) [C
-//! abstract]; the parameters are ours [P].
-//!
-//! Parameters: clients, block_size (4 KiB), burst (64 KiB), rate (1 MiB/s), over (1), burst_every
-//! (once), deadline (none: of each request, from its arrival), read_share (100), iodepth (64; an
-//! arrival that finds as many open waits), file_size, direct.
+//! Latency guarantees are tested by flows that use the whole curve, `burst + rate · t`, isolation
+//! by one that exceeds its own. Arrivals are the greediest possible, at random places. `over`
+//! multiplies burst and rate; with `burst_every` the client pauses until its bucket is full and
+//! starts again. Source: (σ, ρ) arrival curves as in pClock (SIGMETRICS'07) [C abstract];
+//! parameters ours [P].
 
 use elevator::Request;
 
@@ -35,12 +23,9 @@ const MAX_RATE: u64 = 1 << 44;
 const MAX_INTERVAL_NS: u64 = 86_400_000_000_000;
 const SECOND: u128 = 1_000_000_000;
 
-/// The curve of what a client makes.
 #[derive(Debug, Clone, Copy)]
 struct Curve {
-    /// Bytes at once, in thousandths.
     burst_milli: u128,
-    /// Bytes a second, in thousandths.
     rate_milli: u128,
 }
 
@@ -52,13 +37,13 @@ impl Curve {
         Curve { burst_milli: u128::from(timed.burst) * over, rate_milli }
     }
 
-    /// Nanoseconds until the curve has grown to this many bytes, rounded up.
+    /// Returns when the curve reaches this many bytes, rounded up.
     fn reaches_ns(&self, bytes: u64) -> u64 {
         let beyond = (u128::from(bytes) * u128::from(OVER_ONE)).saturating_sub(self.burst_milli);
         u64::try_from((beyond * SECOND).div_ceil(self.rate_milli.max(1))).unwrap_or(u64::MAX / 4)
     }
 
-    /// Nanoseconds in which an empty bucket fills up: what `over` multiplies cancels out.
+    /// Nanoseconds to refill an empty bucket: `over` cancels out.
     fn refill_ns(&self) -> u64 {
         u64::try_from((self.burst_milli * SECOND).div_ceil(self.rate_milli.max(1)))
             .unwrap_or(u64::MAX)
@@ -69,11 +54,8 @@ struct Bursts {
     scatter: Scatter,
     curve: Curve,
     deadline_ns: Option<u64>,
-    /// From one burst to the next; None: there is only one.
     every_ns: Option<u64>,
-    /// When the last burst was.
     since_ns: u64,
-    /// Bytes since then.
     bytes: u64,
 }
 
@@ -138,7 +120,6 @@ pub(crate) fn build(params: &Params, seat: Seat) -> Box<dyn Client + Send> {
     }))
 }
 
-/// The direction that it has where it does not draw one.
 pub(crate) fn writing(params: &Params) -> bool {
     params.read_share < 100
 }
@@ -169,8 +150,7 @@ mod tests {
         (0..n).map(|_| bursts.draw().unwrap().at_ns).collect()
     }
 
-    /// The largest excess over the curve of burst and rate in any interval between two arrivals, in
-    /// bytes of 4 KiB requests.
+    /// Returns the maximum excess over the curve in any interval, in bytes of 4 KiB requests.
     fn excess(arrivals: &[u64], burst: f64, rate: f64) -> f64 {
         let mut largest = f64::MIN;
         for (i, from) in arrivals.iter().enumerate() {

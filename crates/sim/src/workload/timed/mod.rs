@@ -1,11 +1,8 @@
-//! Clients that go by the time: their requests are made at moments that they know beforehand, not
-//! when the last one has completed.
+//! Time-driven clients: requests are made at predetermined moments, not after a completion.
 //!
-//! The moments, places and deadlines are a [`Schedule`]; what all such clients have in common
-//! stands here once. Times of a schedule count from the client's first step. A request carries the
-//! moment at which it was to be made as its release, so that the time that it waited for room
-//! (iodepth) belongs to what is measured: an arrival that is late is not an arrival that is left
-//! out.
+//! A [`Schedule`] gives moments, places and deadlines, relative to the client's first step. A
+//! request carries its scheduled moment as its release, so time spent waiting for room (iodepth) is
+//! measured: a late arrival is not a lost one.
 
 pub(crate) mod bursts;
 pub(crate) mod params;
@@ -19,32 +16,26 @@ use elevator::{Completion, Request, Time};
 
 use crate::workload::client::{Client, Step};
 
-/// A request of a schedule, with its times in nanoseconds from the client's first step.
+/// In ns from the client's first step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Arrival {
-    /// When it is handed over.
     pub(crate) at_ns: u64,
-    /// When it may be served; not before `at_ns` unless the whole plan is handed over at once.
+    /// Later than `at_ns` only if the whole plan is submitted at once.
     pub(crate) release_ns: u64,
-    /// When it must have completed.
     pub(crate) deadline_ns: Option<u64>,
-    /// Direction and place.
     pub(crate) request: Request,
 }
 
-/// A sequence of arrivals in the order of their times; None when there is nothing left.
+/// Arrivals in order of time; `None` at the end.
 pub(crate) trait Schedule {
     fn draw(&mut self) -> Option<Arrival>;
 }
 
-/// A client that follows a schedule, whatever becomes of its requests. Its iodepth bounds what it
-/// has open: an arrival that finds it full is handed over when there is room.
+/// Independent of completions. Arrivals beyond the iodepth wait for room.
 #[derive(Debug)]
 pub(crate) struct OpenLoop<S> {
     schedule: S,
-    /// The time of the first step.
     origin: Option<Time>,
-    /// Drawn, and not yet due.
     pending: Option<Arrival>,
 }
 
@@ -79,7 +70,7 @@ mod tests {
 
     use super::*;
 
-    /// One request each 10 ns, due 5 ns later.
+    /// One request every 10 ns, due 5 ns later.
     struct EveryTen(u64);
     impl Schedule for EveryTen {
         fn draw(&mut self) -> Option<Arrival> {

@@ -1,4 +1,4 @@
-//! The parameters of clients that go by the time, as values and as text.
+//! The parameters of time-driven clients, as values and as text.
 
 use crate::workload::param::{BOOL_FORM, COUNT_FORM, Param, put, size32};
 use crate::workload::timed::task_set::{SET_FORM, TaskSet};
@@ -48,7 +48,7 @@ pub(crate) const TASKS: &[&str] = &[
     "direct",
 ];
 
-/// None for `word`, else what `read` makes of the text.
+/// Returns `None` for `word`, otherwise the result of `read`.
 fn unless<T>(word: &str, text: &str, read: impl Fn(&str) -> Option<T>) -> Option<Option<T>> {
     if text.trim() == word { Some(None) } else { read(text).map(Some) }
 }

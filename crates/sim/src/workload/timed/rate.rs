@@ -1,9 +1,9 @@
-//! A bound on a client's rate: request n starts when the bytes of those before it have been paid
-//! for, at `rate` bytes a second.
+//! Limits a client's rate: request n starts once the bytes of those before it are paid for, at
+//! `rate` bytes/s.
 //!
-//! fio's `rate` counts from the start as well [R]: a client that has fallen behind catches up, at
-//! most as fast as its iodepth lets it, so that its long-term rate is the one asked for wherever
-//! the device can give it. Think times and flushes stay as they are.
+//! Like fio's `rate` it counts from the start [R]: a client that has fallen behind catches up as
+//! fast as its iodepth allows, so the long-term rate is met if the device can. Think times and
+//! flushes are unchanged.
 
 use elevator::{Completion, Request, Time};
 
@@ -12,18 +12,13 @@ use crate::workload::row::Params;
 
 struct Limited {
     client: Box<dyn Client + Send>,
-    /// Bytes a second; at least 1.
     rate: u64,
-    /// The time of the first step.
     origin: Option<Time>,
-    /// Bytes of all requests so far.
     bytes: u64,
-    /// The request that waits for its time.
     waiting: Option<Request>,
 }
 
 impl Limited {
-    /// Nanoseconds from the first step to the moment at which the next request may start.
     fn paid_ns(&self) -> u64 {
         (u128::from(self.bytes) * 1_000_000_000 / u128::from(self.rate)) as u64
     }
@@ -52,7 +47,7 @@ impl Client for Limited {
     }
 }
 
-/// The same client, at most as fast as the parameters say.
+/// Limits a client to the rate in the parameters, if any.
 pub(crate) fn limited(params: &Params, client: Box<dyn Client + Send>) -> Box<dyn Client + Send> {
     match params.timed.rate {
         None => client,

@@ -1,53 +1,52 @@
-//! The values of the parameters that only clients that go by the time have.
+//! The parameter values of time-driven clients.
 
 use crate::workload::timed::task_set::TaskSet;
 
-/// Thousandths of `over`.
+/// Denominator of `over`.
 pub(crate) const OVER_ONE: u32 = 1000;
 const MS: u64 = 1_000_000;
 
-/// The parameters that only clients that go by the time have.
+/// The parameters of time-driven clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimedParams {
-    /// Bytes a second of each client; None: no bound.
+    /// Bytes/s of each client; `None`: unlimited.
     pub rate: Option<u64>,
-    /// Nanoseconds of a period of `streams`.
+    /// Period of `streams`, in ns.
     pub period_ns: u64,
     /// Periods from a stream's request to its deadline; at least 1.
     pub deadline_periods: u32,
-    /// Whether the periods of `streams` begin one after another.
+    /// Whether the periods of `streams` are staggered.
     pub stagger: bool,
-    /// Whether a trial of `streams` finds how many of them, up to `clients`, can be served without
-    /// a missed deadline.
+    /// Whether to find how many streams, up to `clients`, can be served without a missed deadline.
     pub find_streams: bool,
-    /// Bytes that `bursts` make at once.
+    /// Bytes that `bursts` request at once.
     pub burst: u64,
-    /// Thousandths by which `bursts` exceed their curve; 1000 is inside it.
+    /// Factor on the curve of `bursts`, in thousandths; 1000 stays inside.
     pub over_milli: u32,
-    /// Nanoseconds from one burst to the next; None: there is one.
+    /// Nanoseconds between bursts; `None`: a single one.
     pub burst_every_ns: Option<u64>,
-    /// Nanoseconds from the arrival of a request of `bursts` to its deadline; None: it has none.
+    /// Nanoseconds from arrival to deadline in `bursts`; `None`: no deadline.
     pub deadline_ns: Option<u64>,
-    /// Tasks of a set of `rt-tasks`.
+    /// Tasks per set of `rt-tasks`.
     pub tasks: u32,
-    /// Whether a set is handed over at once.
+    /// Whether a set is submitted at once.
     pub batch: bool,
-    /// The tasks are released within so many nanoseconds.
+    /// Tasks are released within this many ns.
     pub release_within_ns: u64,
-    /// Nanoseconds from a task's release to its deadline, at least and at most.
+    /// Minimum ns from a task's release to its deadline.
     pub deadline_min_ns: u64,
-    /// See deadline_min_ns.
+    /// Maximum ns from a task's release to its deadline.
     pub deadline_max_ns: u64,
-    /// A set that is given instead of drawn.
+    /// A given set instead of drawn ones.
     pub set: Option<TaskSet>,
-    /// Clients beside the tasks that read without deadlines.
+    /// Clients that read without deadlines.
     pub background: u32,
     /// Bytes of their requests.
     pub background_size: u32,
 }
 
 impl Default for TimedParams {
-    /// No bound; see the heads of `streams`, `bursts` and `rt-tasks` for the others.
+    /// Unlimited; `streams`, `bursts` and `rt-tasks` explain the others.
     fn default() -> TimedParams {
         TimedParams {
             rate: None,

@@ -1,29 +1,12 @@
-//! `streams`: periodic media streams, each a sequential read of block_size once in a period, to be
-//! there when the next one begins.
+//! `streams`: periodic media streams: each reads block_size per period, due when the next period
+//! begins.
 //!
-//! Problem. A media server reads for each viewer as much as the viewer plays in a period. The data
-//! of period k is requested at its begin and must be there at its end; what is late is a gap in the
-//! picture. How many viewers can one disk serve?
-//!
-//! Approach. Stream i has the i-th part of the region and walks through it block by block. Request
-//! k is made and released at k periods after the start and is due `deadline_periods` periods later:
-//! 1 is the plain case, more are the relaxed deadlines of the SCAN-EDF paper, which buy more
-//! streams with more buffers. The clients are open loops: a late request shifts no later one.
-//!
-//! Source. Reddy & Wyllie (ACM MM'93): streams of constant rate, deadlines that are relaxed by
-//! whole periods [C abstract]. The rate of 150 KiB/s (MPEG-1) is recalled [R]; size and period are
-//! ours [P]. The video client of the S suite [P there]: 25 frames a second of 48 KB,
-//! `block_size=48k:period=40ms:clients=1`; a late frame is a dropped frame, so the share of drops
-//! is deadline_miss_percent.
-//!
-//! Parameters: clients (streams), block_size (60 KiB), period (400 ms), deadline_periods (1),
-//! stagger (false: all periods begin together, which is what gives SCAN-EDF equal deadlines; true:
-//! stream i of n begins i/n of a period later), iodepth (8; a stream that has as many open waits),
-//! find_streams (false; true: a trial finds the largest number of streams, up to clients, that miss
-//! no deadline, by bisection, and reports it as schedulable_streams), file_size, direct.
-//!
-//! Departures: a late request is served, not given up: its bytes were asked for, and the device has
-//! to read them.
+//! Stream i reads the i-th part of the region in order. Request k is due `deadline_periods` after
+//! its release at k periods (more than 1: the relaxed deadlines of SCAN-EDF). A late request delays
+//! no later one, and is still served. `find_streams` bisects for `schedulable_streams`; `stagger`
+//! spreads the periods. Source: Reddy & Wyllie (ACM MM'93) [C abstract]; 150 KiB/s (MPEG-1) is
+//! recalled [R], size and period ours [P]. The S suite's video client is
+//! `block_size=48k:period=40ms:clients=1`.
 
 use elevator::{Op, Request};
 
@@ -34,7 +17,7 @@ use crate::workload::row::{Params, Seat};
 use crate::workload::sequential::Stream;
 use text::{format_duration, format_size};
 
-/// Shorter periods are typing errors.
+/// Shorter periods are typos.
 const SHORTEST_PERIOD_NS: u64 = 1_000;
 /// A stream without a first request inside a trial has no metric.
 const LONGEST_PERIOD_NS: u64 = 3_600_000_000_000;
@@ -42,11 +25,9 @@ const MAX_DEADLINE_PERIODS: u32 = 1_000;
 
 struct Periodic {
     stream: Stream,
-    /// First byte of the stream's part.
     base: u64,
     period_ns: u64,
     deadline_ns: u64,
-    /// When the next period begins.
     next_ns: u64,
 }
 
@@ -82,7 +63,6 @@ pub(crate) fn possible(params: &Params) -> Result<(), String> {
     Ok(())
 }
 
-/// Each stream has a part of its own.
 pub(crate) fn fits(params: &Params, region: u64) -> Result<(), String> {
     let needed = u64::from(params.clients) * u64::from(params.block_size);
     if needed <= region {
@@ -96,8 +76,7 @@ pub(crate) fn fits(params: &Params, region: u64) -> Result<(), String> {
     ))
 }
 
-/// The part of a region that belongs to client `index` of `count`, in bytes from its start: whole
-/// blocks.
+/// Returns offset and length in bytes, both whole blocks.
 pub(crate) fn part(region: u64, block: u32, index: u32, count: u32) -> (u64, u64) {
     let blocks = region / u64::from(block);
     let first = |index: u32| (u128::from(blocks) * u128::from(index) / u128::from(count)) as u64;

@@ -1,4 +1,4 @@
-//! A set of real-time tasks: how one is written, how one is drawn, and what is wrong with one.
+//! Sets of real-time tasks: syntax, random generation, checks.
 
 use crate::workload::rng::Rng;
 use text::{format_duration, format_size, parse_duration_ns, parse_size};
@@ -7,13 +7,12 @@ use text::{format_duration, format_size, parse_duration_ns, parse_size};
 pub(crate) const MAX_TASKS: u32 = 4096;
 pub(crate) const LONGEST_NS: u64 = 3_600_000_000_000;
 
-/// A read that is released, and must have completed by its deadline; both in nanoseconds from the
-/// beginning of its set.
+/// A read with release time and deadline, in ns from the start of its set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Task {
-    /// When it may be served.
+    /// Earliest service.
     pub release_ns: u64,
-    /// When it must have completed.
+    /// Latest completion.
     pub deadline_ns: u64,
     /// First byte in the region.
     pub offset: u64,
@@ -34,14 +33,13 @@ impl std::fmt::Display for Task {
     }
 }
 
-/// A set that is given task by task.
+/// A set given task by task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskSet(pub Vec<Task>);
 
 pub(super) const SET_FORM: &str = "none, or tasks RELEASE..DEADLINE@OFFSET+SIZE with a comma between them, like 0ms..40ms@1G+36k,5ms..30ms@0+64k";
 
 impl TaskSet {
-    /// Reads [`SET_FORM`]; whether the tasks are possible is [`TaskSet::check`]'s matter.
     pub(super) fn parse(text: &str) -> Option<TaskSet> {
         let tasks: Option<Vec<Task>> =
             text.split(',').map(|task| parse_task(task.trim())).collect();
@@ -52,7 +50,6 @@ impl TaskSet {
         self.0.iter().map(Task::to_string).collect::<Vec<_>>().join(",")
     }
 
-    /// What is wrong with the first task that is impossible on any device.
     pub(super) fn check(&self) -> Result<(), String> {
         for (number, task) in (1..).zip(&self.0) {
             if task.release_ns >= task.deadline_ns {
@@ -74,7 +71,6 @@ impl TaskSet {
         Ok(())
     }
 
-    /// What is wrong with the first task that lies beyond a region.
     pub(super) fn fits(&self, region: u64) -> Result<(), String> {
         let beyond =
             |task: &Task| task.offset.checked_add(task.len.into()).is_none_or(|end| end > region);
@@ -102,23 +98,20 @@ fn parse_task(text: &str) -> Option<Task> {
     })
 }
 
-/// What random sets are drawn from.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Drawn {
     pub(super) tasks: u32,
-    /// Releases lie from 0 to this.
+    /// Releases are within 0 and this.
     pub(super) release_within_ns: u64,
-    /// From a release to its deadline.
+    /// Range from release to deadline.
     pub(super) deadline_ns: (u64, u64),
-    /// Smallest size, and how many doublings of it there are.
+    /// Smallest, and number of doubling sizes.
     pub(super) block: u32,
     pub(super) sizes: u64,
-    /// Bytes.
     pub(super) region: u64,
 }
 
 impl Drawn {
-    /// The next set: each value uniform in its bounds, independent of the others.
     pub(super) fn draw(&self, rng: &mut Rng) -> Vec<Task> {
         let blocks = self.region / u64::from(self.block);
         let (shortest, longest) = self.deadline_ns;

@@ -1,30 +1,10 @@
-//! `rt-tasks`: sets of random real-time tasks, beside requests without a deadline.
+//! `rt-tasks`: sets of random real-time tasks, with a background of reads without deadlines.
 //!
-//! Problem. A set of reads has release times, deadlines and places. A real-time scheduler is to
-//! complete each in time, and to leave as much of the disk as possible to the others: what counts
-//! beside the misses is how many requests without a deadline are served meanwhile.
-//!
-//! Approach. One client has the tasks. Sets follow each other without overlap: each begins when the
-//! last deadline of the one before has passed. With `batch` the whole set is handed over when it
-//! begins, each task with its release time, so that a scheduler can plan it as a whole; otherwise
-//! each task is handed over when it is released. `background` further clients read random blocks of
-//! background_size, one at a time, without deadlines: `best_effort_iops` counts theirs.
-//!
-//! A set is drawn anew each time: n = `tasks`; release uniform within `release_within`; deadline
-//! after the release, uniform from `deadline_min` to `deadline_max`; place uniform over the region;
-//! size drawn with equal chances from block_size, twice that, … block_size_max. Or `set` gives it
-//! task by task, and the same set is repeated.
-//!
-//! Source. Random sets as in the studies of DM-SCAN (RTSS'98) and RG-SCAN (JSS 59(2) 2002) [C
-//! abstracts: random real-time tasks, 30 in the claim]. Their distributions were not to be had:
-//! uniform releases, deadlines and places, and reads of 36 KiB (a track of the HP 97560) are
-//! recalled [R]; the bounds of times, the sizes above and the background are ours [P].
-//!
-//! Parameters: tasks (30), batch (false), release_within (600 ms), deadline_min (100 ms),
-//! deadline_max (900 ms), block_size and block_size_max (36 KiB), set (none), background (1),
-//! background_size (4 KiB), file_size, direct.
-//!
-//! Departures: none of a published generator, since none is known; see above.
+//! One client has the tasks; a set begins after the previous one's last deadline, and is submitted
+//! at once with `batch`, otherwise task by task. `best_effort_iops` counts the `background`
+//! clients' random reads. Source: DM-SCAN (RTSS'98) and RG-SCAN (JSS 59(2) 2002) [C abstracts:
+//! random tasks, 30 in the claim]; uniform distributions and 36 KiB (a track of the HP 97560) are
+//! recalled [R], the other defaults ours [P].
 
 use elevator::{Op, Request};
 
@@ -38,10 +18,8 @@ use crate::workload::row::{Params, Seat};
 use text::{format_duration, format_size};
 
 const MAX_BACKGROUND: u32 = 64;
-/// Bytes of a set.
 const MAX_OPEN: u64 = 1 << 30;
 
-/// Where sets come from.
 enum Source {
     Given(Vec<Task>),
     Drawn(Drawn, Box<Rng>),
@@ -50,13 +28,10 @@ enum Source {
 struct Sets {
     source: Source,
     batch: bool,
-    /// From the beginning of a set to that of the next.
     length_ns: u64,
-    /// When the current set began.
     since_ns: u64,
-    /// What is left of it, the next one last.
+    /// The next one last.
     left: Vec<Task>,
-    /// Whether the first set has begun.
     begun: bool,
 }
 
@@ -70,7 +45,7 @@ impl Sets {
             Source::Given(tasks) => tasks.clone(),
             Source::Drawn(drawn, rng) => drawn.draw(rng),
         };
-        // Hand-overs are in the order of releases; equal ones in that of the set.
+        // Tasks are submitted in order of release; ties in the set's order.
         self.left.sort_by_key(|task| task.release_ns);
         self.left.reverse();
     }
@@ -105,8 +80,7 @@ fn drawn(params: &Params, region: u64) -> Drawn {
 }
 
 impl Params {
-    /// The first set of tasks of `rt-tasks` in a trial with this seed, on a region of this many
-    /// bytes; in the order of the set.
+    /// The first set of a trial, on a region of `region` bytes.
     pub fn first_task_set(&self, region: u64, seed: u64) -> Vec<Task> {
         match &self.timed.set {
             Some(set) => set.0.clone(),
@@ -115,8 +89,8 @@ impl Params {
     }
 }
 
-/// The tasks that have the least time for their bytes, each with its name: those of a given set, or
-/// the worst that can be drawn.
+/// The named tasks with the least time for their bytes: those of a given set, or the worst possible
+/// draw.
 pub(crate) fn tightest(params: &Params) -> Vec<(String, Task)> {
     let timed = &params.timed;
     if let Some(set) = &timed.set {
@@ -131,7 +105,6 @@ pub(crate) fn tightest(params: &Params) -> Vec<(String, Task)> {
     vec![(name, Task { release_ns: 0, deadline_ns, offset: 0, len })]
 }
 
-/// The background and, last, the tasks.
 pub(crate) fn clients(params: &Params) -> u32 {
     params.timed.background.saturating_add(1)
 }
@@ -144,7 +117,7 @@ fn is_tasks(params: &Params, index: u32) -> bool {
     index == params.timed.background
 }
 
-/// A set is open as a whole; the background is synchronous.
+/// A whole set is open; the background is synchronous.
 pub(crate) fn iodepth(params: &Params, index: u32) -> u32 {
     if is_tasks(params, index) { nr_tasks(params) } else { 1 }
 }

@@ -1,9 +1,8 @@
-//! The clockwork of anticipation, end to end at two kernels' HZ: when a failed wait ends, and after
-//! how many of them there are no more.
+//! The timing of anticipation, end to end at two kernels' HZ: when a failed wait ends, and how many
+//! failures stop it.
 //!
-//! The device is one server that needs 0.95 ms for everything, the way from a completion to the
-//! next request 0.05 ms: a reader's cycle is 1 ms to the nanosecond, and every request of the test
-//! is at a place that can be computed.
+//! The device is one server that takes 0.95 ms for everything, the turnaround is 0.05 ms: a
+//! reader's cycle is exactly 1 ms, and all times can be computed.
 
 use elevator::Op;
 use sim::workload::Step;
@@ -11,18 +10,16 @@ use sim::{Event, EventKind, Member, Outcome, Trial};
 
 use super::common::{MS, Recorder, Script, US, io, observed, observed_members, trial, with};
 
-/// Reads of the quick part: enough for a history that says "thinks 0".
+/// Fast reads: enough for a think time history of 0.
 const QUICK: u64 = 63;
-/// From one read of the slow part to the next.
+/// Period of the slow reads.
 const PERIOD_NS: u64 = 40 * MS;
 const SLOW: u64 = 10;
-/// Sectors between the strangers' places: far from each other and from the reader, whatever close()
-/// allows meanwhile.
+/// Sectors between the strangers' places: beyond any distance that close() accepts.
 const FAR: u64 = 1 << 27;
 
-/// A reads `QUICK` blocks in order without thinking, then one every 40 ms. Some 0.3 ms after each
-/// of the slow ones, while it is at the device, a stranger asks for a block far away, and ends. A's
-/// first request comes at `offset_ns`.
+/// A reads `QUICK` blocks in order without thinking, then one every 40 ms. 0.3 ms after each slow
+/// one is issued, a stranger reads a far block and ends. A's first request comes at `offset_ns`.
 fn reader_and_strangers(offset_ns: u64) -> Vec<Member> {
     let mut reader = vec![Step::Think(offset_ns)];
     for n in 0..QUICK + SLOW {
@@ -50,8 +47,8 @@ fn run(hz: u32, offset_ns: u64) -> (Outcome, Vec<Event>) {
     (outcome, kept.0)
 }
 
-/// For each of the reader's slow blocks: how long after its completion the stranger was served, and
-/// whether a timer fired before.
+/// For each slow block: the delay from its completion until the stranger was served, and whether a
+/// timer fired before.
 fn delays(events: &[Event]) -> Vec<(u64, bool)> {
     let slow = |event: &&Event| event.process == Some(0) && event.sector >= 8 * QUICK;
     let completions = events.iter().filter(|event| event.kind == EventKind::Complete).filter(slow);
@@ -67,9 +64,9 @@ fn delays(events: &[Event]) -> Vec<(u64, bool)> {
 
 #[test]
 fn a_failed_wait_takes_antic_expire_and_after_four_long_thoughts_there_is_none_any_more() {
-    // With 249 samples of 0, four of 19 ticks (HZ 1000) give the means 2, 5, 6, 8: the fourth is
-    // more than antic_expire, 6 ticks. At HZ 250 the cap is 4 ticks and antic_expire 1: the means
-    // are 1, 1, 1, 2. [D]
+    // With 249 samples of 0, four of 19 ticks (HZ 1000) give the means 2, 5, 6, 8: the fourth
+    // exceeds antic_expire, 6 ticks. At HZ 250 the cap is 4 ticks and antic_expire 1: the means are
+    // 1, 1, 1, 2. [D]
     for (hz, antic_expire) in [(1000, 6 * MS), (250, 4 * MS)] {
         // The completions of the slow blocks are on ticks of both kernels.
         let (outcome, events) = run(hz, 50 * US);
@@ -144,8 +141,8 @@ fn every_timer_on_a_drive_fires_antic_expire_after_the_tick_of_a_completion() {
 
 #[test]
 fn a_successful_wait_is_as_long_as_the_thought() {
-    // wpcas believes in 2 ms, the upper end of the bins that hold most intervals: a wait of 2 ticks
-    // can end before 1.05 ms are over.
+    // wpcas expects 2 ms, the upper end of the bins with most intervals: a wait of 2 ticks can end
+    // before 1.05 ms are over.
     for scheduler in ["anticipatory", "antic-95", "wpcas"] {
         let params =
             [("clients", "2"), ("block_size", "4k"), ("file_size", "200m"), ("think_time", "1ms")];

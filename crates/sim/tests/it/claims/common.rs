@@ -1,4 +1,4 @@
-//! Trials on modelled drives that the tests of the headline claims share.
+//! Trials on modelled drives, shared by the tests of the headline claims.
 
 use std::collections::VecDeque;
 
@@ -9,11 +9,10 @@ use sim::{Event, EventKind, Member, Observer, Outcome, Trial, Unobserved, run, r
 
 pub(crate) const US: u64 = 1_000;
 pub(crate) const MS: u64 = 1_000_000;
-/// Sectors of a cylinder of the HP 97560.
+/// Sectors per cylinder of the HP 97560.
 pub(crate) const CYLINDER: u64 = 19 * 72;
 
-/// A trial of a workload with parameters: HZ 1000, 50 µs turnaround, no warm-up. Nothing but the
-/// workload's own choices is random.
+/// HZ 1000, 50 µs turnaround, no warm-up. Only the workload's choices are random.
 pub(crate) fn trial(
     elevator: &str,
     drive: &str,
@@ -42,7 +41,6 @@ pub(crate) fn trial(
     }
 }
 
-/// The trial with other tunables.
 pub(crate) fn with(trial: Trial, tunables: &[(&str, u64)]) -> Trial {
     let tunables = tunables.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
     Trial { tunables, ..trial }
@@ -52,13 +50,11 @@ pub(crate) fn unseen(trial: Trial) -> Outcome {
     run(trial, &mut Unobserved, &|| false).expect("the trial is not interrupted")
 }
 
-/// Runs a trial with somebody looking on.
 pub(crate) fn observed<O: Observer>(trial: Trial, mut observer: O) -> (Outcome, O) {
     let outcome = run(trial, &mut observer, &|| false).expect("the trial is not interrupted");
     (outcome, observer)
 }
 
-/// Runs a trial with clients of the test's.
 pub(crate) fn observed_members<O: Observer>(
     trial: Trial,
     members: Vec<Member>,
@@ -69,14 +65,12 @@ pub(crate) fn observed_members<O: Observer>(
     (outcome, observer)
 }
 
-/// How often, and from whom to whom, the device went to another process.
+/// Switches of the device between processes.
 #[derive(Default)]
 pub(crate) struct Switches {
     pub(crate) count: u64,
-    /// Who had the device, in order.
     pub(crate) order: Vec<u32>,
-    /// From the first request of a turn to that of the next, in nanoseconds; the last turn is
-    /// missing.
+    /// Nanoseconds between the first requests of consecutive turns, without the last turn.
     pub(crate) lengths_ns: Vec<u64>,
     since: Time,
 }
@@ -99,7 +93,6 @@ impl Observer for Switches {
     }
 }
 
-/// Keeps every event.
 #[derive(Default)]
 pub(crate) struct Recorder(pub(crate) Vec<Event>);
 
@@ -109,7 +102,6 @@ impl Observer for Recorder {
     }
 }
 
-/// A client that says steps from a list.
 pub(crate) struct Script(VecDeque<Step>);
 
 impl Script {
@@ -128,7 +120,7 @@ pub(crate) fn io(op: Op, sector: u64, nr_sectors: u32) -> Step {
     Step::Io(Request::new(op, sector * 512, nr_sectors * 512))
 }
 
-/// Reads or writes 4 KiB at random within some cylinders of the HP 97560, without an end.
+/// Endless random 4 KiB I/O within some cylinders of the HP 97560.
 pub(crate) struct Anywhere {
     draw: sim::Stream,
     op: Op,
@@ -154,8 +146,7 @@ impl Client for Anywhere {
     }
 }
 
-/// Reads every other block of 4 KiB from the first on, without an end: always ahead of the arm,
-/// never merged.
+/// Reads every other 4 KiB block, endlessly: always ahead of the arm, never merged.
 pub(crate) struct Onward(u64);
 
 impl Onward {

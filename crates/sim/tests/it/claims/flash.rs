@@ -1,8 +1,8 @@
-//! What any SSD does, of the models of SSDs.
+//! Properties of any SSD, checked on the SSD models.
 
 use super::common::{MS, trial, unseen};
 
-/// The default `mixed`: 256 writes of 128 KiB are open, 34 MB, which a SATA link carries in 61 ms.
+/// The default `mixed`: 256 open writes of 128 KiB, 34 MB, which a SATA link carries in 61 ms.
 const QUEUE_AHEAD_NS: u64 = 61 * MS;
 
 #[test]

@@ -1,8 +1,8 @@
-//! The headline claims of the classic schedulers, where a modelled drive can show them: whom they
-//! favour, and whom they starve.
+//! The headline claims of the classic schedulers that a modelled drive can show: whom they favour,
+//! and whom they starve.
 //!
-//! All of them get a pool of 256 requests. For a drive that takes one request at a time blk-mq has
-//! two, and with two there is hardly anything to choose from: none of the claims holds then.
+//! All have a pool of 256 requests. blk-mq allocates two for a drive that takes one at a time,
+//! which leaves almost nothing to choose from: none of the claims holds then.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,6 @@ use super::common::{
 
 const CYLINDERS: u64 = 1962;
 
-/// Random readers on the HP 97560.
 fn random(elevator: &str, clients: &str) -> Trial {
     let plain = trial(
         elevator,
@@ -27,7 +26,6 @@ fn random(elevator: &str, clients: &str) -> Trial {
     Trial { nr_requests: Some(256), ..plain }
 }
 
-/// Response times: from a bio's submission to its end.
 #[derive(Default)]
 struct Responses {
     open: BTreeMap<u32, u64>,
@@ -74,13 +72,13 @@ fn sstf_seeks_less_than_fcfs_as_soon_as_there_is_a_choice() {
         let [near, arrival] =
             ["sstf", "fcfs"].map(|scheduler| seek(&unseen(random(scheduler, clients))));
         println!("{clients} clients: sstf {near:.0} cylinders, fcfs {arrival:.0}");
-        // Two clients are no choice: one request is at the disk, the other one waits.
+        // Two clients leave no choice: one request is at the disk, the other waits.
         match clients {
             "1" | "2" => assert_eq!(near, arrival, "{clients} clients"),
             "4" => assert!(near < 0.9 * arrival, "{clients} clients: {near:.0}, {arrival:.0}"),
             _ => assert!(near < 0.5 * arrival, "{clients} clients: {near:.0}, {arrival:.0}"),
         }
-        // Between two places drawn evenly lie a third of the cylinders.
+        // The mean distance of two uniform places is a third of the cylinders.
         assert!(
             (arrival / (CYLINDERS as f64 / 3.0) - 1.0).abs() < 0.03,
             "{clients} clients: {arrival:.0}"
@@ -90,8 +88,7 @@ fn sstf_seeks_less_than_fcfs_as_soon_as_there_is_a_choice() {
 
 #[test]
 fn v_of_one_fifth_lies_between_sstf_and_look() {
-    // With 32 clients a fifth of the disk is more than any gap between requests, and V(0.2) is
-    // LOOK.
+    // With 32 clients a fifth of the disk exceeds any gap between requests, and V(0.2) is LOOK.
     for clients in ["6", "8", "12"] {
         let run = |scheduler| {
             let trial = Trial { duration_ns: 600_000 * MS, ..random(scheduler, clients) };
@@ -108,7 +105,7 @@ fn v_of_one_fifth_lies_between_sstf_and_look() {
             "{clients} clients: {deviations:.1?}"
         );
         // With mechanics and a closed loop the means do not differ, so LOOK's mean + k·σ is the
-        // least: that V(0.2) beats both ends is not seen here.
+        // smallest: V(0.2)'s advantage over both ends does not show here.
         assert!(
             means.iter().all(|mean| (mean / means[0] - 1.0).abs() < 0.01),
             "{clients} clients: {means:.1?}"
@@ -126,7 +123,7 @@ fn a_scheduler_that_knows_the_angle_serves_random_readers_fastest() {
         let this = rate(row.name);
         println!("{}: {:.3} of sptf", row.name, this as f64 / best as f64);
         match row.name {
-            // The same, with a little for the old ones.
+            // Equal, with a small bonus for old requests.
             "asptf" => {
                 assert!((this as f64 / best as f64 - 1.0).abs() < 0.02, "asptf: {this} of {best}")
             }
@@ -164,8 +161,8 @@ fn sstf_starves_who_is_far_from_a_hot_zone_and_the_longest_wait_shows_it() {
 
 #[test]
 fn an_old_request_ends_starvation_under_deadline() {
-    // A stream with a block always ahead of the arm would keep it there; a read gets old after 500
-    // ms. mq-deadline looks for old ones after a batch of 16 only.
+    // A stream with a block always ahead of the arm would keep it there; a read expires after 500
+    // ms. mq-deadline checks for expired requests only after a batch of 16.
     let run = |scheduler, tunables: &[(&str, u64)]| {
         let members = vec![Onward::member(4), Anywhere::member("far", Op::Read, 1862..1962, 1)];
         observed_members(with(random(scheduler, "1"), tunables), members, Recorder::default())
@@ -194,7 +191,7 @@ fn deadline_serves_two_reads_and_a_write_and_begins_each_switch_at_the_lowest_se
     ];
     let (_, Recorder(events)) =
         observed_members(random("deadline", "1"), members, Recorder::default());
-    // What is held, by tag: direction, sector, when it gets old.
+    // Held requests by tag: direction, sector, expiry.
     let mut held: BTreeMap<u32, (Op, u64, u64)> = BTreeMap::new();
     let mut order = Vec::new();
     let (mut lowest, mut expired) = (0, 0);
@@ -240,7 +237,7 @@ fn deadline_serves_two_reads_and_a_write_and_begins_each_switch_at_the_lowest_se
         order.len()
     );
     assert!(lowest > 500 && expired > 10, "{lowest} and {expired}");
-    // From where both are always held on.
+    // Once both directions are always held.
     let steady = &order[12..];
     let writes: Vec<usize> = (0..steady.len()).filter(|&at| steady[at] == Op::Write).collect();
     assert!(writes.windows(2).all(|two| two[1] - two[0] == 3), "R R W, again and again");
@@ -252,7 +249,7 @@ fn mq_deadline_serves_sixteen_in_ascending_order_and_two_batches_of_reads_for_on
         Anywhere::member("reads", Op::Read, 0..CYLINDERS, 24),
         Anywhere::member("writes", Op::Write, 0..CYLINDERS, 24),
     ];
-    // Nothing gets old, so that only batches decide.
+    // Nothing expires, so only batches decide.
     let trial = with(
         random("mq-deadline", "1"),
         &[("read_expire", 1_000_000), ("write_expire", 1_000_000)],
@@ -276,14 +273,14 @@ fn mq_deadline_serves_sixteen_in_ascending_order_and_two_batches_of_reads_for_on
         lengths.iter().sum::<usize>() as f64 / lengths.len() as f64
     };
     println!("runs of reads {:.1}, of writes {:.1}", mean(Op::Read), mean(Op::Write));
-    // A batch ends early where no request lies ahead of the last one.
+    // A batch ends early if no request lies ahead of the last one.
     assert!(
         inner.iter().all(|(op, length)| *length <= if *op == Op::Read { 32 } else { 16 }),
         "{inner:?}"
     );
     assert!((1.8..2.2).contains(&(mean(Op::Read) / mean(Op::Write))));
-    // Blocks go up within a batch: a descent is a new batch, of which sixteen requests have at most
-    // one, and seldom two.
+    // Sectors ascend within a batch: a descent is a new batch; sixteen requests have at most one,
+    // rarely two.
     let descents = issued
         .windows(2)
         .filter(|two| two[0].op == two[1].op && two[1].sector < two[0].sector)

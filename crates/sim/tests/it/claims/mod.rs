@@ -1,5 +1,4 @@
-//! What these schedulers are known for, checked end to end on modelled drives: workload, queue,
-//! scheduler and disk together.
+//! The schedulers' published claims, checked end to end on modelled drives.
 
 mod antic_timing;
 mod common;

@@ -1,28 +1,20 @@
-//! Deceptive idleness itself: two processes that each read a file of their own in order, one block
-//! after the other.
+//! Deceptive idleness: two processes that each read a file sequentially.
 //!
-//! A scheduler that always serves somebody goes to and fro between the two files: deadline falls
-//! below 40 % of what one reader gets alone. One that waits for a process's next block reaches 90 %
-//! and more, where the drive lets it: each change of file costs a seek and on average half a turn,
-//! and how often there must be one is the scheduler's rule. With c the cost of a change and T the
-//! time between two, the share is 1 − c/T. The anticipatory family changes because a request gets
-//! old (read_expire, 125 ms), cfq because a slice ends (100 ms), bfq because a budget's time ends
-//! (125 ms).
-//!
-//! On the HP 97560 with its files 876 cylinders apart the seek alone takes 15 ms: for 90 % with T =
-//! 125 ms a change may cost no more than 12.5 ms. The guarantee cannot hold there with the default,
-//! and does as soon as read_expire is raised.
+//! A scheduler that never waits alternates between the files: deadline falls below 40 % of one
+//! reader's rate; waiting gives 90 % and more. With cost c of a change of files and T between
+//! changes, the share is 1 − c/T; T is 125 ms in the anticipatory family (read_expire), 100 ms in
+//! cfq (slice), 125 ms in bfq (budget). On the HP 97560 a seek over 876 cylinders takes 15 ms, more
+//! than the 12.5 ms allowed; a higher read_expire reaches it.
 
 use sim::{Outcome, Trial};
 
 use super::common::{MS, Switches, observed, trial, unseen, with};
 
-/// Drives that were current when these schedulers were, and one of today; all take one request at a
-/// time.
+/// Drives contemporary with these schedulers, and a current one; all take one request at a time.
 const DRIVES: [&str; 3] = ["barracuda7200", "cheetah9lp", "wd4tb7200:queue_depth=1"];
 const BLOCKS: [&str; 2] = ["4k", "16k"];
 
-/// Readers of 200 MB files next to each other, or of 600 MB.
+/// Readers of adjacent 200 MB or 600 MB files.
 fn readers(elevator: &str, drive: &str, clients: &str, block: &str, file: &str) -> Trial {
     let params =
         [("clients", clients), ("block_size", block), ("file_size", file), ("think_time", "0")];
@@ -33,12 +25,10 @@ fn rate(outcome: &Outcome) -> f64 {
     outcome.measured.reads.bytes as f64 * 1e9 / outcome.window_ns as f64
 }
 
-/// What one reader gets alone.
 fn alone(trial: impl Fn(&str, &str) -> Trial) -> f64 {
     rate(&unseen(trial("none", "1")))
 }
 
-/// What two readers get together, of what one gets alone.
 fn share(trial: impl Fn(&str, &str) -> Trial, scheduler: &str) -> f64 {
     rate(&unseen(trial(scheduler, "2"))) / alone(trial)
 }
@@ -47,7 +37,7 @@ fn share(trial: impl Fn(&str, &str) -> Trial, scheduler: &str) -> f64 {
 fn waiting_gets_nine_tenths_of_one_stream_where_deadline_gets_less_than_four() {
     for drive in DRIVES {
         for block in BLOCKS {
-            // Some 40 turns.
+            // About 40 turns.
             let trial = |scheduler: &str, clients: &str| Trial {
                 duration_ns: 5000 * MS,
                 ..readers(scheduler, drive, clients, block, "200m")
@@ -72,10 +62,10 @@ fn waiting_gets_nine_tenths_of_one_stream_where_deadline_gets_less_than_four() {
 
 #[test]
 fn bfq_waits_for_streams_but_not_while_all_of_them_are_raised_and_then_they_are_merged_for_good() {
-    // Rule: idling boosts throughput only with no raised queue busy, and guarantees ask for it only
-    // if some queue is not raised. Both readers are new, so both are raised. Queues that are
-    // created within 180 ms and are not waited for are merged after 600 ms, and a merged queue has
-    // no other to wait for: what one reader would get stays lost when the raising is over.
+    // Idling boosts throughput only while no weight-raised queue is busy, and guarantees require it
+    // only if some queue is not raised. Both readers are new, so both are raised. Queues created
+    // within 180 ms and not waited for are merged after 600 ms, and a merged queue has no other to
+    // wait for: the loss remains after raising ends.
     for drive in DRIVES {
         for block in BLOCKS {
             let plain =
@@ -107,8 +97,8 @@ fn bfq_waits_for_streams_but_not_while_all_of_them_are_raised_and_then_they_are_
 
 #[test]
 fn on_the_hp_97560_a_switch_every_eighth_of_a_second_bounds_what_waiting_can_reach() {
-    // 600 MB are 876 cylinders: 8.00 + 0.008 · 876 = 15.0 ms; a turn takes 15.0 ms, the controller
-    // 2.2 ms.
+    // 600 MB are 876 cylinders: 8.00 + 0.008 · 876 = 15.0 ms; a revolution takes 15.0 ms, the
+    // controller 2.2 ms.
     let (seek_ms, turn_ms, controller_ms) = (15.008, 14.9925, 2.2);
     for block in ["4k", "16k", "64k"] {
         let one = rate(&unseen(readers("none", "hp97560", "1", block, "600m")));
@@ -128,8 +118,8 @@ fn on_the_hp_97560_a_switch_every_eighth_of_a_second_bounds_what_waiting_can_rea
             );
             assert!((125.0..252.0).contains(&period_ms), "{scheduler}, {block}: {period_ms:.1} ms");
             if block == "4k" {
-                // Looked for once in 125 ms, old a tick later: found by the first look or by the
-                // second. With larger blocks the first look is late enough.
+                // Checked every 125 ms, expired one tick later: found by the first check or the
+                // second. With larger blocks the first check is late enough.
                 let turns = switches.lengths_ns.iter().map(|ns| ns / MS);
                 let [first, second] = [125..160, 249..255]
                     .map(|ms| turns.clone().filter(|turn| ms.contains(turn)).count());
@@ -149,8 +139,8 @@ fn on_the_hp_97560_a_switch_every_eighth_of_a_second_bounds_what_waiting_can_rea
             let patient = rate(&unseen(with(patient, &[("read_expire", 1000)]))) / one;
             assert!(patient > 0.95, "{scheduler}, {block}: {patient:.3} with read_expire 1 s");
         }
-        // cfq switches when a slice of 100 ms is over, bfq (with no weight raised) when the 125 ms
-        // of a budget are.
+        // cfq switches after a slice of 100 ms, bfq (without weight raising) after the 125 ms of a
+        // budget.
         for (scheduler, turn_at_least_ms, tunables) in
             [("cfq", 100.0, &[][..]), ("bfq", 125.0, &[("low_latency", 0)])]
         {
@@ -192,7 +182,7 @@ fn cfq_gives_each_process_the_disk_for_a_slice_in_turn() {
     let (_, switches) = observed(trial, Switches::default());
     let mut lengths = switches.lengths_ns;
     assert!(lengths.len() > 95, "{} turns in ten seconds", lengths.len());
-    // A client that ends while the window closes ends its turn.
+    // A client that ends as the window closes ends its turn.
     lengths.truncate(95);
     let order = &switches.order[..95];
     assert!(order.windows(4).all(|four| (0..4).all(|client| four.contains(&client))), "{order:?}");
@@ -223,7 +213,7 @@ fn waiting_on_flash_can_only_lose_and_who_asks_the_arm_does_not_wait() {
                 "anticipatory" | "cfq" => {
                     assert!(this < 0.6 * best && waits > 1000, "{scheduler}, {block}")
                 }
-                // No arm, no gain to wait for.
+                // No arm, so waiting gains nothing.
                 "antic-95" | "wpcas" => {
                     assert!(waits == 0 && this == best, "{scheduler}, {block}: {waits} waits")
                 }
@@ -258,8 +248,8 @@ fn direct_writers_are_waited_for_as_readers_are_and_write_back_is_not() {
             ("read_share", "0"),
             ("direct", direct),
         ];
-        // Without its write cache, as the writers of the claim wait for the medium: with it a
-        // change of writers costs more of the two.
+        // Without the write cache, because the writers of the claim wait for the medium: with it a
+        // change of writers costs more.
         trial(
             scheduler,
             "barracuda7200:write_cache=0:immediate_reporting=0",

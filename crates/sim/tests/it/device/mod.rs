@@ -1,5 +1,5 @@
-//! The properties of devices: over every row with arbitrary commands (`properties.rs`), and whether
-//! they bite (`mutants.rs`).
+//! Properties of devices under arbitrary commands (`properties.rs`), and their mutation test
+//! (`mutants.rs`).
 
 mod mutants;
 mod properties;

@@ -1,9 +1,7 @@
-//! Do the properties of devices bite? Devices that are wrong on purpose, and for each the property
-//! that must kill it.
+//! Mutation test of the device properties: each faulty device must break its designated property.
 //!
-//! A mutant is a right device inside a wrapper with one fault. The test prints who killed whom, and
-//! fails if the property that stands beside a mutant did not, or if the device without a fault
-//! breaks a property.
+//! A mutant is a correct device in a wrapper with one fault. The test also fails if the device
+//! without a fault breaks a property.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,7 +11,6 @@ use sim::{DeviceModel, stream};
 
 use super::watch::{Broken, PROPERTIES, most_suspends, watch_twice};
 
-/// What is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     None,
@@ -34,7 +31,6 @@ enum Fault {
     ServesOneQueueOnly,
 }
 
-/// A mutant and the property that must kill it.
 const PLANTED: &[(Fault, &str)] = &[
     (Fault::LosesACommand, "something_will_happen_while_commands_are_inside"),
     (Fault::LosesAFlush, "something_will_happen_while_commands_are_inside"),
@@ -53,7 +49,7 @@ const PLANTED: &[(Fault, &str)] = &[
     (Fault::ServesOneQueueOnly, "something_will_happen_while_commands_are_inside"),
 ];
 
-/// What faults are planted in: one of each model, and one with several queues.
+/// Base devices: one of each model, and one with several queues.
 const BASES: [&str; 4] = [
     "hp97560:queue_depth=8:write_cache=64:immediate_reporting=1",
     "sata-ssd:capacity_mib=16",
@@ -61,24 +57,22 @@ const BASES: [&str; 4] = [
     "nvme:capacity_mib=16:queues=3:queue_depth=4:command_slots=5:buffer_kib=64:read_priority=2:program_suspends=2:erase_suspends=1",
 ];
 
-/// What a nondeterministic device depends on.
+/// State that makes a mutant nondeterministic.
 static OUTSIDE: AtomicU64 = AtomicU64::new(0);
 
-/// A right device with a fault.
+/// A correct device with a fault.
 #[derive(Debug)]
 struct Mutant {
     inner: Box<dyn DeviceModel>,
     fault: Fault,
-    /// Commands sent and completed.
     sent: u64,
     completed: u64,
     flushes: u64,
-    /// Tags that are inside.
     open: Vec<u32>,
-    /// Tags whose completion is kept back.
+    /// Tags whose completion is withheld.
     lost: Vec<u32>,
     now: Time,
-    /// How many devices there were before.
+    /// Number of devices made before.
     before: u64,
 }
 
@@ -212,7 +206,6 @@ impl DeviceModel for Mutant {
     }
 }
 
-/// Watches one of the bases with this fault.
 fn assess(base: &str, fault: Fault, seed: u64) -> Result<(), Broken> {
     let make = || -> Box<dyn DeviceModel> {
         let inner = device(base, seed).expect("the bases can be made");
@@ -248,7 +241,7 @@ fn every_mutant_is_killed_by_its_property_and_the_device_without_a_fault_by_none
             .iter()
             .filter(|base| *fault != Fault::ServesOneQueueOnly || base.contains("queues"))
         {
-            // It takes some luck for a command of a kind, or for a moment at which the fault shows.
+            // Several seeds: not every run has a command or a moment at which the fault shows.
             let broken = (0..10).filter_map(|seed| assess(base, *fault, seed).err());
             let properties: Vec<&str> = broken.map(|broken| broken.property).collect();
             println!(

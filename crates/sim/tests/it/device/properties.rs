@@ -1,4 +1,4 @@
-//! Properties over every row of the table: what any model guarantees, for any sequence of commands.
+//! Properties of every row of the device table, for any sequence of commands.
 
 use elevator::{Op, Time};
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use sim::{DEVICES, DeviceModel, stream};
 
 use super::watch::watch_twice;
 
-/// A smaller flash, or a precondition would take most of the time.
+/// A smaller flash, because preconditioning would dominate the time.
 fn specification(row: usize, variant: usize) -> String {
     let row = &DEVICES[row];
     let flash = row.toml.contains("model = \"flash\"");
@@ -67,7 +67,7 @@ proptest! {
         let _ = device(&text, 1);
     }
 
-    /// Lines of presets with other values: most are wrong somewhere.
+    /// Presets with modified values, most of them invalid.
     #[test]
     fn no_values_panic_the_reader(
         row in 0..DEVICES.len(),
@@ -78,7 +78,7 @@ proptest! {
             "99999999999999999999999", "1.5", "true", "\"nearest\"", "\"x\"", "[]", "[[1, 2, 3, 4]]", "[[1962, 72, 8]]",
             "[1, 2]", "{ a = 1 }", "1979-05-27", "0x10", "[[1962, 0, 0, 0]]", "[[\"a\"], 1]", "nan", "",
         ];
-        // Small shapes only: what is allowed may also be large.
+        // Small shapes only: valid ones may also be large.
         let mut lines: Vec<String> = DEVICES[row].toml.lines().map(str::to_owned).collect();
         if DEVICES[row].toml.contains("\"flash\"") {
             lines.iter_mut().filter(|line| line.starts_with("capacity_mib")).for_each(|line| *line = "capacity_mib = 16".into());

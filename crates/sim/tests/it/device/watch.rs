@@ -1,12 +1,10 @@
-//! Checks the properties of every model while a device receives random commands.
-//!
-//! A plain function of a device and a source of choices, so that the same code assesses the rows
-//! (`properties.rs`), the mutants that it must kill (`mutants.rs`) and what the fuzzer makes up.
+//! Checks the properties of a model while a device receives random commands. Used for the rows
+//! (`properties.rs`), the mutants that must fail (`mutants.rs`) and the fuzzer.
 
 use elevator::{Op, SECTOR_BYTES, Time};
 use sim::device::{Command, DeviceModel, DeviceStats};
 
-/// Every property, as [`Broken`] names it.
+/// Every property, by its name in [`Broken`].
 pub(crate) const PROPERTIES: &[&str] = &[
     "events_lie_ahead",
     "something_will_happen_while_commands_are_inside",
@@ -22,11 +20,9 @@ pub(crate) const PROPERTIES: &[&str] = &[
     "nothing_is_suspended_more_often_than_allowed",
 ];
 
-/// Events between two completions after which a device will never be done: far more than a flash
-/// collects blocks.
+/// A hang: far more than any garbage collection.
 const ENDLESS: u32 = 100_000;
 
-/// A property that does not hold, and what was seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Broken {
     pub(crate) property: &'static str,
@@ -41,11 +37,11 @@ macro_rules! ensure {
     };
 }
 
-/// Completions in order of time, and the statistics at the end.
+/// Completions in order of time, and the final statistics.
 pub(crate) type History = (Vec<(u64, u32)>, DeviceStats);
 
-/// Sends so many commands as there is room, at random times; lets events happen at their time, or
-/// with others between. `draw` gives a number below its argument.
+/// Submits commands at random times while there is room, and advances the device at its events or
+/// also between them. `draw` returns a number below its argument.
 pub(crate) fn watch(
     device: &mut dyn DeviceModel,
     commands: u32,
@@ -119,7 +115,6 @@ pub(crate) fn watch(
     Ok((seen, check_end(device, now, asked)?))
 }
 
-/// The figures when nothing is inside any more.
 fn check_end(device: &dyn DeviceModel, now: u64, asked: [u64; 2]) -> Result<DeviceStats, Broken> {
     let stats = device.stats();
     ensure!(
@@ -144,13 +139,12 @@ fn check_end(device: &dyn DeviceModel, now: u64, asked: [u64; 2]) -> Result<Devi
     Ok(stats)
 }
 
-/// How often it may have suspended anything.
 pub(crate) fn most_suspends(device: &dyn DeviceModel, stats: &DeviceStats) -> u64 {
     let [programs, erases] = device.suspend_limits();
     programs * (stats.programs + stats.moved_pages) + erases * stats.erases
 }
 
-/// Watches two of a kind: they do the same.
+/// Checks that two equal devices behave identically.
 pub(crate) fn watch_twice(
     make: impl Fn() -> Box<dyn DeviceModel>,
     commands: u32,
@@ -162,7 +156,7 @@ pub(crate) fn watch_twice(
     Ok(first)
 }
 
-/// The next command: a flush now and then, else a transfer anywhere or where the last one ended.
+/// The next command: an occasional flush, otherwise a transfer anywhere or after the last one.
 fn command(
     device: &dyn DeviceModel,
     tag: u32,

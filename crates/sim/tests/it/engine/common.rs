@@ -1,4 +1,4 @@
-//! Trials, devices and clients that the tests of the engine share.
+//! Trials, devices and clients shared by the engine's tests.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,7 +11,6 @@ use sim::{Event, Observer, Outcome, Trial, run};
 pub(crate) const MS: u64 = 1_000_000;
 pub(crate) const US: u64 = 1_000;
 
-/// A device with one server, which takes the same time for each request, or draws it.
 pub(crate) struct Server {
     pub(crate) depth: u32,
     pub(crate) sectors: u64,
@@ -84,7 +83,6 @@ impl DeviceModel for Server {
     }
 }
 
-/// A client that says steps from a list.
 pub(crate) struct Script(pub(crate) VecDeque<Step>);
 
 impl Script {
@@ -107,8 +105,7 @@ pub(crate) fn write(sector: u64) -> Step {
     Step::Io(Request::new(Op::Write, sector * 512, 4096))
 }
 
-/// What the row that replays a trace replays here: open loop, one process, at most 3 ms between its
-/// records.
+/// The trace for the `replay` row: open loop, one process, at most 3 ms between records.
 const TRACE: &str = "fio version 3 iolog
 0 /dev/x add
 3 /dev/x open
@@ -119,8 +116,7 @@ const TRACE: &str = "fio version 3 iolog
 7000 /dev/x close
 ";
 
-/// A trial of a workload with parameters, under `none`, on a device that takes 1 ms for everything:
-/// 100 ms, 50 µs turnaround.
+/// A trial under `none` on a device that takes 1 ms for everything: 100 ms, 50 µs turnaround.
 pub(crate) fn trial(workload: &str, params: &[(&str, &str)]) -> Trial {
     let workload = sim::workload::find(workload).unwrap();
     let mut ready = (workload.defaults)();
@@ -148,7 +144,6 @@ pub(crate) fn trial(workload: &str, params: &[(&str, &str)]) -> Trial {
     }
 }
 
-/// Keeps every event.
 #[derive(Default)]
 pub(crate) struct Recorder(pub(crate) Vec<Event>);
 
@@ -158,7 +153,6 @@ impl Observer for Recorder {
     }
 }
 
-/// Runs a trial and keeps its events.
 pub(crate) fn observed(trial: Trial) -> (Outcome, Vec<Event>) {
     let mut kept = Recorder::default();
     let outcome = run(trial, &mut kept, &|| false).unwrap();

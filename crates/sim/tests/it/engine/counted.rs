@@ -1,4 +1,4 @@
-//! Every figure that a trial reports can be had from its events alone, and is the same.
+//! Every figure that a trial reports can be recomputed from its events.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -9,7 +9,6 @@ use sim::{Event, EventKind, Outcome, Trial};
 
 use super::common::{MS, Server, US, observed, trial};
 
-/// What a reader of the trace finds.
 #[derive(Debug, Default, PartialEq)]
 struct Figures {
     ios: [u64; 2],
@@ -23,8 +22,7 @@ struct Figures {
     seeks: u64,
 }
 
-/// Reads a trace with a window from `open` to `close` (for what counts) and `end` (for shares of
-/// time).
+/// Computes figures from `open` to `close` for counts, to `end` for shares of time.
 fn read(events: &[Event], open: u64, close: u64, end: u64) -> Figures {
     let mut found = Figures::default();
     let mut open_bios: BTreeMap<(u32, u64, u32, Op), VecDeque<u64>> = BTreeMap::new();
@@ -66,7 +64,7 @@ fn read(events: &[Event], open: u64, close: u64, end: u64) -> Figures {
             EventKind::Flush => (commands, flushing) = (commands + 1, true),
             EventKind::Complete => commands -= 1,
             EventKind::Flushed => {
-                // One flush may be for several.
+                // One flush may serve several clients.
                 commands -= i32::from(std::mem::take(&mut flushing));
                 found.syncs += u64::from(counts);
             }
@@ -80,7 +78,6 @@ fn read(events: &[Event], open: u64, close: u64, end: u64) -> Figures {
     found
 }
 
-/// The same figures as the outcome reports them.
 fn reported(outcome: &Outcome, seeks: u64) -> Figures {
     let (reads, writes) = (&outcome.measured.reads, &outcome.measured.writes);
     Figures {
@@ -100,7 +97,6 @@ fn reported(outcome: &Outcome, seeks: u64) -> Figures {
     }
 }
 
-/// The window of a trial of one pass, from its configuration and its report.
 fn check(plain: Trial) -> Result<(), TestCaseError> {
     let warms_up = plain.workload.warms_up_with(&plain.params);
     let open = if warms_up { plain.warmup_ns } else { 0 };
@@ -121,7 +117,7 @@ fn check(plain: Trial) -> Result<(), TestCaseError> {
     );
     prop_assert_eq!(counters.back_merges + counters.front_merges, count(EventKind::Merge));
     let mut tags = BTreeSet::new();
-    // A request that joins another one frees its tag, of which there is no event.
+    // A request that merges into another frees its tag without an event.
     for event in events.iter().filter(|_| counters.coalesced == 0) {
         match event.kind {
             EventKind::Insert => {

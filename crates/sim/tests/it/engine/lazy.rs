@@ -1,4 +1,4 @@
-//! Schedulers that idle, or are broken: what is counted of them, and what the engine finds.
+//! Schedulers that idle or are broken: their counters, and the engine's checks.
 
 use elevator::{
     Anticipation, BlockRequest, Build, Disk, Elevator, ElevatorKind, Evidence, Finished, Guarantee,
@@ -8,8 +8,8 @@ use sim::{Trial, Unobserved, run};
 
 use super::common::{MS, observed, trial};
 
-/// Holds each request until a timer 2 ms after its arrival, or, without a timer, indefinitely. It
-/// never has a success: their waits count the processes that have ended.
+/// Holds each request until a timer 2 ms after its arrival, or forever without one. Its waits never
+/// succeed: they count the exited processes.
 #[derive(Debug)]
 struct Lazy {
     held: Vec<BlockRequest>,

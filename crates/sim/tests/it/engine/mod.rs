@@ -1,5 +1,4 @@
-//! The simulator's engine, from outside: what clients see, what is counted, and the properties that
-//! hold for every trial.
+//! The engine from outside: the clients' view, counters, and properties of every trial.
 
 mod common;
 mod counted;

@@ -1,12 +1,10 @@
-//! Properties of whole trials: same input, same output; nothing of the warm-up counts; a window is
-//! a window.
+//! Properties of whole trials: determinism, an uncounted warm-up, and window boundaries.
 
 use elevator::ELEVATORS;
 use sim::{Event, Observer, Trial, Unobserved, run};
 
 use super::common::{MS, Server, US, trial};
 
-/// A digest of all events in their order.
 #[derive(Debug, PartialEq, Eq)]
 struct Digest(u64, u64);
 

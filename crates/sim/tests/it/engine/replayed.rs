@@ -1,5 +1,5 @@
-//! A trace of a known workload, replayed: the closed loop gives back its think times, and on
-//! the same disk the same trial.
+//! Replay of a known workload's trace: the closed loop recovers its think times, and on the same
+//! disk the same trial.
 
 use std::sync::Arc;
 
@@ -28,7 +28,6 @@ fn replay_of(trace: &Trace, loop_mode: LoopMode) -> Trial {
     Trial { params, duration_ns: 400 * MS, ..plain }
 }
 
-/// Times at which requests were asked for, and where they lie.
 fn asked(trace: &Trace) -> Vec<(u64, u64, u32)> {
     trace.ios.iter().map(|io| (io.queued, io.sector, io.process)).collect()
 }
@@ -41,7 +40,7 @@ fn a_closed_loop_gives_back_the_think_times_of_a_known_workload() {
         let replay = Replay::of(&trace, &options).expect("it can be replayed");
         assert_eq!(replay.lanes().len(), 3);
         let answers = replay.requests().iter().filter(|request| request.start == Start::Answer);
-        // What it takes to wake a client belongs to it: 50 µs here.
+        // The client's wake-up, 50 µs here, is part of it.
         let thought: Vec<u64> = answers.map(|request| request.wait_ns - 50 * US).collect();
         assert!(
             thought.len() > 20 && thought.iter().all(|ns| *ns == think_ns),

@@ -1,4 +1,4 @@
-//! What holds for every row of the tables.
+//! Properties of every row of the tables.
 
 use elevator::ELEVATORS;
 use sim::device::device;
@@ -16,7 +16,7 @@ fn every_workload_runs_under_every_scheduler_on_the_null_device() {
         let trial = sim::Trial {
             elevator,
             device: device("null", 1).unwrap(),
-            // Deadlines are some hundred milliseconds away.
+            // Deadlines are several hundred milliseconds away.
             duration_ns: if row.primary.starts_with("deadline") { 2000 * MS } else { 100 * MS },
             turnaround_ns: MS,
             ..plain
@@ -27,8 +27,8 @@ fn every_workload_runs_under_every_scheduler_on_the_null_device() {
         assert!(seen.sum_of_rates.is_some() == row.pass_based, "{}", row.name);
         assert!((queue.submitted > 0) == row.reaches_device, "{}", row.name);
         assert_eq!(queue.submitted, queue.done, "{} {}", row.name, elevator.name);
-        // Others may starve the one client that it is about: anticipation does, where all writes
-        // are synchronous.
+        // Other schedulers may starve the one client concerned: anticipation does if all writes are
+        // synchronous.
         let has_primary =
             elevator.name != "none" || sim::workload::metrics(seen).contains_key(row.primary);
         assert!(has_primary, "{} has no {}", row.name, row.primary);
@@ -37,8 +37,8 @@ fn every_workload_runs_under_every_scheduler_on_the_null_device() {
     }
 }
 
-/// The clients of a later pass have the numbers of those before, and are others: no scheduler may
-/// count against them that those have ended.
+/// Clients of a later pass reuse the numbers of earlier ones: schedulers must not count the earlier
+/// exits against them.
 #[test]
 fn a_later_pass_is_served_like_the_first_by_schedulers_that_know_processes() {
     for name in ["cfq", "anticipatory", "antic-95", "wpcas"] {

@@ -1,4 +1,4 @@
-//! What clients do and when: turnaround, think time, depth, sync, passes, ends.
+//! Actions of clients and their times: turnaround, think time, depth, sync, passes, ends.
 
 use elevator::Op;
 use sim::workload::Step;
@@ -6,12 +6,10 @@ use sim::{Event, EventKind, Member, SimError, Trial, Unobserved, run, run_member
 
 use super::common::{MS, Recorder, Script, Server, US, observed, read, trial, write};
 
-/// The times of all events of a kind, in microseconds.
 fn times(events: &[Event], kind: EventKind) -> Vec<u64> {
     events.iter().filter(|event| event.kind == kind).map(|event| event.at.as_ns() / US).collect()
 }
 
-/// Runs one client with these steps.
 fn script(
     trial: Trial,
     iodepth: u32,
@@ -156,8 +154,8 @@ fn the_first_client_to_finish_stops_the_others_and_passes_are_repeated() {
     let seen = &outcome.measured;
     assert_eq!((seen.passes, seen.window_ns), (4, 100 * MS));
     assert_eq!(seen.reads.count, seen.clients.iter().map(|client| client.ios).sum::<u64>());
-    // Of each pass of 16 records a client one has done all, the other is stopped with its last one
-    // in flight and completes it.
+    // In each pass of 16 records one client finishes, the other is stopped with its last record in
+    // flight and completes it.
     let whole: f64 = 2.0 * 65536.0 / 0.032;
     assert!(
         (seen.sum_of_rates.unwrap() / whole - 1.0).abs() < 0.05,
@@ -306,7 +304,7 @@ fn a_client_that_never_lets_time_go_on_is_found() {
 
 #[test]
 fn the_depth_of_the_device_is_kept_also_by_flushes() {
-    // The server panics if it is given more than it takes.
+    // The server panics if it is overfilled.
     for depth in [1, 2, 4] {
         let plain = trial("randwrite", &[("clients", "5"), ("iodepth", "3"), ("sync_every", "4")]);
         let device = Box::new(Server::new(depth, || MS));

@@ -1,5 +1,5 @@
-//! A trace of a known workload gives its parameters back, and the workload made of them has the
-//! trace's profile.
+//! Synthesis from a trace of a known workload: recovers its parameters, and the resulting workload
+//! has the trace's profile.
 
 use sim::{Recorder, Trial, run};
 use trace::profile::{DeviceProfile, of};

@@ -1,4 +1,4 @@
-//! Fits of the simulator's own disks, whose parameters are known.
+//! Fits of the simulator's disks, whose parameters are known.
 
 use sim::device::device;
 use sim::fit::{Drive, Facts, FitError, ModelDrive, Read, Timed};
@@ -8,7 +8,6 @@ fn drive(specification: &str) -> ModelDrive {
     ModelDrive::new(specification, device(specification, 1).unwrap())
 }
 
-/// The largest share by which the fitted curve is off that of the model.
 fn worst(specification: &str, fitted: &sim::fit::hdd::Hdd) -> f64 {
     let truth = device(specification, 1).unwrap().geometry();
     let (cylinders, ..) = fitted.shape();
@@ -17,7 +16,7 @@ fn worst(specification: &str, fitted: &sim::fit::hdd::Hdd) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// A drive behind a host that is late by up to some microseconds, at submission and at completion.
+/// A drive behind a host that delays submission and completion by up to a few microseconds.
 struct Late<'a> {
     of: &'a mut ModelDrive,
     random: Stream,
@@ -83,7 +82,6 @@ fn zoned_disks_are_fitted_through_a_host_that_is_late() {
     }
 }
 
-/// A device without a spindle is none of this model, and says so.
 #[test]
 fn a_device_without_a_spindle_has_no_revolution() {
     let mut flash = drive("sata-ssd:capacity_mib=256");

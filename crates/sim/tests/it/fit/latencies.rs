@@ -21,8 +21,8 @@ fn a_device_without_a_spindle_has_the_same_median_and_tail_in_its_model() {
         for cell in in_grid() {
             assert!(cell.error.median().abs() < 0.25, "{specification}: {cell:?}");
         }
-        // Where about one read of a hundred finds its die busy, the 99th percentile is on a step,
-        // and chance decides the side.
+        // If about one read in a hundred finds its die busy, the 99th percentile is at a step, and
+        // chance decides the side.
         let steps = in_grid().filter(|cell| cell.error.p99().abs() >= 0.25).count();
         assert!(
             steps * 20 <= in_grid().count(),

@@ -1,4 +1,4 @@
-//! Fits of modelled devices, whose parameters are known.
+//! Fits of modelled devices with known parameters.
 
 mod disks;
 mod latencies;

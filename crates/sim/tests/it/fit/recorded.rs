@@ -1,4 +1,4 @@
-//! Models that are fitted to traces of modelled devices, whose latencies are known.
+//! Models fitted to traces of modelled devices with known latencies.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use trace::{At, Device, Io, Kind, Process, Trace};
 
 const MS: u64 = 1_000_000;
 
-/// What a client asks next, and how long it thinks after the answer.
+/// A client's requests, and its think time after completion.
 #[derive(Clone, Copy)]
 struct Asks {
     kind: Kind,
@@ -18,7 +18,7 @@ struct Asks {
     think_ns: u64,
 }
 
-/// Eight readers of two sizes, and a writer that brings sixteen at a time every 40 ms.
+/// Eight readers of two sizes, and a writer of sixteen blocks at a time every 40 ms.
 fn clients() -> Vec<Asks> {
     let reader = |n: u32| Asks {
         kind: Kind::Read,
@@ -29,11 +29,10 @@ fn clients() -> Vec<Asks> {
     (0..8).map(reader).chain(std::iter::repeat_n(writer, 16)).collect()
 }
 
-/// So many milliseconds of these clients on a device, recorded.
 fn recorded(mut model: Box<dyn DeviceModel>, ms: u64) -> Trace {
     let mut random = stream(7, "clients");
     let clients = clients();
-    // When each client asks next, with the number that decides among equals.
+    // When each client asks next; ties by number.
     let mut asks: BTreeMap<(u64, usize), ()> = BTreeMap::new();
     (0..clients.len()).for_each(|client| _ = asks.insert((0, client), ()));
     let (mut inside, mut ios) = (BTreeMap::<u32, (usize, usize)>::new(), Vec::new());
@@ -116,14 +115,14 @@ fn the_latencies_of_requests_that_were_held_out_are_those_of_the_model() {
                 error.mean().abs() < 0.15 && error.median().abs() < 0.15,
                 "{specification} {kind:?}: {error:?}"
             );
-            // Each latency is drawn by itself, so that reads which wait for the same burst are not
-            // slow together.
+            // Latencies are drawn independently, so reads that wait for the same burst are not slow
+            // together.
             assert!(error.p99().abs() < 0.4, "{specification} {kind:?}: {error:?}");
         }
     }
 }
 
-/// A device whose reads take twice as long beside a write, and whose latencies grow with the depth.
+/// Reads take twice as long with a write inside, and latencies grow with depth.
 const TRUTH: &str = "model = \"measured\"\nsectors = 1000000\nqueue_depth = 32\nshares_ppm = [0, 500_000, 1_000_000]\n\
                      sizes = [16, 64]\ndepths = [1, 32]\nread_ns = [[100_000, 200_000, 400_000], [400_000, 800_000, 1_600_000], \
                      [200_000, 400_000, 800_000], [800_000, 1_600_000, 3_200_000]]\n\
@@ -163,7 +162,6 @@ fn a_trace_without_times_of_issue_or_with_few_requests_is_refused_with_what_help
     assert!(refused(&Trace::default()).contains("schedlab trace record"));
 }
 
-/// Places, times and sizes beyond measure, as a damaged or made-up trace has them.
 #[test]
 fn requests_beyond_measure_are_left_out_and_the_others_are_fitted() {
     let mut trace =

@@ -1,5 +1,5 @@
-//! A log that fio itself writes, where fio is installed. It stands here because the crate's own
-//! sources start no programs.
+//! A log written by fio, if fio is installed. A test, because the crate's sources start no
+//! programs.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! The table of workloads, their properties, and the traces that they replay.
+//! The table of workloads, their properties, and replayed traces.
 
 mod fio_iolog;
 mod properties;

@@ -1,8 +1,7 @@
-//! Properties that hold for every row of the workload table, under random parameters.
+//! Properties of every row of the workload table, under random parameters.
 //!
-//! A workload that is added to the table is covered without a line here. What a generator gets
-//! wrong otherwise shows as EINVAL or as I/O on a neighbour's blocks of a real disk, which is no
-//! place to find out.
+//! New workloads are covered automatically. On a real disk a wrong generator would show as EINVAL
+//! or as I/O on other data.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -16,7 +15,7 @@ use sim::workload::{
 
 const STEPS: usize = 400;
 
-/// Parameters that each row should accept, drawn around its defaults.
+/// Each row should accept them.
 fn case() -> impl Strategy<Value = (&'static WorkloadKind, Params, u64, u64)> {
     let row = 0..WORKLOADS.len();
     let numbers = (1u32..9, 1u32..5, 0u32..5, 0u32..4, 1u32..5, 0u32..101, 0u32..4);
@@ -85,14 +84,12 @@ fn case() -> impl Strategy<Value = (&'static WorkloadKind, Params, u64, u64)> {
     })
 }
 
-/// The same with a size for the files of each flow.
 fn with_files(mut params: Params) -> Params {
     params.flows.iter_mut().for_each(|flow| flow.params.file_size = Some(1 << 20));
     params
 }
 
-/// A trace of whole blocks by this many processes, over 16 MiB of which the target has at least as
-/// much; wrapped where the region is smaller.
+/// A trace of whole blocks by `processes` processes over 16 MiB; wrapped on a smaller target.
 fn with_trace(params: Params, processes: u32, block: u32, salt: u64) -> Params {
     let mut text = String::new();
     for i in 0..60 * u64::from(processes) {
@@ -123,7 +120,6 @@ fn with_trace(params: Params, processes: u32, block: u32, salt: u64) -> Params {
     Params { replay, file_size, ..params }.with_trace(Arc::new(trace))
 }
 
-/// The same with a region that is large enough, doubled until it is.
 fn roomy(kind: &WorkloadKind, params: Params) -> Params {
     let mut params = params;
     while let Err(error) = kind.file_sizes(&params, 512) {
@@ -134,13 +130,11 @@ fn roomy(kind: &WorkloadKind, params: Params) -> Params {
     params
 }
 
-/// Rows whose clients think by a property of their own: drawn times, those of a clock, or of the
-/// flow that they belong to.
+/// Rows whose clients have other think times: random ones, a schedule's, or their flow's.
 fn has_its_own_rhythm(kind: &WorkloadKind, params: &Params) -> bool {
     kind.accepts.contains(&"think_dist") || kind.is_timed(params) || !params.flows.is_empty()
 }
 
-/// The steps of every client with the length of its region.
 fn clients(
     kind: &'static WorkloadKind,
     params: &Params,
@@ -194,7 +188,7 @@ proptest! {
         let extents = kind.extents(&params, target, 512).unwrap();
         for pair in extents.windows(2) {
             let apart = pair[0].base + pair[0].len + (1 << 20) <= pair[1].base;
-            // Flows are apart, whose clients are as their own rows say.
+            // Flows are disjoint; their clients follow their own rows.
             prop_assert!(!params.flows.is_empty() || apart == (kind.layout == sim::workload::Layout::FilePerClient), "{}: {pair:?}", kind.name);
         }
         prop_assert!(extents.iter().all(|extent| extent.base + extent.len <= target), "{}", kind.name);

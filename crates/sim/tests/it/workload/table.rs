@@ -1,5 +1,4 @@
-//! The table of workloads as a contract: what rows say, what they accept, and the steps that they
-//! begin with.
+//! The table of workloads: contents of rows, accepted parameters, first steps.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -7,7 +6,6 @@ use std::sync::Arc;
 use elevator::{Request, Time};
 use sim::workload::{PARAMS, ParamError, Params, Seat, Step, WORKLOADS, WorkloadKind, find};
 
-/// A trace for the row that replays one.
 const TRACE: &str = "fio version 3 iolog
 0 /dev/x add
 3 /dev/x open
@@ -17,7 +15,7 @@ const TRACE: &str = "fio version 3 iolog
 30 /dev/x close
 ";
 
-/// A row's defaults, with a trace where it needs one.
+/// A row's defaults, with a trace if needed.
 fn ready(row: &WorkloadKind) -> Params {
     let params = (row.defaults)();
     if !row.needs_trace() {
@@ -144,7 +142,6 @@ fn what_does_not_fit_the_target_is_refused_with_the_way_out() {
     assert!(error.contains("give file_size"), "{error}");
 }
 
-/// Release and deadline, where there are any.
 fn times(request: &Request) -> String {
     let of = |word: &str, at: Option<Time>| {
         at.map_or(String::new(), |at| format!(" {word} {}", at.as_ns()))

@@ -1,8 +1,8 @@
-//! What is served while the queue in service is waited for.
+//! Tests of injection.
 
 use super::*;
 
-/// Process 0 is waited for; process 1 has a request.
+/// Idles for process 0; process 1 has a request.
 fn waiting() -> (Bfq, u32) {
     let mut bfq = bfq(1, true);
     bfq.set("low_latency", 0);
@@ -15,7 +15,7 @@ fn waiting() -> (Bfq, u32) {
     (bfq, id)
 }
 
-/// Makes idling pay for nothing but shares, so that others may be served meanwhile.
+/// Makes idling pay only for shares, so that others may be injected.
 fn for_shares_only(bfq: &mut Bfq, id: u32) {
     bfq.queue_mut(id).habits.io_bound = false;
     bfq.set("strict_guarantees", 0);
@@ -52,7 +52,7 @@ fn a_queue_whose_completions_are_followed_by_the_requests_of_one_that_thinks_for
         bfq.observe_arrival(ms(310 + round), id);
     }
     assert_eq!(bfq.queue(id).waking.waker, Some(other));
-    // Its requests are served whatever the limit is.
+    // Its requests are served regardless of the limit.
     bfq.queue_mut(id).waking.inject_limit = 0;
     assert_eq!(bfq.stand_in(id), Some(other));
     bfq.forget_waker(other);

@@ -1,4 +1,4 @@
-//! Which processes share a queue, and for how long.
+//! Tests of queue merging: who shares a queue, and for how long.
 
 use super::*;
 
@@ -54,7 +54,7 @@ fn a_shared_queue_that_is_seeky_when_its_turn_ends_is_parted_and_everybody_takes
     let mut bfq = one_in_service();
     insert(&mut bfq, ms(202), by(1, 1, 10_100));
     let shared = of(&bfq, 0);
-    // Of the first process only; the second had no time to show any.
+    // Only of the first process; the second had no time to build any.
     assert!(bfq.process(0).saved.is_some());
     bfq.processes[0].saved.as_mut().unwrap().habits.io_bound = false;
     for tag in 3..30 {
@@ -83,7 +83,7 @@ fn queues_created_together_are_merged_for_good_at_once_on_flash_and_later_on_a_d
         (false, 0, 181, 182, false),
         (true, 1, 180, 700, false),
         (true, 1, 180, 800, true),
-        // Without a raised queue idling pays for what may be sequential.
+        // Without a raised queue, idling pays for what may be sequential.
         (true, 0, 180, 800, false),
     ] {
         let mut bfq = bfq(1, rotational);

@@ -1,5 +1,5 @@
-//! Tests of bfq as a whole: shares, raising, merging, injection, and here idling, classes, merges
-//! and random drives.
+//! Tests of bfq. Submodules: shares, raising, merging, injection; here: idling, classes, merges and
+//! random runs.
 
 mod injection;
 mod merging;
@@ -13,13 +13,13 @@ use crate::scheduler::{FlowSpec, InsertAt, NoDisk};
 use crate::testing::request;
 use crate::vocabulary::Op;
 
-/// A process that reads 64 sectors, thinks, and reads on; `stride` sectors from start to start.
+/// A process that reads 64 sectors, thinks, and continues; `stride` sectors from start to start.
 #[derive(Clone, Copy)]
 struct Reader {
     priority: Priority,
     think_ns: u64,
     stride: u64,
-    /// When it asks next; None while its request is held or in flight.
+    /// Time of the next request; None while one is held or in flight.
     asks: Option<Time>,
     sector: u64,
     served: u64,
@@ -38,8 +38,7 @@ fn bfq(depth: u32, rotational: bool) -> Bfq {
     Bfq::new(&Build { nr_tags: 256, queue_depth: depth, rotational, ..Build::default() })
 }
 
-/// Readers on a device that takes `depth` requests and one millisecond for each. Returns what was
-/// dispatched, by process.
+/// Readers on a device of queue depth `depth`, 1 ms per request. Returns the dispatched processes.
 fn simulate(bfq: &mut Bfq, readers: &mut [Reader], depth: usize, until: Time) -> Vec<u32> {
     let (mut flying, mut order, mut seq, mut now) =
         (Vec::<(Time, Finished)>::new(), Vec::new(), 0, Time::ZERO);
@@ -102,12 +101,10 @@ fn finish(bfq: &mut Bfq, now: Time, request: BlockRequest) {
     bfq.complete(now, &Finished { request, issued: now });
 }
 
-/// The queue of a process.
 fn of(bfq: &Bfq, process: u32) -> u32 {
     bfq.processes[process as usize].sync.expect("the process has a queue")
 }
 
-/// Whether a queue's weight is raised.
 fn is_raised(bfq: &Bfq, id: u32) -> bool {
     bfq.tree.get(id).coefficient > 1
 }
@@ -127,7 +124,7 @@ fn only_the_right_queues_are_waited_for() {
         bfq.set("low_latency", 0);
         change(&mut bfq);
         insert(&mut bfq, ms(1), first);
-        // So late that the two have not one queue on a device that queues.
+        // Late enough not to share a queue on a queueing device.
         insert(&mut bfq, ms(301), by(1, 1, 900_000));
         let sent = send(&mut bfq, ms(301));
         assert_eq!(sent.tag, first.tag);
@@ -327,14 +324,14 @@ fn metadata_goes_before_data_that_is_nearer() {
         finish(&mut bfq, ms(1), sent);
         sent.tag
     });
-    // After a request only its neighbours are compared.
+    // After a request, only its neighbours are compared.
     assert_eq!(order, [1, 2, 3, 0]);
 }
 
 #[test]
 fn a_device_that_never_gets_more_than_one_request_is_known_not_to_queue_and_one_that_did_once_is_known_for_ever()
  {
-    // Synchronous readers of one request each show nothing: it may be idling that keeps the device
+    // Synchronous readers with one request each prove nothing: idling may be what keeps the device
     // from getting more.
     for (requests, detected) in [(1, true), (40, false)] {
         let mut bfq = bfq(1, true);
@@ -419,7 +416,7 @@ fn the_end_of_a_process_ends_the_wait_for_it_and_its_queue_is_used_again_when_vi
     let mut bfq = bfq(1, true);
     bfq.set("low_latency", 0);
     insert(&mut bfq, ms(1), by(0, 0, 100));
-    // So late that they are not to be merged.
+    // Late enough to stay unmerged.
     insert(&mut bfq, ms(301), by(1, 1, 90_000));
     let sent = send(&mut bfq, ms(301));
     finish(&mut bfq, ms(302), sent);

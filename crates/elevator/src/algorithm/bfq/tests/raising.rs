@@ -1,4 +1,4 @@
-//! Whose weight is raised, and for how long.
+//! Tests of weight raising: whose weight, and for how long.
 
 use super::*;
 use crate::algorithm::bfq::raising::Raising;
@@ -11,13 +11,13 @@ fn a_new_process_is_raised_and_no_longer_than_the_reference_and_no_more_than_120
     let raised = |bfq: &Bfq| [0, 1].map(|process| bfq.tree.get(of(bfq, process)).coefficient);
     assert_eq!(raised(&bfq), [30, 1], "only the default weight is raised");
     assert_eq!(bfq.raised_busy, 1);
-    // 7 s × 14000/9333, or later if the peak rate has fallen; bounded by 25 s.
+    // 7 s × 14000/9333, or longer if the peak rate has fallen; at most 25 s.
     let mut slow = super::tests::bfq(1, true);
     let mut readers = [reader(4, 20 * MS), reader(5, 20 * MS)];
     simulate(&mut slow, &mut readers, 1, ms(26_000));
     assert_eq!(raised(&slow), [1, 1]);
     assert!(readers[0].served < 120_000, "time has ended it, not service");
-    // Without thinking 120000 sectors take two seconds.
+    // Without thinking, 120,000 sectors take two seconds.
     let mut fast = super::tests::bfq(1, true);
     let mut readers = [reader(4, 0), reader(5, 0)];
     simulate(&mut fast, &mut readers, 1, ms(2500));
@@ -90,7 +90,7 @@ fn a_player_is_raised_as_soft_real_time_while_a_reader_that_asks_again_at_once_i
         let mut bfq = bfq(1, true);
         let mut readers =
             [reader(5, 0), Reader { think_ns: think_ms * MS, stride, ..reader(4, 0) }];
-        // Until raising for interactive queues is over, one way or the other.
+        // Until interactive raising has ended one way or the other.
         simulate(&mut bfq, &mut readers, 1, ms(30_000));
         let id = of(&bfq, 1);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Who gets how much of the device, and what is charged for it.
+//! Tests of shares and charges.
 
 use super::*;
 
@@ -35,7 +35,7 @@ fn two_sequential_readers_get_service_by_their_weights_over_several_budgets() {
 fn a_turn_serves_one_reader_for_many_requests_because_it_is_waited_for() {
     let mut bfq = bfq(1, true);
     bfq.set("low_latency", 0);
-    // Thinking for less than a fifth of the time: bound by I/O.
+    // Thinks for less than a fifth of the time: I/O-bound.
     let mut readers = [reader(4, 150_000); 2];
     let order = simulate(&mut bfq, &mut readers, 1, ms(10_000));
     let turns = order.chunk_by(|a, b| a == b).count();
@@ -63,7 +63,7 @@ fn a_reader_that_thinks_longer_than_the_idle_slice_is_waited_for_in_vain_and_the
 
 #[test]
 fn an_ssd_with_a_queue_is_kept_busy() {
-    // While only some of the processes are raised, those are waited for; otherwise none is.
+    // Idles for raised processes only if not all are raised.
     for (low_latency, percent) in [(0, 99), (1, 85)] {
         let mut bfq = bfq(32, false);
         bfq.set("low_latency", low_latency);
@@ -86,7 +86,7 @@ fn a_queue_that_used_up_its_time_on_few_sectors_is_charged_the_whole_budget_of_t
         finish(&mut bfq, ms(until), sent);
         assert_eq!(bfq.next_timer(), Some(ms(until + 8)));
         bfq.on_timer(ms(until + 8));
-        // The time of idling is not charged.
+        // Idling time is not charged.
         assert_eq!(bfq.tree.get(id).finish, wf2q::delta(charged, 40), "{until} ms");
     }
 }
@@ -154,10 +154,9 @@ fn budgets_follow_what_became_of_the_last_one() {
 fn a_scattered_reader_is_charged_by_time_and_does_not_take_the_device_from_a_sequential_one() {
     let mut bfq = bfq(1, true);
     bfq.set("low_latency", 0);
-    // The device takes the same time for both, so by sectors both would get the same; requests of
-    // 64 sectors in a millisecond are half of what a budget is worth for both, so both are slow or
-    // none is. The scattered one is not idled for long. They begin so far apart that they are not
-    // merged.
+    // Both take the same device time, so charging by sectors would give both the same. 64 sectors
+    // per millisecond are half of a budget's rate, so both are slow or neither is. The scattered
+    // one is not idled for long. They start too far apart to merge.
     let far = Reader { stride: 1_000_000, asks: Some(ms(1000)), ..reader(4, 0) };
     let mut readers = [reader(4, 0), far];
     simulate(&mut bfq, &mut readers, 1, ms(20_000));

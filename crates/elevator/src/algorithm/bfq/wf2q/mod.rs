@@ -1,16 +1,10 @@
-//! B-WF2Q+, hierarchical: who is served next, by virtual times, first among groups and then within
-//! one.
+//! Hierarchical B-WF2Q+: shares by weight among groups and then within a group, by virtual times.
 //!
-//! Problem: shares by weight among processes, and among groups of processes whatever their number.
+//! An entity is a queue, or a group that represents its next queue. The root and each group have a
+//! service tree per class (`tree`), an entity in service, and a next entity. The next one is looked
+//! up on changes, not when it is needed, because virtual time jumps at the look-up.
 //!
-//! Approach: an entity is a queue, or a group that stands for its next queue. Each group, and the
-//! root, has a service tree for each class (`tree`), an entity in service, and the entity that is
-//! next. The next one is looked up when something changes, not when it is needed: virtual time
-//! jumps at that moment.
-//!
-//! Source: Linux 6.1 and 6.12 block/bfq-wf2q.c; confirmed. Parameters: none of its own.
-//!
-//! Departures: one level of groups; the kernel's are as deep as the control groups.
+//! Source: Linux 6.1 and 6.12 block/bfq-wf2q.c; confirmed. Departure: one level of groups.
 
 mod steps;
 mod tree;
@@ -24,74 +18,67 @@ use std::collections::BTreeMap;
 use tree::ServiceTree;
 pub(super) use tree::delta;
 
-/// An entity: the number of its queue, or of a group from [`GROUPS`] on.
+/// A queue, or a group from [`GROUPS`] on.
 pub(super) type Id = u32;
-/// The first number of a group's entity.
 const GROUPS: Id = 1 << 31;
 const MAX_WEIGHT: u64 = 1000;
 /// The class of groups: best effort.
 const GROUP_CLASS: usize = 1;
 
-/// Where an entity is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum TreeState {
     #[default]
     Out,
-    /// Waits in a tree.
+    /// In the active tree.
     Active,
-    /// Has nothing, but is remembered.
+    /// In the idle tree, without requests.
     Idle,
     /// In service, in no tree.
     Served,
 }
 
-/// The state of a queue or of a group.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Entity {
-    /// Virtual start.
     pub(super) start: u64,
-    /// Virtual finish: of the whole budget while it waits, of the service received afterwards.
+    /// Finish of the whole budget while waiting, of the service received afterwards.
     pub(super) finish: u64,
-    /// Sectors that it may be charged.
+    /// In sectors.
     pub(super) budget: u64,
-    /// Sectors that it was charged of it.
+    /// In sectors.
     pub(super) service: u64,
-    /// The weight in force.
     pub(super) weight: u64,
-    /// The weight in force, not raised.
+    /// The weight without raising.
     pub(super) base: u64,
-    /// By how much the weight is to be raised; 1: not.
+    /// wr_coeff; 1: not raised.
     pub(super) coefficient: u64,
-    /// Service class in force: 0 real time, 1 best effort, 2 idle.
+    /// In force: 0 real time, 1 best effort, 2 idle.
     pub(super) class: usize,
-    /// Class and weight asked for.
+    /// Class and weight, not yet in force.
     pub(super) wanted: (usize, u64),
-    /// What was asked for, or the coefficient, is not in force yet.
+    /// prio_changed.
     pub(super) changed: bool,
     pub(super) state: TreeState,
-    /// The group that it is in; 0: the root.
+    /// 0: the root.
     pub(super) group: u32,
-    /// The weight by which it is counted among those that have requests held or in flight.
+    /// Its weight in `weights`, if it has requests held or in flight.
     pub(super) counted: Option<u64>,
-    /// It is counted in its group, or as a group, among those with pending requests.
+    /// Counts as having pending requests.
     pending: bool,
-    /// Which insertion into a tree it was: breaks ties.
+    /// Breaks ties by insertion.
     pub(super) order: u64,
 }
 
 impl Entity {
-    /// Sectors left of the budget.
     pub(super) fn left(&self) -> u64 {
         self.budget.saturating_sub(self.service)
     }
 
-    /// Whether a tree knows it, or it is in service.
+    /// Whether it is in a tree or in service.
     pub(super) fn is_known(&self) -> bool {
         self.state != TreeState::Out
     }
 }
 
-/// The root, or a group.
 #[derive(Debug, Default)]
 struct Group {
     /// Unused for the root.
@@ -99,36 +86,30 @@ struct Group {
     trees: [ServiceTree; 3],
     in_service: Option<Id>,
     next: Option<Id>,
-    /// The jiffy at which the idle class last had its turn.
     idle_class_mark: u64,
-    /// Entities of it that wait.
     active: u32,
-    /// Queues of it with pending requests.
+    /// Its queues with pending requests.
     pending_queues: u32,
-    /// Requests of its queues.
     allocated: u32,
 }
 
-/// The scheduler of queues and groups.
 #[derive(Debug)]
 pub(super) struct Wf2q {
     entities: Vec<Entity>,
     groups: Vec<Group>,
-    /// How many queues of each weight have requests held or in flight; raised ones are not counted.
+    /// queue_weights_tree: queues with requests per weight, without raised ones.
     pub(super) weights: BTreeMap<u64, u32>,
-    /// Groups with pending requests.
     pub(super) pending_groups: u32,
     /// Whether groups are counted as in 6.1.
     pub(super) old: bool,
-    /// As published, without what Linux made of it: the next one is looked up when it is needed,
-    /// all that virtual time has passed are forgotten at once, and virtual time never goes back.
+    /// The published algorithm: looks up the next entity when needed, forgets all passed ones at
+    /// once, and never sets virtual time back.
     pub(super) plain: bool,
-    /// Queues that were forgotten: nothing of this refers to them any more.
+    /// No longer referenced here.
     pub(super) forgotten: Vec<Id>,
     inserted: u64,
-    /// The idle class has a turn at least this often, in jiffies.
+    /// In jiffies.
     idle_class_ticks: u64,
-    /// The time, in jiffies.
     pub(super) jiffies: u64,
 }
 
@@ -148,7 +129,6 @@ impl Wf2q {
         }
     }
 
-    /// A queue with this number is new.
     pub(super) fn add(&mut self, id: Id, group: u32, wanted: (usize, u64)) {
         if self.entities.len() <= id as usize {
             self.entities.resize(id as usize + 1, Entity::default());
@@ -166,7 +146,7 @@ impl Wf2q {
         };
     }
 
-    /// A new group of this weight. Returns its number.
+    /// Returns the group's number.
     pub(super) fn add_group(&mut self, weight: u64) -> u32 {
         let wanted = (GROUP_CLASS, weight);
         let entity = Entity {
@@ -181,7 +161,6 @@ impl Wf2q {
         self.groups.len() as u32 - 1
     }
 
-    /// A group has another weight from its next turn on.
     pub(super) fn reweigh_group(&mut self, group: u32, weight: u64) {
         let entity = &mut self.groups[group as usize].entity;
         entity.changed = entity.changed || entity.wanted.1 != weight;
@@ -206,7 +185,6 @@ impl Wf2q {
         }
     }
 
-    /// A queue has one request more or less.
     pub(super) fn allocated(&mut self, id: Id, change: i32) {
         let group = self.get(id).group as usize;
         let allocated = &mut self.groups[group].allocated;
@@ -214,36 +192,33 @@ impl Wf2q {
             allocated.checked_add_signed(change).expect("a group has the requests of its queues");
     }
 
-    /// The group of a queue and the number of its requests; None: the root.
+    /// None: the root.
     pub(super) fn group_of(&self, id: Id) -> Option<(&Entity, u32)> {
         let group = &self.groups[self.get(id).group as usize];
         (self.get(id).group > 0).then_some((&group.entity, group.allocated))
     }
 
-    /// Weights of a class in the group of a queue, or in the root.
+    /// Total weight in a queue's group, or the root.
     pub(super) fn weights_beside(&self, id: Option<Id>, class: usize) -> u64 {
         let group = id.map_or(0, |id| self.get(id).group as usize);
         self.groups[group].trees[class].weights
     }
 
-    /// The weight by which a queue is compared with one of another group.
     pub(super) fn group_weight(&self, id: Id) -> u64 {
         self.parent(id).map_or(self.get(id).weight, |group| self.get(group).weight)
     }
 
-    /// A queue has got its first request. `recover`: it left willingly and came back in time, so it
-    /// goes on from its old finish even if virtual time has passed it.
+    /// bfq_activate_bfqq. `recover`: continues from its old finish.
     pub(super) fn activate(&mut self, id: Id, recover: bool) {
         self.enter(id, recover, false, false);
     }
 
-    /// A queue waits again, or waits with another budget. `served`: it is the one in service;
-    /// `expires`: its turn is over.
+    /// bfq_requeue_bfqq. `served`: in service; `expires`: its turn is over.
     pub(super) fn requeue(&mut self, id: Id, served: bool, expires: bool) {
         self.enter(id, false, served, expires);
     }
 
-    /// A queue has no requests any more.
+    /// bfq_deactivate_entity.
     pub(super) fn retire(&mut self, id: Id, expires: bool) {
         let mut current = Some(id);
         let mut upper = None;
@@ -271,7 +246,7 @@ impl Wf2q {
         }
     }
 
-    /// A queue is charged sectors, and its group with it.
+    /// bfq_bfqq_served.
     pub(super) fn charge(&mut self, id: Id, sectors: u64) {
         let mut current = Some(id);
         while let Some(id) = current {
@@ -283,7 +258,7 @@ impl Wf2q {
         }
     }
 
-    /// Takes the queue out that is to be served.
+    /// bfq_get_next_queue.
     pub(super) fn serve_next(&mut self) -> Option<Id> {
         let mut group = 0;
         if self.plain {
@@ -292,7 +267,7 @@ impl Wf2q {
         let queue = loop {
             let id = self.groups[group].next?;
             self.groups[group].in_service = Some(id);
-            // A group with more queues that wait stays in its tree.
+            // A group with more waiting queues stays in its tree.
             if id < GROUPS || self.groups[(id - GROUPS) as usize].active == 1 {
                 self.extract(id);
                 self.get_mut(id).state = TreeState::Served;
@@ -313,7 +288,7 @@ impl Wf2q {
         Some(queue)
     }
 
-    /// The turn of a queue is over.
+    /// __bfq_bfqd_reset_in_service.
     pub(super) fn end_service(&mut self, id: Id) {
         let mut current = Some(id);
         while let Some(id) = current {
@@ -326,19 +301,18 @@ impl Wf2q {
         }
     }
 
-    /// The service of the groups of a queue is measured anew.
     pub(super) fn reset_group_service(&mut self, id: Id) {
         if let Some(group) = self.parent(id) {
             self.get_mut(group).service = 0;
         }
     }
 
-    /// Whether another than the one in service would be chosen now.
+    /// next_queue_may_preempt.
     pub(super) fn may_preempt(&self) -> bool {
         self.groups[0].next != self.groups[0].in_service
     }
 
-    /// What was asked for comes into force, but for the class unless `class_too`.
+    /// __bfq_entity_update_weight_prio.
     pub(super) fn update_weight(&mut self, id: Id, class_too: bool) {
         let entity = *self.get(id);
         if !entity.changed {
@@ -372,7 +346,7 @@ impl Wf2q {
         }
     }
 
-    /// Counts a queue with requests under its weight.
+    /// bfq_weights_tree_add.
     pub(super) fn count_weight(&mut self, id: Id) {
         let entity = self.get_mut(id);
         if entity.counted.is_none() {
@@ -382,7 +356,7 @@ impl Wf2q {
         }
     }
 
-    /// A queue is counted no more.
+    /// bfq_weights_tree_remove.
     pub(super) fn uncount_weight(&mut self, id: Id) {
         let Some(weight) = self.get_mut(id).counted.take() else { return };
         let count = self.weights.get_mut(&weight).expect("a counted weight is in the table");
@@ -392,8 +366,7 @@ impl Wf2q {
         }
     }
 
-    /// A queue that has nothing in flight has got requests (since 6.2; before, groups are counted
-    /// when they are activated).
+    /// bfq_add_bfqq_in_groups_with_pending_reqs (since 6.2; 6.1 counts groups at activation).
     pub(super) fn pend(&mut self, id: Id) {
         if !self.old && !self.get(id).pending {
             self.get_mut(id).pending = true;
@@ -403,7 +376,7 @@ impl Wf2q {
         }
     }
 
-    /// A queue has neither requests held nor in flight.
+    /// bfq_del_bfqq_in_groups_with_pending_reqs.
     pub(super) fn unpend(&mut self, id: Id) {
         if self.old {
             if let Some(parent) = self.parent(id) {
@@ -422,12 +395,12 @@ impl Wf2q {
         }
     }
 
-    /// Groups are counted as in 6.1, or not; set while nothing waits.
+    /// Call it only while nothing waits.
     pub(super) fn count_groups_as(&mut self, old: bool) {
         self.old = old;
     }
 
-    /// The queues that wait, the last one sorted in first.
+    /// Waiting queues, most recently inserted first.
     pub(super) fn waiting(&self) -> Vec<Id> {
         let of = |(_, entity): &(Id, &Entity)| entity.state == TreeState::Active;
         let mut waiting: Vec<(Id, &Entity)> = (0..).zip(&self.entities).filter(of).collect();
@@ -435,7 +408,7 @@ impl Wf2q {
         waiting.into_iter().map(|(id, _)| id).collect()
     }
 
-    /// Whether so many groups have requests that shares among them need idling.
+    /// Whether group counts require idling.
     pub(super) fn groups_differ(&self) -> bool {
         self.pending_groups > u32::from(!self.old)
     }

@@ -1,5 +1,4 @@
-//! The steps that the operations of B-WF2Q+ are made of: entities enter and leave trees, and the
-//! next one is found.
+//! The steps of B-WF2Q+'s operations: entities enter and leave trees, and the next one is found.
 //!
 //! Source: Linux 6.1 and 6.12 block/bfq-wf2q.c; confirmed.
 
@@ -17,6 +16,7 @@ impl Wf2q {
         &mut self.groups[group as usize].trees[class]
     }
 
+    /// bfq_activate_requeue_entity.
     pub(super) fn enter(&mut self, id: Id, recover: bool, served: bool, expires: bool) {
         let mut current = Some(id);
         while let Some(id) = current {
@@ -34,7 +34,7 @@ impl Wf2q {
         }
     }
 
-    /// An entity without a place gets one.
+    /// __bfq_activate_entity.
     fn wake(&mut self, id: Id, recover: bool) {
         let vtime = self.tree(id).vtime;
         let entity = *self.get(id);
@@ -54,7 +54,7 @@ impl Wf2q {
         self.sort_in(id, shifted);
     }
 
-    /// The entity in service, or one that waits, takes its place anew.
+    /// __bfq_requeue_entity.
     pub(super) fn put_back(&mut self, id: Id) {
         let entity = *self.get(id);
         if entity.state == TreeState::Active {
@@ -67,6 +67,7 @@ impl Wf2q {
         self.sort_in(id, false);
     }
 
+    /// bfq_update_fin_time_enqueue.
     fn sort_in(&mut self, id: Id, shifted: bool) {
         self.update_weight(id, true);
         let vtime = self.tree(id).vtime;
@@ -94,7 +95,7 @@ impl Wf2q {
         group.trees[entity.class].extract(id);
     }
 
-    /// An entity has nothing to be served for. False if it was not known.
+    /// __bfq_deactivate_entity. Returns false if it was in no tree.
     pub(super) fn leave(&mut self, id: Id) -> bool {
         let entity = *self.get(id);
         if !entity.is_known() {
@@ -127,16 +128,18 @@ impl Wf2q {
         true
     }
 
+    /// bfq_forget_entity.
     fn forget(&mut self, id: Id, served: bool) {
         let weight = self.get(id).weight;
         self.tree(id).weights -= weight;
         self.get_mut(id).state = TreeState::Out;
-        // The one in service is still referred to.
+        // The entity in service is still referenced.
         if id < GROUPS && !served {
             self.forgotten.push(id);
         }
     }
 
+    /// bfq_forget_idle, repeated for the published algorithm.
     pub(super) fn forget_passed(&mut self, beside: Id) {
         let plain = self.plain;
         while let Some(passed) = self.tree(beside).passed(plain) {
@@ -150,8 +153,7 @@ impl Wf2q {
         }
     }
 
-    /// Something of a group has changed: which is next? `new`: the entity that was sorted in. True
-    /// if the group's own place may change.
+    /// bfq_update_next_in_service. Returns whether the group's own place may change.
     pub(super) fn update_next(&mut self, group: usize, new: Option<Id>, expires: bool) -> bool {
         let before = self.groups[group].next;
         let mut next = None;
@@ -180,6 +182,7 @@ impl Wf2q {
         changes
     }
 
+    /// bfq_lookup_next_entity.
     pub(super) fn look_up(&mut self, group: usize, expires: bool) -> Option<Id> {
         let mut first = 0;
         let of = &mut self.groups[group];
@@ -193,7 +196,7 @@ impl Wf2q {
             if tree.is_empty() {
                 continue;
             }
-            // While one is in service virtual time does not jump.
+            // Virtual time does not jump while an entity is in service.
             if let Some(jump) = tree.jump().filter(|_| !busy) {
                 tree.vtime = jump;
                 let plain = self.plain;

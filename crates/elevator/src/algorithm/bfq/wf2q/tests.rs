@@ -1,5 +1,4 @@
-//! Tests of B-WF2Q+: shares of queues and groups, virtual time, and what is remembered of queues
-//! without requests.
+//! Tests of B-WF2Q+: shares of queues and groups, virtual time, and idle queues.
 
 use super::*;
 
@@ -19,7 +18,7 @@ impl World {
         world
     }
 
-    /// A new queue in a group. Its number.
+    /// Adds a queue to a group; returns its number.
     fn join(&mut self, group: u32, weight: u64) -> Id {
         let id = self.served.len() as Id;
         self.tree.add(id, group, (1, weight));
@@ -29,7 +28,7 @@ impl World {
         id
     }
 
-    /// Serves the next one for `sectors`; it waits again.
+    /// Serves the next queue for `sectors`; it waits again.
     fn serve(&mut self, sectors: u64) -> Id {
         let id = self.tree.serve_next().expect("somebody waits");
         self.tree.charge(id, sectors);
@@ -41,7 +40,7 @@ impl World {
         id
     }
 
-    /// Serves the next one for `sectors`; it has no requests left.
+    /// Serves the next queue for `sectors`; it has no requests left.
     fn drain(&mut self, sectors: u64) -> Id {
         let id = self.tree.serve_next().expect("somebody waits");
         self.tree.charge(id, sectors);
@@ -89,7 +88,7 @@ fn service_below_the_budget_is_what_counts() {
 fn virtual_time_jumps_to_the_smallest_start_when_a_turn_ends_and_no_queue_is_eligible() {
     let mut world = World::new(&[40, 40], 1000);
     assert_eq!([world.serve(10_000), world.serve(10_000)], [0, 1]);
-    // Both have had more than virtual time has gone: it jumps.
+    // Both got more than virtual time advanced: it jumps.
     world.serve(30_000);
     assert_eq!(world.root().vtime, delta(10_000, 80) * 2 + delta(30_000, 80));
     world.serve(10);
@@ -129,7 +128,7 @@ fn of_several_queues_that_are_passed_one_is_forgotten_at_each_step() {
         assert!(world.tree.get(id).is_known());
     }
     let weights = [1000, 1, 1].map(|sectors| (world.serve(sectors), world.root().weights).1);
-    // At the jump when a turn ends another one may be.
+    // At the jump when a turn ends, another may be eligible.
     assert_eq!(weights, [80, 40, 40]);
 }
 
@@ -142,8 +141,8 @@ fn who_is_passed_by_virtual_time_may_recover_its_hole_if_it_came_in_time() {
         *tree.get_mut(0) =
             Entity { finish: delta(10 * 40, 40), budget: 40, coefficient, ..*tree.get(0) };
         tree.activate(0, recover);
-        // Recovering: start 10, finish 11, late by 39, or of a raised one half as long and late by
-        // 39.5, of which half counts.
+        // Recovering: start 10, finish 11, late by 39; raised: half as long, late by 39.5, half of
+        // which counts.
         let expected = if coefficient == 2 {
             delta(10, 1) + (delta(50, 1) - delta(10, 1) - delta(1, 2)) / 2
         } else {
@@ -202,7 +201,7 @@ fn a_group_without_queues_that_wait_keeps_its_place_while_one_of_them_is_served(
     assert_eq!(world.serve(1000), 0);
     assert_eq!(world.tree.serve_next(), Some(id));
     world.tree.charge(id, 100);
-    // The root looks at its other entities only when the turn ends.
+    // The root reconsiders other entities only when the turn ends.
     assert!(!world.tree.may_preempt());
     world.tree.requeue(id, true, true);
     world.tree.end_service(id);

@@ -1,9 +1,8 @@
-//! One service tree of B-WF2Q+: the entities of one class in one group, by virtual times.
+//! One service tree of B-WF2Q+: the entities of a class in a group, by virtual time (sectors /
+//! weight, with 22 fractional bits).
 //!
-//! Virtual time is sectors divided by weight, in fixed point with 22 fractional bits.
-//!
-//! Source: Linux 6.1 and 6.12 block/bfq-wf2q.c; confirmed. Those that wait are in one tree
-//! (`waiting`); an entity is eligible if its start is not ahead of virtual time.
+//! Source: Linux 6.1 and 6.12 block/bfq-wf2q.c; confirmed. Active entities are in one tree
+//! (`waiting`); one is eligible if its start is not after virtual time.
 
 use std::collections::BTreeSet;
 
@@ -12,25 +11,24 @@ use super::{Entity, Id};
 
 const FRACTION_BITS: u32 = 22;
 
-/// Virtual time that `sectors` take at a weight.
+/// bfq_delta.
 #[inline]
 pub(crate) fn delta(sectors: u64, weight: u64) -> u64 {
     (sectors << FRACTION_BITS) / weight
 }
 
-/// The entities of one class that wait for service, and those that had something until lately.
+/// Active and idle entities of one class.
 #[derive(Debug, Default)]
 pub(super) struct ServiceTree {
     pub(super) vtime: u64,
-    /// Weights of all: waiting, in service, and remembered.
+    /// Sum over active, in-service and idle entities.
     pub(super) weights: u64,
     waiting: Waiting,
-    /// Without requests, but their finish was ahead of virtual time; by finish.
+    /// The idle tree, by finish.
     remembered: BTreeSet<(u64, u64, Id)>,
 }
 
 impl ServiceTree {
-    /// Whether no entity waits for service.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
@@ -52,9 +50,8 @@ impl ServiceTree {
         assert!(found, "entity {id} is remembered");
     }
 
-    /// Virtual time has grown: the remembered entity that it has passed, one at each step; it is to
-    /// be forgotten. If nobody waits and all are passed, virtual time goes back to the last finish,
-    /// unless it is `plain`.
+    /// bfq_forget_idle: the next passed idle entity, to forget. If all are passed and none is
+    /// active, virtual time returns to the last finish, unless `plain`.
     pub(super) fn passed(&mut self, plain: bool) -> Option<Id> {
         let &(first, _, id) = self.remembered.first()?;
         if !plain
@@ -67,14 +64,13 @@ impl ServiceTree {
         (first <= self.vtime).then_some(id)
     }
 
-    /// The smallest start of those that wait, if all are ahead of virtual time.
+    /// bfq_calc_vtime_jump.
     pub(super) fn jump(&self) -> Option<u64> {
         self.waiting.least_start().filter(|least| *least > self.vtime)
     }
 
-    /// The entity to serve next: the smallest finish of those that are eligible, of equal ones the
-    /// first inserted; if none is, virtual time is taken to be the smallest start. Unless it is
-    /// `plain`, the search gives up as the kernel's does.
+    /// bfq_first_active_entity, at the smallest start if none is eligible. Only `plain` never gives
+    /// up.
     pub(super) fn first(&self, plain: bool) -> Option<Id> {
         let vtime = self.vtime.max(self.waiting.least_start()?);
         self.waiting.first(vtime, !plain)

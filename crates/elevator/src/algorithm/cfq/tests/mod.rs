@@ -1,5 +1,5 @@
-//! Tests of cfq: single rules first; `shares.rs` runs processes on a small disk, `random.rs`
-//! everything at random.
+//! Tests of cfq's single rules; `shares.rs` runs processes on a small disk, `random.rs` random
+//! input.
 
 mod random;
 mod shares;
@@ -80,8 +80,8 @@ fn the_process_that_is_served_is_waited_for_eight_milliseconds_and_no_longer() {
     serve(&mut cfq, ms(10), read(0, 0, 100));
     insert(&mut cfq, ms(12), read(1, 1, 90_000));
     assert_eq!(dispatch(&mut cfq, ms(12)), None);
-    // Asking starts the timer again; the queue asks on a request to an empty scheduler, and not on
-    // the next one.
+    // Each dispatch attempt restarts the timer. The queue dispatches on a request to an empty
+    // scheduler, but not on the next one.
     assert_eq!(cfq.next_timer(), Some(ms(20)));
     insert(&mut cfq, ms(15), read(2, 2, 95_000));
     assert!(!cfq.take_run());
@@ -180,7 +180,7 @@ fn a_device_queues_once_more_than_four_requests_were_in_the_driver() {
     }
 }
 
-/// One that moves a request at a time, so that the dispatch list does not sort what was chosen.
+/// Moves one request at a time, so that the dispatch list does not reorder choices.
 fn one_by_one() -> Cfq {
     let mut cfq = made(1000);
     cfq.set("quantum", 1);
@@ -196,8 +196,8 @@ fn within_a_queue_metadata_goes_first_and_then_what_is_near_in_front_or_nearer_b
     }
     insert(&mut cfq, ms(0), BlockRequest { meta: true, ..read(4, 0, 70_000) });
     let order = [0; 5].map(|_| dispatch(&mut cfq, ms(0)).unwrap());
-    // Each time the neighbours of what was sent are compared, from where the actuator was before
-    // that: 60000 is ahead of 50000; 52000 is 18008 behind 70008, and 100 is out of reach.
+    // The neighbours of the dispatched request are compared from the actuator's position before it:
+    // 60000 is ahead of 50000; 52000 is 18008 behind 70008, and 100 is out of reach.
     assert_eq!(order, [4, 1, 3, 2, 0]);
 }
 
@@ -231,7 +231,7 @@ fn one_expired_request_is_taken_out_of_order_in_a_slice() {
     };
     let order = |cfq: &mut Cfq, at| [0; 4].map(|_| dispatch(cfq, ms(at)).unwrap());
     assert_eq!(order(&mut filled(), 125), [2, 1, 3, 0], "125 ms old is not expired: upwards");
-    // The oldest first; the others are as old, but go by their places.
+    // The oldest first; the others are equally old, but go by position.
     assert_eq!(order(&mut filled(), 126), [0, 2, 1, 3]);
 }
 
@@ -317,7 +317,7 @@ fn sync_preempts_async_only_without_the_slip_of_the_source() {
         (0..8).for_each(|tag| insert(&mut cfq, ms(0), write(tag, 0, 100 * u64::from(tag))));
         assert_eq!(dispatch(&mut cfq, ms(0)), Some(0));
         insert(&mut cfq, ms(0), read(9, 1, 50));
-        // The round of four is on its way already; what comes after it differs.
+        // The round of four is already dispatched; what follows differs.
         let order = [0; 4].map(|_| dispatch(&mut cfq, ms(0)).unwrap());
         assert_eq!(order, [1, 2, 3, next], "slip {slip}");
     }

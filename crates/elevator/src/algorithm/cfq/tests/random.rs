@@ -1,4 +1,4 @@
-//! Everything at random, with the extremes of every tunable: nothing is lost, doubled or forgotten.
+//! Random input with extreme tunables: nothing is lost, duplicated or forgotten.
 
 use super::*;
 
@@ -25,7 +25,7 @@ fn drawn(draw: &mut Draw, tag: u32, seq: u64, now: Time) -> BlockRequest {
     BlockRequest { process, priority, op, sync, meta, seq, allocated: now, ..request(tag, sector) }
 }
 
-/// What is in the scheduler and in the driver.
+/// Requests in the scheduler and in the driver.
 struct World {
     cfq: Cfq,
     free: Vec<u32>,
@@ -55,8 +55,8 @@ impl World {
         assert_eq!(self.cfq.len(), self.held.len());
     }
 
-    /// Grows a request at its end or start, as the queue does after a merge, and joins it with a
-    /// neighbour that it touches.
+    /// Grows a request at its end or start, as the queue does after a merge, and merges an adjacent
+    /// neighbour.
     fn merge(&mut self, now: Time, at: usize, front: bool) {
         let Some((_, &before)) = self.held.iter().nth(at) else { return };
         if !self.cfq.allow_merge(&before, &before, Merge::Back) || before.sector < 8 {

@@ -1,18 +1,17 @@
-//! Processes on a small disk: who gets how much of its time, and in what bios.
+//! Processes on a small disk: their shares of disk time, and slice lengths.
 
 use super::*;
 
-/// A process that reads one request after the other.
+/// A process that reads one request after another.
 struct Client {
     random: bool,
     think_ns: u64,
     priority: Priority,
     sector: u64,
-    /// When it asks next; None: it waits for its request.
+    /// Time of the next request; None: waiting for one.
     asks: Option<Time>,
 }
 
-/// A client at its place on the disk.
 fn client(at: u64) -> Client {
     Client {
         random: false,
@@ -23,7 +22,7 @@ fn client(at: u64) -> Client {
     }
 }
 
-/// A stretch of the device's time: who was served, from when to when, how many requests.
+/// A stretch of device time: the process, its start and end, and the number of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Turn {
     process: u32,
@@ -32,8 +31,8 @@ struct Turn {
     requests: u64,
 }
 
-/// Runs clients on a disk that takes 1 ms for the request at its head's position and 8 ms for
-/// others. Tags are processes. `background` asynchronous writes of process 99 are always queued.
+/// Runs clients on a disk that takes 1 ms for a sequential request and 8 ms for others. Tags are
+/// processes. `background` asynchronous writes of process 99 are always queued.
 fn turns(cfq: &mut Cfq, clients: &mut [Client], background: u32, until: Time) -> Vec<Turn> {
     let (mut now, mut head, mut seed, mut seq) = (Time::ZERO, 0, 5_u64, 0);
     let mut device: Option<(BlockRequest, Time, Time)> = None;
@@ -90,7 +89,7 @@ fn turns(cfq: &mut Cfq, clients: &mut [Client], background: u32, until: Time) ->
     turns
 }
 
-/// The share of each of the clients in the device's busy time, in per mille.
+/// Each client's share of the device's busy time, in per mille.
 fn shares(clients: &mut [Client]) -> Vec<u64> {
     let mut cfq = made(1000);
     let turns = turns(&mut cfq, clients, 0, ms(60_000));
@@ -140,8 +139,7 @@ fn slices_are_as_long_as_the_priority_says() {
         .map(|(at, place)| Client { priority: level(at), ..client(place * 100_000_000) })
         .collect();
     let turns = turns(&mut made(1000), &mut readers, 0, ms(30_000));
-    // A slice begins with the first dispatch, and the request that is in the driver at its end is
-    // finished.
+    // A slice begins with the first dispatch, and a request in the driver at its end completes.
     for (process, slice) in [(0, 180), (1, 100), (2, 40)] {
         let mut lengths: Vec<u64> = turns
             .iter()
@@ -150,7 +148,7 @@ fn slices_are_as_long_as_the_priority_says() {
             .collect();
         lengths.pop();
         assert!(lengths.len() > 10, "process {process} had {} turns", lengths.len());
-        // Two turns in a row of one process are seen as one: level 0 comes again before the others.
+        // Consecutive turns of a process count as one: level 0 comes again before the others.
         let whole =
             lengths.iter().filter(|length| (slice + 1..=slice + 2).contains(*length)).count();
         assert!(

@@ -1,9 +1,9 @@
-//! What tells one drive from another: overheads, watermarks, where reading on ends, runs of the
-//! write cache, tracks without numbers.
+//! Drive-specific details: overheads, watermarks, read-ahead limits, write-cache runs, unnumbered
+//! tracks.
 
 use super::*;
 
-/// A sector of the HP 97560 passes in so long.
+/// Passing time of one sector of the HP 97560.
 const SECTOR: u64 = T / 72;
 
 #[test]
@@ -46,8 +46,8 @@ fn completions_and_reconnections_are_added_once() {
 
 #[test]
 fn a_write_waits_for_its_watermark_and_for_its_least_seek() {
-    // Sector 10 of the first track comes round 2.08 ms after angle 0; the overhead alone would let
-    // it be reached.
+    // Sector 10 of the first track comes round 2.08 ms after angle 0; with the overhead alone it
+    // would be reached.
     let done = |more: &str| {
         Bench::new(&format!("hp97560:write_overhead_ns=1500000{more}")).one(Op::Write, 10, 4)
     };
@@ -129,7 +129,7 @@ fn a_read_of_the_sector_under_the_head_goes_on_with_it_or_loses_a_revolution() {
     let took = |almost: u32| {
         let spec = "hp97560:bus_bytes_per_s=100000000:hit_overhead_ns=0:read_overhead_ns=500000";
         let mut bench = Bench::new(&format!("{spec}:almost_hits={almost}"));
-        // The first read is done a fortieth of a sector after its last one has passed.
+        // The first read completes a fortieth of a sector after its last sector has passed.
         bench.one(Op::Read, 0, 8);
         let before = bench.1;
         bench.one(Op::Read, 8, 8) - before
@@ -172,18 +172,17 @@ fn a_run_of_the_write_cache_starts_when_its_overhead_is_over_and_its_data_have_c
     bench.send(7, Op::Write, 0, 1);
     bench.until_done(7);
     let flushed = bench.flush();
-    // Angle 0 comes round with the next revolution; nothing was written at once.
+    // Angle 0 is reached in the next revolution; nothing was written at once.
     assert_eq!(flushed, T + SECTOR + 1_000_000);
 }
 
-/// Two zones of two cylinders with two heads; tracks of 10 sectors, of 8 in the second.
+/// Two zones of two cylinders with two heads; tracks of 10 sectors, then of 8.
 const SMALL: &str = "model = \"hdd\"\nrpm = 6000\ncylinders = 4\nheads = 2\nbus_bytes_per_s = 1000000000\nseek.c_ns = 1000000\nseek.e_ps = 0\n";
 
 fn small(zones: &str) -> Box<dyn DeviceModel> {
     crate::device::device_from_toml(&format!("{SMALL}zones = {zones}\n"), &[], 1).unwrap()
 }
 
-/// When the first sector of a read begins to pass.
 fn first_ns(zones: &str, sector: u64) -> u64 {
     let mut bench = Bench(small(zones), 0);
     bench.one(Op::Read, sector, 1);
@@ -194,8 +193,8 @@ fn first_ns(zones: &str, sector: u64) -> u64 {
 #[test]
 fn zones_have_their_own_angle_and_tracks_without_numbers() {
     assert_eq!(small("[[2,10,0,0,3,1,2],[2,8,0,0,0,0,1]]").sectors(), 10 + 3 * 8);
-    // One track is reserved, two are spare: sector 0 is on the second one, sector 10 in the second
-    // zone.
+    // One track is reserved, two are spare: sector 0 is on the second track, sector 10 in the
+    // second zone.
     let zones = "[[2,10,0,0,3,1,2],[2,8,0,0,5,0,1]]";
     assert_eq!(
         first_ns(zones, 1),
@@ -203,7 +202,7 @@ fn zones_have_their_own_angle_and_tracks_without_numbers() {
         "of a revolution of 10 ms, with the head switch for nothing"
     );
     assert_eq!(first_ns(zones, 10), 6_250_000);
-    // A read over the border of the zones: the rest of one, and the first sector of the other.
+    // A read across the border of the zones.
     let mut bench = Bench(small(zones), 0);
     bench.one(Op::Read, 9, 2);
     assert_eq!(bench.0.stats().transfer_ns, 1_000_000 + 1_250_000);
@@ -213,13 +212,12 @@ fn zones_have_their_own_angle_and_tracks_without_numbers() {
 fn a_slipped_track_is_passed_over_and_a_spare_one_stands_in() {
     let (plain, slipped) = ("[[4,10,3,3,0,0,2]]", "[[4,10,3,3,0,0,2,1,4]]");
     assert_eq!((small(plain).sectors(), small(slipped).sectors()), (60, 60));
-    // Tracks begin three sectors after each other; the second one is slipped, so that sector 10 is
-    // on the third.
+    // Tracks begin three sectors apart; the second is slipped, so sector 10 is on the third.
     assert_eq!(first_ns(plain, 10), 3_000_000);
     assert_eq!(first_ns(slipped, 10), 6_000_000);
     let mut bench = Bench(small(slipped), 0);
     bench.one(Op::Read, 0, 60);
-    // Six tracks pass; from the first to the sixth of them seven have begun.
+    // Six tracks pass, and seven begin.
     let stats = bench.0.stats();
     assert_eq!((stats.transfer_ns, stats.seek_cylinders), (60_000_000, 3));
 }

@@ -1,4 +1,4 @@
-//! Single requests computed by hand, and what the caches and the drive's own queue do.
+//! Single requests computed by hand, and the effects of the caches and the drive's queue.
 
 use elevator::{BlockRequest, Op, Time};
 
@@ -13,12 +13,12 @@ const OVERHEAD: u64 = 2_200_000;
 /// A sector on the bus of 10 MB/s.
 const BUS: u64 = 51_200;
 
-/// The end of some sectors, counted from the start of a track at angle 0.
+/// Returns the time in which `sectors` pass, from the start of a track at angle 0.
 fn angle(sectors: u64) -> u64 {
     sectors * T / 72
 }
 
-/// When the angle comes next.
+/// The next time at which the disk is at `angle`.
 fn next(now: u64, angle: u64) -> u64 {
     now + (angle % T + T - now % T) % T
 }
@@ -30,7 +30,6 @@ impl Bench {
         Bench(device(specification, 1).unwrap(), 0)
     }
 
-    /// One transfer alone; answers when it is done.
     fn one(&mut self, op: Op, sector: u64, nr_sectors: u32) -> u64 {
         self.send(7, op, sector, nr_sectors);
         self.until_done(7)
@@ -70,7 +69,7 @@ fn a_first_read_costs_overhead_rotation_transfer_and_the_last_sector_on_the_bus(
 
 #[test]
 fn a_far_read_costs_the_published_seek() {
-    // Cylinder 1000, head 3, sector 10: 1000 cylinders away are 16 ms.
+    // Cylinder 1000, head 3, sector 10: 1000 cylinders take 16 ms.
     let sector = (1000 * 19 + 3) * 72 + 10;
     let at_cylinder = OVERHEAD + 16_000_000;
     // Each cylinder starts 18 · 8 + 18 sectors after the one before, each track 8.
@@ -161,12 +160,12 @@ fn rpm(name: &str) -> u64 {
 fn what_was_read_on_is_a_hit_at_bus_speed() {
     let mut bench = Bench::new("hp97560");
     bench.one(Op::Read, 0, 8);
-    // 64 KB are read on in less than two revolutions and two switches.
+    // 64 KB are read ahead in less than two revolutions and two switches.
     bench.pause(3 * T);
     let before = bench.1;
     assert_eq!(bench.one(Op::Read, 8, 16) - before, OVERHEAD + 16 * BUS);
     assert_eq!(bench.0.stats().cache_hits, 1);
-    // Beyond what may be read on: 8 + 128 sectors, and 16 more by the hit.
+    // Beyond the read-ahead limit: 8 + 128 sectors, and 16 more by the hit.
     bench.pause(3 * T);
     bench.one(Op::Read, 8 + 128 + 16, 8);
     assert_eq!(bench.0.stats().cache_hits, 1, "not read before");
@@ -177,7 +176,7 @@ fn a_read_that_catches_up_with_reading_on_waits_for_the_medium() {
     let mut bench = Bench::new("hp97560");
     let first = bench.one(Op::Read, 0, 8) - BUS;
     assert_eq!(first, T + angle(8));
-    // At once the next 16: in 2.2 ms of overhead ten sectors pass; the medium has them sooner than
+    // The next 16 at once: ten sectors pass in the 2.2 ms of overhead; the medium is faster than
     // the bus.
     let before = bench.1;
     let done = bench.one(Op::Read, 8, 16);
@@ -255,7 +254,7 @@ fn immediate_reporting_is_as_fast_as_the_bus_and_a_flush_waits_for_the_medium() 
     assert_eq!(cached.0.stats().cached_writes, 1);
     let flushed = cached.flush();
     assert!(flushed > OVERHEAD + 8 * BUS + 10_000_000, "{flushed} ns with a far seek");
-    // It is on the medium: nothing more to do.
+    // Already on the medium: nothing to do.
     let before = cached.1;
     assert_eq!(cached.flush() - before, OVERHEAD);
 }
@@ -288,7 +287,6 @@ fn dirty_sectors_are_read_from_the_cache() {
     assert_eq!((bench.1 - before, bench.0.stats().cache_hits), (OVERHEAD + 8 * BUS, hits + 1));
 }
 
-/// Mean nanoseconds of a random read with so many always inside.
 fn random_reads(specification: &str, depth: u32) -> u64 {
     let mut bench = Bench::new(specification);
     let (mut rng, mut done) = (stream(11, "requests"), Vec::new());
@@ -337,7 +335,7 @@ fn a_drive_that_sees_32_commands_is_as_much_faster_as_the_shortest_positioning_p
     }
     let predicted = sum / 1000;
     assert!(queued * 2 < one, "{queued} {one}");
-    // The others are left over from choices before, so they are worse than fresh ones.
+    // The other commands were rejected by earlier choices, so they are worse than fresh ones.
     assert!(
         (predicted..predicted * 3 / 2).contains(&queued),
         "{queued} ns, of 32 fresh ones the best is {predicted}"
@@ -346,8 +344,8 @@ fn a_drive_that_sees_32_commands_is_as_much_faster_as_the_shortest_positioning_p
 
 #[test]
 fn the_modern_drive_reads_as_the_measured_one_did() {
-    // ublk-disksim's ST2000DM006: 17.5 ms alone, of which the seek curve is made, and 94 a second
-    // at depth 32, of which it is not.
+    // ublk-disksim's ST2000DM006: 17.5 ms alone, from which the seek curve was made, and 94/s at
+    // depth 32, from which it was not.
     let one = random_reads("st2000dm006:queue_depth=1", 1) as f64 / 1e6;
     let at_32 = 1e9 / random_reads("st2000dm006", 32) as f64;
     assert!((one / 17.5 - 1.0).abs() < 0.03, "{one} ms alone");

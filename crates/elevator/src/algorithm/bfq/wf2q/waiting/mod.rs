@@ -1,24 +1,18 @@
-//! The entities that wait, in a red-black tree whose shape is the kernel's.
+//! Active entities in a red-black tree of the kernel's shape.
 //!
-//! Problem: the kernel's search for the smallest finish among those that are eligible gives up on a
-//! subtree if its top is not eligible and it has passed somebody who is. Which of several it finds
-//! depends on the shape of the tree.
+//! The kernel's search for the smallest eligible finish gives up on a subtree if its root is not
+//! eligible and the search has passed an eligible entity, so the result depends on the tree's
+//! shape. Ordered by finish, then insertion; each node stores the smallest start below it; a
+//! removed node with two children is replaced by its successor.
 //!
-//! Approach: the textbook's red-black tree, ordered by finish, equal ones in the order of
-//! insertion; a node with two children is replaced by its successor when it goes. Each node knows
-//! the smallest start below it.
-//!
-//! Source: Linux 6.1 block/bfq-wf2q.c (bfq_first_active_entity) for the search; confirmed. The
-//! shape is that of lib/rbtree.c, whose rules are those of Cormen and others, Introduction to
-//! Algorithms, chapter 13. Parameters: none. Departures: none known.
+//! Source: Linux 6.1 block/bfq-wf2q.c (bfq_first_active_entity) and lib/rbtree.c, which follows
+//! Cormen et al., Introduction to Algorithms, chapter 13; confirmed.
 
 use std::collections::BTreeMap;
 
 use super::Id;
 
-/// No node.
 const NIL: u32 = u32::MAX;
-/// Children are found by their side.
 const LEFT: usize = 0;
 
 #[derive(Debug, Clone, Copy)]
@@ -26,18 +20,17 @@ struct Node {
     id: Id,
     start: u64,
     finish: u64,
-    /// The smallest start of the node and all below it.
+    /// min_start of the subtree.
     least: u64,
     parent: u32,
     children: [u32; 2],
     red: bool,
 }
 
-/// Entities by finish.
 #[derive(Debug)]
 pub(super) struct Waiting {
     nodes: Vec<Node>,
-    /// The nodes of entities, and those that are free.
+    /// Entities' nodes, and free nodes.
     of: BTreeMap<Id, u32>,
     free: Vec<u32>,
     root: u32,
@@ -54,13 +47,11 @@ impl Waiting {
         self.root == NIL
     }
 
-    /// The smallest start of all.
     pub(super) fn least_start(&self) -> Option<u64> {
         (self.root != NIL).then(|| self.node(self.root).least)
     }
 
-    /// The eligible entity of the smallest finish, of equal ones the first inserted; with
-    /// `gives_up` as the kernel searches for it.
+    /// Smallest eligible finish, first inserted on a tie; with `gives_up` as the kernel.
     pub(super) fn first(&self, vtime: u64, gives_up: bool) -> Option<Id> {
         let (mut at, mut passed) = (self.root, None);
         while at != NIL {
@@ -109,7 +100,7 @@ impl Waiting {
         let old = self.of.remove(&id).expect("the entity waits");
         self.free.push(old);
         let Node { parent, children: [left, right], .. } = *self.node(old);
-        // Where a black node may be missing now: below this parent, on this side.
+        // A black node may now be missing below this parent, on this side.
         let (below, side, was_red, last);
         if left == NIL || right == NIL {
             let child = if left == NIL { right } else { left };
@@ -146,7 +137,7 @@ impl Waiting {
             && parent != NIL
             && self.node(parent).red
         {
-            // A red node is not the root: it has a parent.
+            // A red node is not the root, so it has a parent.
             let grandparent = self.node(parent).parent;
             let side = self.side_of(parent);
             let uncle = self.node(grandparent).children[1 - side];
@@ -171,7 +162,7 @@ impl Waiting {
         self.node_mut(root).red = false;
     }
 
-    /// Below the parent, on this side, a black node is missing on every path.
+    /// Every path below the parent on this side is one black node short.
     fn balance_removal(&mut self, mut parent: u32, mut side: usize) {
         while parent != NIL {
             let mut sibling = self.node(parent).children[1 - side];
@@ -207,7 +198,7 @@ impl Waiting {
         }
     }
 
-    /// Lowers a node to this side; its other child takes its place.
+    /// Its other child replaces it.
     fn rotate(&mut self, at: u32, side: usize) {
         let up = self.node(at).children[1 - side];
         let middle = self.node(up).children[side];
@@ -218,7 +209,7 @@ impl Waiting {
         self.settle(up);
     }
 
-    /// A node, or none, takes another one's place below its parent.
+    /// Attaches `new`, if any, in place of `old`.
     fn replace(&mut self, old: u32, new: u32) {
         let parent = self.node(old).parent;
         if parent == NIL {
@@ -239,7 +230,7 @@ impl Waiting {
         }
     }
 
-    /// The side on which a node hangs; left, if it is the root.
+    /// The side below the parent; left for the root.
     fn side_of(&self, at: u32) -> usize {
         let parent = self.node(at).parent;
         usize::from(parent != NIL && self.node(parent).children[1] == at)

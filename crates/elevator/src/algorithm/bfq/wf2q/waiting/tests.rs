@@ -1,12 +1,11 @@
-//! The tree against a list that is searched from its beginning, and the one case in which the
-//! kernel finds another.
+//! The tree compared with a linear search, and the one case in which the kernel's result differs.
 
 use proptest::prelude::*;
 
 use super::*;
 
 impl Waiting {
-    /// Checks what a red-black tree guarantees, and returns the black nodes on each path.
+    /// Checks the red-black invariants; returns the number of black nodes per path.
     fn depth(&self, at: u32) -> u32 {
         if at == NIL {
             return 1;
@@ -56,7 +55,7 @@ proptest! {
 #[test]
 fn the_kernels_search_gives_up_below_a_top_that_is_not_eligible_after_one_that_is() {
     let mut tree = Waiting::default();
-    // The root finishes at 40; on its left 20, which is not eligible, has 30, which is.
+    // The root finishes at 40; its left child 20 is not eligible, but that one's child 30 is.
     for (id, start, finish) in [(0, 0, 40), (1, 15, 20), (2, 0, 50), (3, 0, 30)] {
         tree.insert(id, start, finish);
     }
