@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
+use experiment::notation;
 use experiment::plan::parse_duration_s;
 use lab::arena::open::OpenOptions;
 use lab::console::Console;
@@ -153,7 +154,9 @@ fn beside(published: &Published, figure: &Figure) -> String {
         Some(of(letter)?.all()[at])
     });
     match (found, figure.value) {
-        (Some(found), Some(value)) => format!("{found} (× {:.2})", value / found as f64),
+        (Some(found), Some(value)) => {
+            format!("{found} ({})", notation::change(value / found as f64))
+        }
         (Some(found), None) => found.to_string(),
         (None, _) => String::new(),
     }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
+use experiment::notation::{self, Change};
 use experiment::plan::ArenaFacts;
 use experiment::results::Ending;
 use lab::advise::{Advice, Case, Request, case, write};
@@ -214,8 +215,9 @@ fn show(advice: &Advice, case: &Case, dir: &Path, command: Option<&str>) -> Resu
     }
     match (trust.recorded_mean_us, trust.replayed_mean_us, trust.replayed_to_recorded) {
         (Some(recorded), Some(replayed), Some(ratio)) => out::line(format_args!(
-            "- mean latency as recorded {recorded:.0} µs, in the replay under {} {replayed:.0} µs: × {ratio:.2}",
-            advice.baseline
+            "- mean latency as recorded {recorded:.0} µs, in the replay under {} {replayed:.0} µs: {}",
+            advice.baseline,
+            notation::change(ratio)
         ))?,
         _ => out::line(
             "- the trace has no latencies, so that the replay cannot be compared with it",
@@ -251,22 +253,18 @@ fn table(advice: &Advice) -> Table {
     let us =
         |value: Option<f64>| value.map_or_else(|| "invalid".to_owned(), |us| format!("{us:.0}"));
     for of in &advice.expected {
-        let end = |end: Option<f64>| end.map_or_else(|| "-".to_owned(), |end| format!("{end:.3}"));
-        let is_baseline = of.variant == advice.baseline;
+        let change = of.ratio.map(|ratio| Change { ratio, low: of.low, high: of.high });
+        let [estimate, interval] = match change {
+            _ if of.variant == advice.baseline => ["baseline".to_owned(), String::new()],
+            None => ["-".to_owned(), "-".to_owned()],
+            Some(change) => [change.estimate(), change.interval()],
+        };
         table.add_row([
             of.variant.clone(),
             us(of.latency_mean_us),
             us(of.latency_p99_us),
-            if is_baseline {
-                "baseline".to_owned()
-            } else {
-                of.ratio.map_or_else(|| "-".to_owned(), |ratio| format!("× {ratio:.3}"))
-            },
-            if is_baseline {
-                String::new()
-            } else {
-                format!("{} to {}", end(of.low), end(of.high))
-            },
+            estimate,
+            interval,
             of.verdict.map_or_else(String::new, |verdict| format!("{verdict:?}").to_lowercase()),
         ]);
     }

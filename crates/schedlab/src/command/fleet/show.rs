@@ -6,6 +6,7 @@ use comfy_table::presets::NOTHING;
 use experiment::analysis::Verdict;
 use experiment::fleet::levels::LevelComparison;
 use experiment::fleet::{FleetComparison, Prediction, Ratios};
+use experiment::notation::{self, Change};
 use experiment::plan::Criteria;
 use fleet::{FleetAnalysis, GroupAnalysis, QuestionAnalysis, Sides};
 
@@ -66,7 +67,7 @@ fn comparisons(question: &QuestionAnalysis<FleetComparison>, criteria: &Criteria
     let further = format!("NEW MACHINE ({:.0} %)", 100.0 * (1.0 - criteria.alpha));
     table.set_header([
         "VARIANT",
-        "RATIO",
+        "CHANGE",
         "INTERVAL",
         further.as_str(),
         "BETWEEN MACHINES",
@@ -84,11 +85,11 @@ fn comparisons(question: &QuestionAnalysis<FleetComparison>, criteria: &Criteria
         };
         table.add_row([
             of.variant.clone(),
-            of.mean.map_or_else(|| "-".to_owned(), |mean| format!("× {:.3}", mean.ratio)),
-            ends(of.mean),
+            estimate(of.mean),
+            interval(of.mean),
             format!(
                 "{}{}",
-                ends(of.further_machine),
+                interval(of.further_machine),
                 if of.prediction == Prediction::Normal { " if normal" } else { "" }
             ),
             between,
@@ -112,8 +113,11 @@ fn word(of: &FleetComparison) -> String {
 fn of_machines(of: &FleetComparison) -> Result<()> {
     for outlier in of.outliers.iter().take(MOST) {
         out::line(format_args!(
-            "left out of {}: {} (× {:.3}, {:.1} standard deviations from the median)",
-            of.variant, outlier.machine, outlier.ratio, outlier.distance
+            "left out of {}: {} ({}, {:.1} standard deviations from the median)",
+            of.variant,
+            outlier.machine,
+            notation::change(outlier.ratio),
+            outlier.distance
         ))?;
     }
     if of.outliers.len() > MOST {
@@ -124,12 +128,7 @@ fn of_machines(of: &FleetComparison) -> Result<()> {
         ))?;
     }
     if let Some(all) = of.with_outliers {
-        out::line(format_args!(
-            "{} with them: × {:.3}, {}",
-            of.variant,
-            all.ratio,
-            ends(Some(all))
-        ))?;
+        out::line(format_args!("{} with them: {}", of.variant, change(all)))?;
     }
     if of.far_but_counted > 0 {
         out::line(format_args!(
@@ -154,7 +153,7 @@ pub(super) fn comparison(
             key.word()
         ))?;
         let mut table = table();
-        table.set_header(["VARIANT", "RATIO", "INTERVAL", "MACHINES", "VERDICT"]);
+        table.set_header(["VARIANT", "CHANGE", "INTERVAL", "MACHINES", "VERDICT"]);
         for of in &question.comparisons {
             let machines = match of.paired {
                 true => format!("{}, each in both", of.first_machines),
@@ -162,8 +161,8 @@ pub(super) fn comparison(
             };
             table.add_row([
                 of.variant.clone(),
-                of.ratio.map_or_else(|| "-".to_owned(), |ratio| format!("× {:.3}", ratio.ratio)),
-                ends(of.ratio),
+                estimate(of.ratio),
+                interval(of.ratio),
                 machines,
                 format!("{:?}", of.verdict).to_lowercase(),
             ]);
@@ -172,8 +171,10 @@ pub(super) fn comparison(
         for of in &question.comparisons {
             for outlier in of.outliers.iter().take(MOST) {
                 out::line(format_args!(
-                    "left out of {}: {} (× {:.3})",
-                    of.variant, outlier.machine, outlier.ratio
+                    "left out of {}: {} ({})",
+                    of.variant,
+                    outlier.machine,
+                    notation::change(outlier.ratio)
                 ))?;
             }
         }
@@ -221,9 +222,16 @@ fn remarks(analysis: &FleetAnalysis) -> Result<()> {
     Ok(())
 }
 
-fn ends(of: Option<Ratios>) -> String {
-    let end = |end: Option<f64>| end.map_or_else(|| "?".to_owned(), |end| format!("{end:.3}"));
-    of.map_or_else(|| "-".to_owned(), |of| format!("{} to {}", end(of.low), end(of.high)))
+fn change(of: Ratios) -> Change {
+    Change { ratio: of.ratio, low: of.low, high: of.high }
+}
+
+fn estimate(of: Option<Ratios>) -> String {
+    of.map_or_else(|| "-".to_owned(), |of| change(of).estimate())
+}
+
+fn interval(of: Option<Ratios>) -> String {
+    of.map_or_else(|| "-".to_owned(), |of| change(of).interval())
 }
 
 fn table() -> Table {

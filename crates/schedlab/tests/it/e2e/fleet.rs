@@ -84,7 +84,7 @@ fn a_thousand_machines_of_which_three_percent_lie_make_a_true_verdict_and_the_li
         "worse",
         "970 + 30 left out",
         "left out of bfq: m00",
-        "bfq with them: × ",
+        "bfq with them: +",
     ] {
         assert!(shown.contains(words), "{words}: {shown}");
     }
