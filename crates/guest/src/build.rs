@@ -21,6 +21,8 @@ use crate::{Error, Kernel, Progress, Source, host_side, tree, verify};
 const OBJECTS: u64 = 620;
 /// Bytes of a built tree, plain and with debugging checks: one third more than measured.
 const TREE: [u64; 2] = [400 << 20, 700 << 20];
+/// Minutes that building takes one CPU, plain and with debugging checks.
+const CPU_MINUTES: [usize; 2] = [8, 20];
 /// Bytes of an archive while it is fetched and unpacked from its package.
 const ARCHIVE: u64 = 350 << 20;
 
@@ -72,6 +74,16 @@ impl Drop for ClosedToOthers {
     fn drop(&mut self) {
         rustix::process::umask(self.0);
     }
+}
+
+/// What is about to happen, and for how long: nothing else is shown of it in a pipe.
+fn notice(source: &str, debug: bool, cpus: usize, kept: &str) -> String {
+    let minutes = CPU_MINUTES[usize::from(debug)].div_ceil(cpus.max(1)) as u64;
+    format!(
+        "building {source} for the kernel arena: about {} on {}, this once; it is kept in {kept}",
+        text::counted(minutes, "minute"),
+        text::counted(cpus as u64, "CPU")
+    )
 }
 
 /// A directory that is removed on drop unless it is completed.
@@ -199,6 +211,9 @@ impl Build<'_> {
 
     /// Builds unpatched source from scratch.
     fn plain(&mut self, found: &Found, recipe: &Recipe, makes: &Tree) -> Result<u64, Error> {
+        let cpus = crate::compile::cpus();
+        let kept = self.cache.dir().display().to_string();
+        self.progress.say(&notice(&found.source().to_string(), recipe.debug, cpus, &kept));
         match found {
             Found::Archive(archive) => {
                 self.progress.phase(&format!(
@@ -329,6 +344,16 @@ mod tests {
             panic!("no disk is that large")
         };
         assert!(error.to_string().contains("not enough space"), "{error}");
+    }
+
+    #[test]
+    fn the_first_build_is_announced_with_its_length() {
+        let words = |debug, cpus| notice("debian:6.1", debug, cpus, "/cache");
+        assert_eq!(
+            words(false, 2),
+            "building debian:6.1 for the kernel arena: about 4 minutes on 2 CPUs, this once; it is kept in /cache"
+        );
+        assert!(words(true, 64).contains("about 1 minute on 64 CPUs"));
     }
 
     #[test]

@@ -10,6 +10,11 @@ use machine::files::programs;
 use crate::child::Run;
 use crate::{Error, Progress, config};
 
+/// CPUs that a build uses.
+pub(crate) fn cpus() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 pub(crate) struct Tree<'a> {
     pub(crate) dir: &'a Path,
     pub(crate) log: &'a Path,
@@ -58,7 +63,6 @@ impl Tree<'_> {
     fn make(&self, targets: &[&str], line: &mut dyn FnMut(&str)) -> Result<(), Error> {
         let log = File::options().append(true).create(true).open(self.log);
         let log = log.map_err(|cause| Error::io("write", self.log, cause))?;
-        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let mut make = programs::helper("make");
         // Name, host and time of the build are part of the kernel; constants make it reproducible.
         make.env("KBUILD_BUILD_USER", "schedlab")
@@ -68,7 +72,12 @@ impl Tree<'_> {
             .arg("-C")
             .arg(self.dir)
             // Compilers run in parallel; --output-sync keeps the messages of each together.
-            .args([&format!("-j{cpus}"), "--output-sync=target", "--no-print-directory", "ARCH=um"])
+            .args([
+                &format!("-j{}", cpus()),
+                "--output-sync=target",
+                "--no-print-directory",
+                "ARCH=um",
+            ])
             .args(config::flags(self.debug))
             .args(targets);
         let said = Run::new(self.stop).logged(&log).run_with(make, line)?;

@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{ContentArrangement, Table};
 use experiment::analysis::Comparison;
 use experiment::history::changes::{Followed, HistoryChange};
 use experiment::history::{Entry, Measured, Outcome};
@@ -12,6 +10,7 @@ use experiment::metric;
 use jiff::Timestamp;
 use minijinja::{Value, context};
 
+use super::columns::Columns;
 use super::plot::{self, history::Point};
 use super::{number, template, view, words};
 
@@ -32,21 +31,14 @@ pub struct History<'a> {
 }
 
 /// The tests of one device, oldest first.
-pub fn terminal(history: &History<'_>) -> String {
+pub fn terminal(history: &History<'_>, width: usize) -> String {
     let mut text = format!("{}\n", title(history));
-    let mut table = Table::new();
-    table.load_preset(NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_header(["WHEN (UTC)", "WATCH", "USE", "RESULT"]);
+    let mut table = Columns::new(["WHEN (UTC)", "WATCH", "USE", "RESULT"]);
     for entry in history.entries {
         let (used, found) = result(entry);
-        table.add_row([
-            entry.at.replace('T', " ").trim_end_matches('Z'),
-            &entry.watch,
-            &used,
-            &found,
-        ]);
+        table.row([entry.at.replace('T', " ").trim_end_matches('Z'), &entry.watch, &used, &found]);
     }
-    let _ = writeln!(text, "{table}");
+    text.push_str(&table.text("", width));
     for line in changes(history) {
         let _ = writeln!(text, "{line}");
     }

@@ -13,6 +13,7 @@
 mod actuator;
 mod answer;
 pub mod atlas;
+mod columns;
 mod cpu;
 mod csv;
 mod error;
@@ -54,6 +55,7 @@ use page::Page;
 
 pub use actuator::{ActuatorPath, Visit};
 pub use answer::headline;
+pub use columns::Columns;
 pub use error::{Error, Result};
 pub use evidence::{Evidence, UnitOf};
 pub use figures::{Figure, FigureKind, figures};

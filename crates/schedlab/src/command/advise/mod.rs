@@ -6,8 +6,6 @@ mod trace;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use comfy_table::Table;
-use comfy_table::presets::NOTHING;
 use experiment::notation::{self, Change};
 use experiment::plan::ArenaFacts;
 use experiment::results::Ending;
@@ -17,6 +15,7 @@ use lab::output::Output;
 use lab::resolve::programs::Agreement;
 use lab::signals::Stop;
 use machine::Root;
+use report::Columns;
 use serde_json::json;
 
 use super::experiment::{Beside, Measured, measure, quoted};
@@ -89,7 +88,7 @@ pub(crate) fn run(root: &Root, args: &AdviseArgs) -> Result<u8> {
         show(&advice, &case, &dir, command.as_deref())?;
         if !known.is_empty() {
             out::line("\nWhat the fleet knows of drives of this model:")?;
-            known.iter().try_for_each(|said| out::line(format_args!("- {said}")))?;
+            known.iter().try_for_each(|said| out::hanging("- ", said))?;
         }
     }
     Ok(if advice.expected.iter().any(|of| of.latency_mean_us.is_some()) {
@@ -186,7 +185,7 @@ fn replayed(root: &Root, args: &AdviseArgs, case: &Case, dir: &Path) -> Result<O
 }
 
 fn show(advice: &Advice, case: &Case, dir: &Path, command: Option<&str>) -> Result<()> {
-    out::line(format_args!("{}", advice.sentence))?;
+    out::paragraph(&advice.sentence)?;
     if let Some(words) = &advice.set {
         let set: Vec<String> = words.iter().map(|word| quoted(word.clone())).collect();
         out::line(format_args!(
@@ -196,40 +195,50 @@ fn show(advice: &Advice, case: &Case, dir: &Path, command: Option<&str>) -> Resu
         ))?;
     }
     out::line("")?;
-    out::line(table(advice))?;
+    out::table(&table(advice))?;
     out::line("\nWhy:")?;
-    advice.reasons.iter().try_for_each(|reason| out::line(format_args!("- {reason}")))?;
+    advice.reasons.iter().try_for_each(|reason| out::hanging("- ", reason))?;
     out::line("\nHow far to trust it:")?;
     let trust = &advice.trust;
-    out::line(format_args!(
-        "- replayed in the {} arena ({}) on the model {}",
-        advice.arena.name, advice.arena.schedulers, advice.model
-    ))?;
+    let Advice { arena, model, baseline, .. } = advice;
+    out::hanging(
+        "- ",
+        &format!(
+            "replayed in the {} arena ({}) on the model {model}",
+            arena.name, arena.schedulers
+        ),
+    )?;
     match trust.model.as_slice() {
-        [] => {
-            out::line("- of the model's error nothing is known: it was not made by schedlab fit")?
-        }
+        [] => out::hanging(
+            "- ",
+            "of the model's error nothing is known: it was not made by schedlab fit",
+        )?,
         lines => lines.iter().try_for_each(|line| {
-            out::line(format_args!("- the model on reads that were held out: {line}"))
+            out::hanging("- ", &format!("the model on reads that were held out: {line}"))
         })?,
     }
-    match (trust.recorded_mean_us, trust.replayed_mean_us, trust.replayed_to_recorded) {
-        (Some(recorded), Some(replayed), Some(ratio)) => out::line(format_args!(
-            "- mean latency as recorded {recorded:.0} µs, in the replay under {} {replayed:.0} µs: {}",
-            advice.baseline,
+    let agreement = match (
+        trust.recorded_mean_us,
+        trust.replayed_mean_us,
+        trust.replayed_to_recorded,
+    ) {
+        (Some(recorded), Some(replayed), Some(ratio)) => format!(
+            "mean latency as recorded {recorded:.0} µs, in the replay under {baseline} {replayed:.0} µs: {}",
             notation::change(ratio)
-        ))?,
-        _ => out::line(
-            "- the trace has no latencies, so that the replay cannot be compared with it",
-        )?,
-    }
-    advice.cautions.iter().try_for_each(|caution| out::line(format_args!("- {caution}")))?;
+        ),
+        _ => "the trace has no latencies, so that the replay cannot be compared with it".into(),
+    };
+    out::hanging("- ", &agreement)?;
+    advice.cautions.iter().try_for_each(|caution| out::hanging("- ", caution))?;
     match command {
         Some(command) => out::line(format_args!("\nConfirm it on the real disk:\n  {command}"))?,
-        None => out::line(format_args!(
-            "\nNo plan to confirm it: this machine has no {}; name a disk of the same kind by --confirm-on DEVICE",
-            case.confirm_on
-        ))?,
+        None => {
+            out::line("")?;
+            out::paragraph(&format!(
+                "No plan to confirm it: this machine has no {}; name a disk of the same kind by --confirm-on DEVICE",
+                case.confirm_on
+            ))?
+        }
     }
     if let Some(writes) = case.writes().filter(|_| command.is_some()) {
         out::line(format_args!("  {writes}"))?;
@@ -240,16 +249,9 @@ fn show(advice: &Advice, case: &Case, dir: &Path, command: Option<&str>) -> Resu
     ))
 }
 
-fn table(advice: &Advice) -> Table {
-    let mut table = Table::new();
-    table.load_preset(NOTHING).set_header([
-        "SCHEDULER",
-        "MEAN µs",
-        "P99 µs",
-        "AGAINST BASELINE",
-        "INTERVAL",
-        "VERDICT",
-    ]);
+fn table(advice: &Advice) -> Columns {
+    let mut table =
+        Columns::new(["SCHEDULER", "MEAN µs", "P99 µs", "AGAINST BASELINE", "INTERVAL", "VERDICT"]);
     let us =
         |value: Option<f64>| value.map_or_else(|| "invalid".to_owned(), |us| format!("{us:.0}"));
     for of in &advice.expected {
@@ -259,7 +261,7 @@ fn table(advice: &Advice) -> Table {
             None => ["-".to_owned(), "-".to_owned()],
             Some(change) => [change.estimate(), change.interval()],
         };
-        table.add_row([
+        table.row([
             of.variant.clone(),
             us(of.latency_mean_us),
             us(of.latency_p99_us),
