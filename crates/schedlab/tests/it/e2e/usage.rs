@@ -289,7 +289,7 @@ fn an_input_that_does_not_exist_has_one_exit_status() {
         "status IN",
         "gate --plan IN --against IN",
         "trace profile IN.csv",
-        "trace convert IN.csv --out x.csv",
+        "trace convert IN.csv",
         "trace synthesize IN.csv --out x.csv",
         "fit IN.csv",
         "advise IN.csv --model hp97560",
