@@ -20,8 +20,6 @@ mod error;
 mod evidence;
 pub mod export;
 mod figures;
-#[cfg(test)]
-mod fixture;
 pub mod gate;
 mod grid;
 pub mod history;
@@ -52,6 +50,8 @@ mod words;
 use experiment::analysis::Analysis;
 
 use page::Page;
+#[cfg(test)]
+use tests::fixture;
 
 pub use actuator::{ActuatorPath, Visit};
 pub use answer::headline;
@@ -100,6 +100,8 @@ pub fn files(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    pub(crate) mod fixture;
 
     #[test]
     fn every_file_is_there_and_no_other() {
