@@ -7,6 +7,7 @@ use experiment::analysis::Comparison;
 use experiment::history::changes::{Followed, HistoryChange};
 use experiment::history::{Entry, Measured, Outcome};
 use experiment::metric;
+use experiment::notation;
 use jiff::Timestamp;
 use minijinja::{Value, context};
 
@@ -69,7 +70,7 @@ fn changes(history: &History<'_>) -> Vec<String> {
 /// kernel.release 6.12.0 (was 6.1.0)`.
 fn changed_words(change: &HistoryChange) -> String {
     let when = |at: &str| at.replace('T', " ").trim_end_matches('Z').to_owned();
-    let percent = (change.ratio - 1.0) * 100.0;
+    let by = notation::change(change.ratio);
     let what = match change.followed {
         Followed::Level => change.metric.clone(),
         Followed::Effect => format!("effect on {}", change.metric),
@@ -88,7 +89,7 @@ fn changed_words(change: &HistoryChange) -> String {
         None => "; no kernel, program, firmware or build of schedlab differs there".to_owned(),
     };
     format!(
-        "CHANGED since {}: {} on {} ({}): {what} {percent:+.1} %, noticed {}{differs}",
+        "CHANGED since {}: {} on {} ({}): {what} {by}, noticed {}{differs}",
         when(&change.at),
         change.variant,
         change.workload,
