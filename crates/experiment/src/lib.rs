@@ -20,6 +20,7 @@ pub mod fleet;
 pub mod gate;
 pub mod history;
 pub mod metric;
+pub mod notation;
 pub mod outcome;
 pub mod plan;
 pub mod pool;

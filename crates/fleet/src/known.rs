@@ -4,6 +4,7 @@
 use anyhow::{Context, Result};
 use experiment::analysis::Verdict;
 use experiment::fleet::{FleetComparison, Ratios};
+use experiment::notation::Change;
 use machine::files::{Bounded, Dir};
 use serde::{Deserialize, Serialize};
 use text::limits::FLEET_KNOWN;
@@ -124,11 +125,11 @@ impl KnownAnswer {
             Verdict::Equivalent => "equivalent to",
             Verdict::Inconclusive | Verdict::Invalid => "not decided against",
         };
-        let end = |end: Option<f64>| end.map_or_else(|| "?".to_owned(), |end| format!("{end:.2}"));
+        let change = Change { ratio: *ratio, low: self.low, high: self.high };
         format!(
-            "{workload}: {variant} is {verdict} {baseline} ({metric} × {ratio:.2} over {machines} machines; a new machine × {} to {})",
-            end(self.low),
-            end(self.high)
+            "{workload}: {variant} is {verdict} {baseline} ({metric} {} over {machines} machines; a new machine {})",
+            change.estimate(),
+            change.interval()
         )
     }
 }
@@ -160,7 +161,7 @@ mod tests {
         let said = known.sentences("X");
         assert_eq!(
             said[0],
-            "oltp: bfq is better than none (iops × 1.25 over 40 machines; a new machine × 1.10 to ?)"
+            "oltp: bfq is better than none (iops +25 % over 40 machines; a new machine [+10, +∞])"
         );
         assert!(known.sentences("Y").is_empty());
         std::fs::write(&path, "{").expect("written");

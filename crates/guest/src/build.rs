@@ -17,11 +17,13 @@ use crate::patch::Text;
 use crate::recipe::Recipe;
 use crate::{Error, Kernel, Progress, Source, host_side, tree, verify};
 
-/// Until an earlier build has counted them.
+/// Objects of a kernel, until an earlier build has counted them.
 const OBJECTS: u64 = 620;
-/// Bytes, plain and with debugging checks: one third more than measured.
+/// Bytes of a built tree, plain and with debugging checks: one third more than measured.
 const TREE: [u64; 2] = [400 << 20, 700 << 20];
-/// Bytes, while it is fetched and unpacked.
+/// Minutes that building takes one CPU, plain and with debugging checks.
+const CPU_MINUTES: [usize; 2] = [8, 20];
+/// Bytes of an archive while it is fetched and unpacked.
 const ARCHIVE: u64 = 350 << 20;
 
 pub(crate) struct Build<'a> {
@@ -73,7 +75,17 @@ impl Drop for ClosedToOthers {
     }
 }
 
-/// A directory that is removed on drop unless completed.
+/// The notice before a first build: output into a pipe shows no progress.
+fn notice(source: &str, debug: bool, cpus: usize, kept: &str) -> String {
+    let minutes = CPU_MINUTES[usize::from(debug)].div_ceil(cpus.max(1)) as u64;
+    format!(
+        "building {source} for the kernel arena: about {} on {}, this once; it is kept in {kept}",
+        text::counted(minutes, "minute"),
+        text::counted(cpus as u64, "CPU")
+    )
+}
+
+/// A directory that is removed on drop unless it is completed.
 struct Unfinished(Option<PathBuf>);
 
 impl Drop for Unfinished {
@@ -192,6 +204,9 @@ impl Build<'_> {
     }
 
     fn plain(&mut self, found: &Found, recipe: &Recipe, makes: &Tree) -> Result<u64, Error> {
+        let cpus = crate::compile::cpus();
+        let kept = self.cache.dir().display().to_string();
+        self.progress.say(&notice(&found.source().to_string(), recipe.debug, cpus, &kept));
         match found {
             Found::Archive(archive) => {
                 self.progress.phase(&format!(
@@ -322,6 +337,16 @@ mod tests {
             panic!("no disk is that large")
         };
         assert!(error.to_string().contains("not enough space"), "{error}");
+    }
+
+    #[test]
+    fn the_first_build_is_announced_with_its_length() {
+        let words = |debug, cpus| notice("debian:6.1", debug, cpus, "/cache");
+        assert_eq!(
+            words(false, 2),
+            "building debian:6.1 for the kernel arena: about 4 minutes on 2 CPUs, this once; it is kept in /cache"
+        );
+        assert!(words(true, 64).contains("about 1 minute on 64 CPUs"));
     }
 
     #[test]

@@ -10,6 +10,11 @@ use machine::files::programs;
 use crate::child::Run;
 use crate::{Error, Progress, config};
 
+/// CPUs that a build uses.
+pub(crate) fn cpus() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 pub(crate) struct Tree<'a> {
     pub(crate) dir: &'a Path,
     pub(crate) log: &'a Path,
@@ -56,7 +61,6 @@ impl Tree<'_> {
     fn make(&self, targets: &[&str], line: &mut dyn FnMut(&str)) -> Result<(), Error> {
         let log = File::options().append(true).create(true).open(self.log);
         let log = log.map_err(|cause| Error::io("write", self.log, cause))?;
-        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let mut make = programs::helper("make");
         // The kernel contains these; constants make it reproducible.
         make.env("KBUILD_BUILD_USER", "schedlab")
@@ -65,8 +69,13 @@ impl Tree<'_> {
             .env("KBUILD_BUILD_TIMESTAMP", "2000-01-01")
             .arg("-C")
             .arg(self.dir)
-            // Keeps messages of parallel compilers together.
-            .args([&format!("-j{cpus}"), "--output-sync=target", "--no-print-directory", "ARCH=um"])
+            // Compilers run in parallel; --output-sync keeps the messages of each together.
+            .args([
+                &format!("-j{}", cpus()),
+                "--output-sync=target",
+                "--no-print-directory",
+                "ARCH=um",
+            ])
             .args(config::flags(self.debug))
             .args(targets);
         let said = Run::new(self.stop).logged(&log).run_with(make, line)?;

@@ -3,6 +3,8 @@
 //! Wrong usage is an error like any other until the caller asks with [`is_usage`], so that `?`
 //! works everywhere.
 
+use machine::files;
+
 /// The user's words ask for something that cannot be done; the message says what to write instead.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
@@ -13,9 +15,18 @@ pub fn usage(message: impl Into<String>) -> anyhow::Error {
     anyhow::Error::new(Usage(message.into()))
 }
 
-/// Whether the cause of an error is the user's request.
+/// Whether the cause of an error is the user's request: what makes no sense, or an input that does
+/// not exist.
 pub fn is_usage(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| cause.is::<Usage>())
+    let is_missing = |cause: &(dyn std::error::Error + 'static)| {
+        let tree = |error: &guest::Error| match error {
+            guest::Error::NoTree { dir, .. } => !dir.exists(),
+            _ => false,
+        };
+        cause.downcast_ref().is_some_and(files::is_missing_input)
+            || cause.downcast_ref().is_some_and(tree)
+    };
+    error.chain().any(|cause| cause.is::<Usage>() || is_missing(cause))
 }
 
 #[cfg(test)]
@@ -29,5 +40,9 @@ mod tests {
         let wrapped = Err::<(), _>(usage("no such workload")).context("in plan.toml").unwrap_err();
         assert!(is_usage(&wrapped));
         assert!(!is_usage(&anyhow::anyhow!("disk full")));
+        let found = files::open_input(std::path::Path::new("/no/such/file"));
+        assert!(is_usage(&found.context("a.csv: cannot read").unwrap_err()), "a missing input");
+        let tree = guest::Error::NoTree { dir: "/no/such/tree".into(), missing: "Kconfig" };
+        assert!(is_usage(&tree.into()));
     }
 }

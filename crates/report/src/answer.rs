@@ -4,6 +4,8 @@
 //! the same they would repeat it, so the first screen has this short form. It decides nothing:
 //! variant and verdicts are the analysis's.
 
+use std::fmt;
+
 use experiment::advice::costs;
 use experiment::analysis::{Analysis, Comparison, Verdict};
 use experiment::plan::{ArenaFacts, Method};
@@ -17,9 +19,33 @@ use super::{number, place, repeats};
 /// Maximum number of metrics named as costs; the others are counted.
 const MAX_COSTS_NAMED: usize = 3;
 
+/// What speaks for a variant, and its costs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Merits {
+    pub(crate) gain: String,
+    /// Every metric on which it is worse, the largest factor first: at most three are named.
+    pub(crate) costs: Option<String>,
+}
+
+impl fmt::Display for Merits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.gain)?;
+        self.costs.as_ref().map_or(Ok(()), |costs| write!(f, ", but {costs}"))
+    }
+}
+
 /// What to do, where that was measured, and its costs, in one line. Everything that prints an
 /// answer prints this one.
 pub fn headline(analysis: &Analysis) -> String {
+    let Merits { gain, costs } = headline_parts(analysis);
+    match costs {
+        Some(costs) => format!("{}, but {costs}.", gain.trim_end_matches('.')),
+        None => gain,
+    }
+}
+
+/// The same in two parts, for a page.
+pub(crate) fn headline_parts(analysis: &Analysis) -> Merits {
     let workloads = view::workloads(analysis, None);
     let deciding = all_deciding(&workloads);
     let place = place::of(analysis);
@@ -27,7 +53,7 @@ pub fn headline(analysis: &Analysis) -> String {
     let variant = analysis.recommendation.variant.as_deref();
     let answer = match variant.zip(baseline) {
         Some((variant, baseline)) if variant == baseline => {
-            Some(keep(analysis, variant, &place, &deciding))
+            Some((keep(analysis, variant, &place, &deciding), None))
         }
         Some((variant, _)) => merits(&workloads, variant).map(|merits| {
             let workload = deciding
@@ -35,14 +61,14 @@ pub fn headline(analysis: &Analysis) -> String {
                 .filter(|_| deciding.len() == 1)
                 .and_then(|(of, _)| words::name_of(of.name));
             let workload = workload.map(|name| format!(" for {name}")).unwrap_or_default();
-            format!("Use {}{workload}{place}: {merits}.", words::clean(variant))
+            let Merits { gain, costs } = merits;
+            (format!("Use {}{workload}{place}: {gain}.", words::clean(variant)), costs)
         }),
         None => None,
     };
-    repeats::led(
-        analysis,
-        answer.unwrap_or_else(|| elsewhere(&analysis.recommendation.sentence, &place)),
-    )
+    let sentence = || (elsewhere(&analysis.recommendation.sentence, &place), None);
+    let (gain, costs) = answer.unwrap_or_else(sentence);
+    Merits { gain: repeats::led(analysis, gain), costs }
 }
 
 /// The same for a reader at this machine, whose kernel offers these schedulers. What it does not
@@ -114,13 +140,14 @@ fn elsewhere(sentence: &str, place: &str) -> String {
 }
 
 /// What speaks for a variant, and what against it. `None`: no comparison is about it.
-fn merits(workloads: &[WorkloadView<'_>], variant: &str) -> Option<String> {
+fn merits(workloads: &[WorkloadView<'_>], variant: &str) -> Option<Merits> {
     let deciding = all_deciding(workloads);
     let baseline = words::clean(deciding.iter().find_map(|(_, metric)| metric.baseline)?);
-    let price = price_of(workloads, variant).unwrap_or_default();
+    let costs = costs_of(workloads, variant);
     if let [(_, metric)] = deciding[..] {
         let gain = comparison(metric, variant).map(number::effect).unwrap_or_default();
-        return Some(format!("{} {gain} against {baseline}{price}", metric.label));
+        let gain = format!("{} {gain} against {baseline}", metric.label);
+        return Some(Merits { gain, costs });
     }
     let named = |wanted: Verdict| -> Vec<String> {
         let has = |metric: &MetricView<'_>| {
@@ -143,12 +170,10 @@ fn merits(workloads: &[WorkloadView<'_>], variant: &str) -> Option<String> {
         .filter(|(_, names)| !names.is_empty())
         .map(|(state, names)| format!("{state} {}", listed(&names)))
         .collect();
-    (!parts.is_empty()).then(|| parts.join(", ") + &price)
+    (!parts.is_empty()).then(|| Merits { gain: parts.join(", "), costs })
 }
 
-/// Every metric on which the variant is worse, the largest factor first, as the end of a sentence:
-/// at most three are named.
-fn price_of(workloads: &[WorkloadView<'_>], variant: &str) -> Option<String> {
+fn costs_of(workloads: &[WorkloadView<'_>], variant: &str) -> Option<String> {
     let metrics =
         || workloads.iter().flat_map(|of| of.metrics.iter().map(move |metric| (of, metric)));
     let compared =
@@ -180,12 +205,12 @@ fn price_of(workloads: &[WorkloadView<'_>], variant: &str) -> Option<String> {
         .filter(|more| *more > 0)
         .map(|more| format!("and {more} more"));
     let all: Vec<String> = named.into_iter().chain(more).collect();
-    (!all.is_empty()).then(|| format!(", but {}", all.join("; ")))
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
-/// What to do for each workload: its name and a few words. Empty where the headline says
+/// What to do for each workload, by its name. Empty where the headline says
 /// everything: for a single workload, and when every workload keeps the baseline.
-pub(crate) fn lines(analysis: &Analysis, workloads: &[WorkloadView<'_>]) -> Vec<(String, String)> {
+pub(crate) fn lines(analysis: &Analysis, workloads: &[WorkloadView<'_>]) -> Vec<(String, Merits)> {
     let baseline = workloads.iter().filter_map(deciding).find_map(|metric| metric.baseline);
     let all_keep = baseline.is_some() && analysis.recommendation.variant.as_deref() == baseline;
     if workloads.len() < 2 || all_keep {
@@ -201,23 +226,29 @@ pub(crate) fn lines(analysis: &Analysis, workloads: &[WorkloadView<'_>]) -> Vec<
 }
 
 /// One workload's line. The costs of the headline's variant are in the headline.
-fn line(workload: &WorkloadView<'_>, headline_variant: Option<&str>) -> Option<String> {
+fn line(workload: &WorkloadView<'_>, headline_variant: Option<&str>) -> Option<Merits> {
     let (advice, metric) = (workload.advice?, deciding(workload)?);
-    let Some(variant) = advice.variant.as_deref() else { return Some(words::clean(&advice.why)) };
-    let name = words::clean(variant);
-    Some(match comparison(metric, variant) {
-        Some(comparison) => {
-            let price = Some(workload).filter(|_| headline_variant != Some(variant));
-            let price = price
-                .and_then(|workload| price_of(std::slice::from_ref(workload), variant))
-                .unwrap_or_default();
-            format!("{name}: {} {}{price}", metric.label, number::effect(comparison))
-        }
-        None if metric.baseline != Some(variant) => words::clean(&advice.why),
-        None => {
-            format!("{name}: nothing was shown to be better{}", undecided(&[(workload, metric)]))
-        }
-    })
+    let variant = advice.variant.as_deref();
+    let mut costs = None;
+    let gain = match variant.map(|variant| (variant, words::clean(variant))) {
+        None => words::clean(&advice.why),
+        Some((variant, name)) => match comparison(metric, variant) {
+            Some(comparison) => {
+                if headline_variant != Some(variant) {
+                    costs = costs_of(std::slice::from_ref(workload), variant);
+                }
+                format!("{name}: {} {}", metric.label, number::effect(comparison))
+            }
+            None if metric.baseline != Some(variant) => words::clean(&advice.why),
+            None => {
+                format!(
+                    "{name}: nothing was shown to be better{}",
+                    undecided(&[(workload, metric)])
+                )
+            }
+        },
+    };
+    Some(Merits { gain, costs })
 }
 
 fn keep(
@@ -331,7 +362,8 @@ mod tests {
 
     fn said(lab: &Lab) -> (String, Vec<(String, String)>) {
         let views = view::workloads(&lab.analysis, Some(&lab.evidence()));
-        (headline(&lab.analysis), lines(&lab.analysis, &views))
+        let lines = lines(&lab.analysis, &views).into_iter();
+        (headline(&lab.analysis), lines.map(|(name, of)| (name, of.to_string())).collect())
     }
 
     #[test]
@@ -340,16 +372,16 @@ mod tests {
         assert_eq!(
             headline,
             "Use mq-deadline on SAMSUNG MZ7LH960 (/dev/sdb): better than none for oltp and mixed, equivalent for seqread, but \
-             oltp CPU time per I/O +14.9 %  [+13.5, +16.3]: 4.09 → 4.71 µs; seqread CPU time per I/O +14.3 %  [+13.5, +15.1]: \
-             4.10 → 4.69 µs; mixed CPU time per I/O +13.8 %  [+12.6, +15.0]: 4.13 → 4.70 µs."
+             oltp CPU time per I/O +14.9 % [+13.5, +16.3]: 4.09 → 4.71 µs; seqread CPU time per I/O +14.3 % [+13.5, +15.1]: \
+             4.10 → 4.69 µs; mixed CPU time per I/O +13.8 % [+12.6, +15.0]: 4.13 → 4.70 µs."
         );
-        assert_eq!(lines[0], ("oltp".into(), "mq-deadline: IOPS +11.1 %  [+10.3, +11.9]".into()));
+        assert_eq!(lines[0], ("oltp".into(), "mq-deadline: IOPS +11.1 % [+10.3, +11.9]".into()));
         let open = "none: nothing was shown to be better; 1 of 3 comparisons is inconclusive";
         assert_eq!(lines[1], ("seqread".into(), open.into()));
         let bfq = &lines[2].1;
         assert!(
             bfq.starts_with(
-                "bfq: read latency p99 ÷10.8  [÷11.2, ÷10.4], but CPU time per I/O +43.0 %"
+                "bfq: read latency p99 0.093× [0.090, 0.096], but CPU time per I/O +43.0 %"
             ),
             "{bfq}"
         );
@@ -362,9 +394,9 @@ mod tests {
         lab.analysis.summaries.retain(|summary| summary.workload == "oltp");
         let (headline, lines) = said(&lab);
         let place = "on SAMSUNG MZ7LH960 (/dev/sdb)";
-        let price = "but CPU time per I/O +14.9 %  [+13.5, +16.3]: 4.09 → 4.71 µs";
+        let price = "but CPU time per I/O +14.9 % [+13.5, +16.3]: 4.09 → 4.71 µs";
         let text = format!(
-            "Use mq-deadline for oltp {place}: IOPS +11.1 %  [+10.3, +11.9] against none, {price}."
+            "Use mq-deadline for oltp {place}: IOPS +11.1 % [+10.3, +11.9] against none, {price}."
         );
         assert_eq!(headline, text);
         assert!(lines.is_empty());
@@ -406,8 +438,8 @@ mod tests {
         let price = said.split_once(", but ").expect("a price").1;
         assert_eq!(
             price,
-            "latency p50 ×11.6  [×11.4, ×11.8]: 22.3 → 259 µs; write IOPS -75.0 %  [-75.5, -74.5]: 22.3 → 5.58 IO/s; longest wait \
-             +20.0 %  [+17.6, +22.4]: 22.3 → 26.8 ms; and 2 more."
+            "latency p50 11.6× [11.4, 11.8]: 22.3 → 259 µs; write IOPS 0.250× [0.245, 0.255]: 22.3 → 5.58 IO/s; longest wait \
+             +20.0 % [+17.6, +22.4]: 22.3 → 26.8 ms; and 2 more."
         );
     }
 
@@ -429,15 +461,16 @@ mod tests {
     fn every_format_begins_with_the_same_headline() {
         let lab = lab_with_costs(&[11.6]);
         let said = headline(&lab.analysis);
-        assert!(said.contains("but longest wait ×11.6"), "{said}");
+        assert!(said.contains("but longest wait 11.6×"), "{said}");
         let page = crate::page::Page::of(&lab.analysis, Some(&lab.evidence()));
         let flat =
             |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ").replace('\\', "");
         let options = crate::terminal::Options { width: 400, ..Default::default() };
         let terminal = crate::terminal::render(&lab.analysis, Some(&lab.evidence()), &[], &options);
+        let html = crate::template::with_plain_texts(&crate::html::render(&page).expect("a page"));
         let formats = [
             terminal,
-            crate::html::render(&page).expect("a page"),
+            html.replace(".</h1>\n<p class=\"costs\">But: ", ", but "),
             crate::markdown::render(&page).expect("markdown"),
             crate::json(&lab.analysis).expect("JSON"),
         ];
@@ -477,10 +510,10 @@ mod tests {
         }
         let said = headline_here(&lab.analysis, &["none", "kyber"].map(String::from));
         assert!(
-            said.starts_with("Use kyber for oltp on a simulated SAMSUNG MZ7LH960: IOPS +5.0 %"),
+            said.starts_with("Use kyber for oltp on a simulated SAMSUNG MZ7LH960: IOPS +5"),
             "{said}"
         );
-        let second = "Not offered by this machine's kernel: mq-deadline: IOPS +11.1 %  [+10.3, +11.9] against none, but longest wait";
+        let second = "Not offered by this machine's kernel: mq-deadline: IOPS +11.1 % [+10.3, +11.9] against none, but longest wait";
         assert!(said.contains(second), "{said}");
         let nothing_better = headline_here(&lab.analysis, &["none".to_owned()]);
         assert!(nothing_better.contains(second), "{nothing_better}");

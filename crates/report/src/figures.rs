@@ -216,7 +216,7 @@ pub(crate) fn responses(
 }
 
 /// What a forest shows, in words: `mq-deadline better, +11.6 % [+10.9, +12.2]; …`.
-pub(crate) fn found(metric: &MetricView<'_>) -> String {
+fn found(metric: &MetricView<'_>) -> String {
     let comparisons = metric.rows.iter().filter_map(|row| row.comparison);
     let words: Vec<String> = comparisons
         .map(|j| {
@@ -255,7 +255,7 @@ mod tests {
         let page = crate::files(&lab.analysis, Some(&lab.evidence())).expect("the report is made");
         let (_, html) = page.iter().find(|(name, _)| *name == "report.html").expect("the page");
         assert!(all.len() >= 3, "{}", all.len());
-        for figure in &all {
+        for figure in all.iter().filter(|figure| figure.kind != FigureKind::Effects) {
             assert!(
                 figure.svg.starts_with("<svg ") && figure.svg.contains("xmlns="),
                 "{}",

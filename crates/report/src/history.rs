@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{ContentArrangement, Table};
 use experiment::analysis::Comparison;
 use experiment::history::changes::{Followed, HistoryChange};
 use experiment::history::{Entry, Measured, Outcome};
 use experiment::metric;
+use experiment::notation;
 use jiff::Timestamp;
 use minijinja::{Value, context};
 
+use super::columns::Columns;
 use super::plot::{self, history::Point};
 use super::{number, template, view, words};
 
@@ -32,21 +32,14 @@ pub struct History<'a> {
 }
 
 /// The tests of one device, oldest first.
-pub fn terminal(history: &History<'_>) -> String {
+pub fn terminal(history: &History<'_>, width: usize) -> String {
     let mut text = format!("{}\n", title(history));
-    let mut table = Table::new();
-    table.load_preset(NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_header(["WHEN (UTC)", "WATCH", "USE", "RESULT"]);
+    let mut table = Columns::new(["WHEN (UTC)", "WATCH", "USE", "RESULT"]);
     for entry in history.entries {
         let (used, found) = result(entry);
-        table.add_row([
-            entry.at.replace('T', " ").trim_end_matches('Z'),
-            &entry.watch,
-            &used,
-            &found,
-        ]);
+        table.row([entry.at.replace('T', " ").trim_end_matches('Z'), &entry.watch, &used, &found]);
     }
-    let _ = writeln!(text, "{table}");
+    text.push_str(&table.text("", width));
     for line in changes(history) {
         let _ = writeln!(text, "{line}");
     }
@@ -77,7 +70,7 @@ fn changes(history: &History<'_>) -> Vec<String> {
 /// kernel.release 6.12.0 (was 6.1.0)`.
 fn changed_words(change: &HistoryChange) -> String {
     let when = |at: &str| at.replace('T', " ").trim_end_matches('Z').to_owned();
-    let percent = (change.ratio - 1.0) * 100.0;
+    let by = notation::change(change.ratio);
     let what = match change.followed {
         Followed::Level => change.metric.clone(),
         Followed::Effect => format!("effect on {}", change.metric),
@@ -96,7 +89,7 @@ fn changed_words(change: &HistoryChange) -> String {
         None => "; no kernel, program, firmware or build of schedlab differs there".to_owned(),
     };
     format!(
-        "CHANGED since {}: {} on {} ({}): {what} {percent:+.1} %, noticed {}{differs}",
+        "CHANGED since {}: {} on {} ({}): {what} {by}, noticed {}{differs}",
         when(&change.at),
         change.variant,
         change.workload,

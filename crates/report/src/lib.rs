@@ -13,14 +13,13 @@
 mod actuator;
 mod answer;
 pub mod atlas;
+mod columns;
 mod cpu;
 mod csv;
 mod error;
 mod evidence;
 pub mod export;
 mod figures;
-#[cfg(test)]
-mod fixture;
 pub mod gate;
 mod grid;
 pub mod history;
@@ -51,9 +50,12 @@ mod words;
 use experiment::analysis::Analysis;
 
 use page::Page;
+#[cfg(test)]
+use tests::fixture;
 
 pub use actuator::{ActuatorPath, Visit};
 pub use answer::headline;
+pub use columns::Columns;
 pub use error::{Error, Result};
 pub use evidence::{Evidence, UnitOf};
 pub use figures::{Figure, FigureKind, figures};
@@ -98,6 +100,8 @@ pub fn files(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    pub(crate) mod fixture;
 
     #[test]
     fn every_file_is_there_and_no_other() {

@@ -11,14 +11,14 @@ use super::invalid::InvalidGroup;
 use super::page::Page;
 use super::sweep::{self, SweepView};
 use super::view::{self, MetricView, WorkloadView};
-use super::{number, verdict, words};
+use super::{answer, number, verdict, words};
 
 /// The whole report.
 pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
     let analysis = page.analysis;
     let mut out = String::new();
     line(&mut out, &format!("# {}\n", escaped(&page.title)));
-    line(&mut out, &format!("**{}**\n", escaped(&page.headline)));
+    line(&mut out, &format!("**{}**\n", escaped(&answer::headline(analysis))));
     if !page.about.is_empty() {
         line(
             &mut out,
@@ -29,7 +29,7 @@ pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
         );
     }
     for (workload, text) in &page.advice {
-        line(&mut out, &format!("- **{}**: {}", escaped(workload), escaped(text)));
+        line(&mut out, &format!("- **{}**: {}", escaped(workload), escaped(&text.to_string())));
     }
     if let Some(next) = &page.next {
         line(&mut out, &format!("\n{}", paragraph(next)));

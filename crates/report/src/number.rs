@@ -1,11 +1,12 @@
 //! Numbers as people read them: significant digits, thousands, units, changes.
 //!
 //! One module, so that the terminal, the web page and the issue comment can never show the same
-//! number differently. Text is plain ASCII except for units and `×`, `÷`, `∞`, so that it can be
-//! pasted anywhere.
+//! number differently. Text is plain ASCII except for units and `×`, `∞`, so that it can be pasted
+//! anywhere. A change is written as `experiment::notation` has it.
 
 use experiment::analysis::Comparison;
 use experiment::metric::unit_of;
+use experiment::notation::Change;
 use text::grouped;
 
 /// Three significant digits; integers in full, with thousands separated: `1,234`, `12.3`, `0.0457`.
@@ -116,42 +117,29 @@ fn time_in_us(unit: &str) -> Option<f64> {
     }
 }
 
-/// The estimate of a comparison alone, with the digits that its interval warrants; none without
-/// evidence.
+/// The estimate of a comparison alone; none without evidence.
 pub fn estimate(comparison: &Comparison) -> Option<String> {
-    let ratio = comparison.ratio?;
-    let text = change_bare(ratio, interval_decimals(comparison));
     // One open end: the flow starved on one side, and the estimate is a bound.
     let bound = match (comparison.low, comparison.high) {
         (None, Some(_)) => "≤ ",
         (Some(_), None) => "≥ ",
         _ => "",
     };
-    Some(if is_factor(ratio) { format!("{bound}{text}") } else { format!("{bound}{text} %") })
+    Some(format!("{bound}{}", of(comparison)?.estimate()))
 }
 
-/// A ratio as a change with one decimal: `+12.3 %`, `×3.80`.
-pub fn change(ratio: f64) -> String {
-    let text = change_bare(ratio, 1);
-    if is_factor(ratio) { text } else { format!("{text} %") }
-}
-
-/// The interval of a comparison: `[+9.1, +15.7]`. An open end is `-100` (a ratio cannot fall below
-/// 0) or `+∞`; open on both sides it says nothing, so there is none.
+/// The interval of a comparison. Open on both sides it says nothing, so there is none.
 pub fn interval(comparison: &Comparison) -> String {
-    if !has_interval(comparison) {
-        return "no interval".into();
+    match of(comparison).filter(|_| has_interval(comparison)) {
+        Some(change) => change.interval(),
+        None => "no interval".into(),
     }
-    let decimals = interval_decimals(comparison);
-    let low = comparison.low.map_or_else(|| "-100".into(), |low| change_bare(low, decimals));
-    let high = comparison.high.map_or_else(|| "+∞".into(), |high| change_bare(high, decimals));
-    format!("[{low}, {high}]")
 }
 
-/// Estimate and interval, `+12.3 %  [+9.1, +15.7]`, or why there is none.
+/// Estimate and interval, `+12 % [+8, +17]`, or why there is none.
 pub fn effect(comparison: &Comparison) -> String {
     match estimate(comparison) {
-        Some(estimate) => format!("{estimate}  {}", interval(comparison)),
+        Some(estimate) => format!("{estimate} {}", interval(comparison)),
         None => "no evidence".into(),
     }
 }
@@ -161,45 +149,9 @@ pub fn has_interval(comparison: &Comparison) -> bool {
     comparison.low.is_some() || comparison.high.is_some()
 }
 
-/// Twice as much, or a tenth: from here on a factor says more than a percentage.
-fn is_factor(ratio: f64) -> bool {
-    ratio >= 2.0 || ratio <= 0.1
-}
-
-fn change_bare(ratio: f64, decimals: usize) -> String {
-    if ratio.is_nan() {
-        return "-".into();
-    }
-    if ratio == f64::INFINITY {
-        return "+∞".into();
-    }
-    if ratio <= 0.0 {
-        return "-100".into();
-    }
-    if is_factor(ratio) {
-        return if ratio > 1.0 {
-            format!("×{}", significant(ratio))
-        } else {
-            format!("÷{}", significant(1.0 / ratio))
-        };
-    }
-    let text = format!("{:+.decimals$}", (ratio - 1.0) * 100.0);
-    if text[1..].chars().all(|c| c == '0' || c == '.') { text[1..].to_string() } else { text }
-}
-
-/// Decimals by the width of the interval: digits that the evidence does not carry only look like
-/// knowledge.
-fn interval_decimals(comparison: &Comparison) -> usize {
-    match (comparison.low, comparison.high) {
-        (Some(low), Some(high)) => match (high - low) * 100.0 {
-            width if width < 1.0 => 2,
-            width if width < 50.0 => 1,
-            _ => 0,
-        },
-        // No interval says which digits count: as many as a published table has.
-        (None, None) => 1,
-        _ => 0,
-    }
+fn of(comparison: &Comparison) -> Option<Change> {
+    let &Comparison { low, high, .. } = comparison;
+    Some(Change { ratio: comparison.ratio?, low, high })
 }
 
 pub use text::percent;
@@ -271,41 +223,17 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_percent_until_a_factor_says_more() {
-        let mut comparison = fixture::comparison("a");
-        for (ratio, text) in [
-            (1.1234, "+12.3 %"),
-            (0.995, "-0.5 %"),
-            (1.0, "0.0 %"),
-            (1.999, "+99.9 %"),
-            (107.0, "×107"),
-            (2.0, "×2.00"),
-            (0.05, "÷20.0"),
-            (0.5, "-50.0 %"),
-        ] {
-            comparison.ratio = Some(ratio);
-            assert_eq!(estimate(&comparison).as_deref(), Some(text), "{ratio}");
-        }
-    }
-
-    #[test]
-    fn an_interval_shows_its_open_ends_and_no_digit_that_it_does_not_carry() {
+    fn an_estimate_with_one_open_end_is_a_bound() {
         let mut comparison = fixture::comparison("a");
         (comparison.ratio, comparison.low, comparison.high) =
             (Some(1.123), Some(1.091), Some(1.157));
-        assert_eq!(effect(&comparison), "+12.3 %  [+9.1, +15.7]");
+        assert_eq!(effect(&comparison), "+12 % [+9, +16]");
         (comparison.low, comparison.high) = (None, None);
-        assert_eq!(effect(&comparison), "+12.3 %  no interval");
+        assert_eq!(effect(&comparison), "+12.3 % no interval");
         comparison.low = Some(0.9);
-        assert_eq!(
-            effect(&comparison),
-            "≥ +12 %  [-10, +∞]",
-            "one open end: the estimate is a bound"
-        );
+        assert_eq!(effect(&comparison), "≥ +12 % [-10, +∞]");
         (comparison.ratio, comparison.low, comparison.high) = (Some(0.01), None, Some(0.012));
-        assert_eq!(effect(&comparison), "≤ ÷100  [-100, ÷83.3]");
-        (comparison.ratio, comparison.low, comparison.high) = (Some(1.6), Some(0.8), Some(3.1));
-        assert_eq!(effect(&comparison), "+60 %  [-20, ×3.10]");
+        assert_eq!(effect(&comparison), "≤ 0.010× [0, 0.012]");
         comparison.ratio = None;
         assert_eq!(effect(&comparison), "no evidence");
     }

@@ -6,6 +6,7 @@
 
 use experiment::analysis::Analysis;
 
+use crate::answer::Merits;
 use crate::evidence::Evidence;
 use crate::invalid::InvalidGroup;
 use crate::remarks::{self, Remark};
@@ -21,12 +22,12 @@ pub(crate) struct Page<'a> {
     pub(crate) evidence: Option<Evidence<'a>>,
     /// The title.
     pub(crate) title: String,
-    /// What to do, in one line.
-    pub(crate) headline: String,
+    /// What to do, and its costs.
+    pub(crate) headline: Merits,
     /// How to decide what is inconclusive.
     pub(crate) next: Option<String>,
     /// Each workload, and what to do for it.
-    pub(crate) advice: Vec<(String, String)>,
+    pub(crate) advice: Vec<(String, Merits)>,
     /// The variants, the baseline first.
     pub(crate) variants: Vec<&'a str>,
     /// The workloads with their metrics.
@@ -62,7 +63,7 @@ impl<'a> Page<'a> {
             .unwrap_or_default();
         Page {
             title: view::title(analysis),
-            headline: answer::headline(analysis),
+            headline: answer::headline_parts(analysis),
             next: match &analysis.pooled {
                 Some(pooled) => repeats::next(analysis, pooled),
                 None => answer::next(evidence, &workloads),

@@ -2,6 +2,7 @@
 //! show.
 
 use experiment::analysis::Analysis;
+use experiment::notation;
 use experiment::pool::{Effect, Pooled};
 
 use super::table::Table;
@@ -74,7 +75,7 @@ fn cells(effect: &Effect) -> Vec<String> {
     let mut cells: Vec<String> = effect
         .ratios
         .iter()
-        .map(|ratio| ratio.map_or_else(|| "invalid".to_owned(), number::change))
+        .map(|ratio| ratio.map_or_else(|| "invalid".to_owned(), notation::change))
         .collect();
     cells.push(
         effect
@@ -83,9 +84,7 @@ fn cells(effect: &Effect) -> Vec<String> {
     );
     cells.push(effect.between_share.map_or_else(missing, number::percent));
     let next = effect.next_low.zip(effect.next_high);
-    cells.push(next.map_or_else(missing, |(low, high)| {
-        format!("{} to {}", number::change(low), number::change(high))
-    }));
+    cells.push(next.map_or_else(missing, |(low, high)| notation::range(low, high)));
     cells
 }
 
@@ -143,7 +142,7 @@ mod tests {
             "invalid",
             "4.20 %",
             "83 %",
-            "-2.0 % to +20.0 %",
+            "-2 to +20 %",
             "Student's t over the means of 3 repeats",
         ] {
             assert!(text.contains(words), "{words}: {text}");

@@ -1,5 +1,6 @@
 //! tune.html: the answer, the search as a plot, and every setting that was tried.
 
+use experiment::notation;
 use minijinja::{Value, context};
 
 use super::plot::{canvas, search};
@@ -14,6 +15,8 @@ pub struct Search<'a> {
     /// Workloads and device.
     pub title: &'a str,
     /// The answer, in a sentence.
+    pub headline: &'a str,
+    /// The setting, what it lacks, and the commands that set it: a line each.
     pub answer: &'a str,
     /// The same as in a terminal.
     pub words: &'a str,
@@ -68,14 +71,15 @@ pub fn page(of: &Search<'_>) -> crate::Result<String> {
         .into_iter()
         .take(ROWS)
         .map(|c| {
-            let change = format!("{:+.1} %", (c.effect.unwrap_or_default().exp() - 1.0) * 100.0);
+            let change = notation::change(c.effect.unwrap_or_default().exp());
             context! { variant => c.variant, change, rounds => c.rounds, holds => c.holds, state => c.state }
         })
         .collect();
     let page = context! {
         style => Value::from_safe_string(include_str!("templates/style.css").into()),
         title => of.title,
-        answer => of.answer,
+        headline => of.headline,
+        answer => of.answer.lines().collect::<Vec<_>>(),
         words => of.words,
         plot => plot.map(|svg| Value::from_safe_string(canvas::themed(&svg))),
         rows,

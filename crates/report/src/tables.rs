@@ -5,6 +5,7 @@
 //! published figure stands beside the measured one.
 
 use experiment::analysis::{Analysis, Summary};
+use experiment::notation;
 use experiment::plan::Published;
 
 use super::evidence::Evidence;
@@ -117,7 +118,7 @@ fn beside(
         let mean =
             |variant: &str| summary(analysis, workload, &one.metric, variant).map(|s| s.mean);
         let ratio = |a: Option<f64>, b: Option<f64>| match (a, b) {
-            (Some(a), Some(b)) if b != 0.0 => format!("× {}", number::significant(a / b)),
+            (Some(a), Some(b)) if b != 0.0 => notation::change(a / b),
             _ => "-".to_owned(),
         };
         let measured = mean(&one.variant);
@@ -193,8 +194,8 @@ mod tests {
         let found = tables(&lab.analysis, Some(&lab.evidence()));
         assert!(found[0].title.contains("somebody, table 1"));
         let bfq = &found[0].rows[1];
-        assert!(bfq.0.contains("bfq") && bfq.1[0] == "150" && bfq.1[2] == "× 1.50", "{bfq:?}");
+        assert!(bfq.0.contains("bfq") && bfq.1[0] == "150" && bfq.1[2] == "+50.0 %", "{bfq:?}");
         let mean = |variant| summary(&lab.analysis, "oltp", "iops", variant).unwrap().mean;
-        assert_eq!(bfq.1[3], format!("× {}", number::significant(mean("bfq") / mean("none"))));
+        assert_eq!(bfq.1[3], notation::change(mean("bfq") / mean("none")));
     }
 }

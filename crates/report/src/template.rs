@@ -3,7 +3,10 @@
 //! The ending of a template's name, `.html` or `.xml`, turns escaping on. What a terminal would
 //! obey is shown in the result, also where a value was not cleaned before.
 
-use minijinja::{Environment, Value};
+use minijinja::{Environment, HtmlEscape, Value};
+
+/// A part of a name that is no longer than this stays in one line.
+const MAX_UNBROKEN: usize = 24;
 
 /// Fills in the first of these templates, by name and text; the others are those that it includes.
 ///
@@ -14,7 +17,58 @@ pub(crate) fn fill(
     values: Value,
 ) -> crate::Result<String> {
     let mut environment = Environment::new();
+    environment.add_filter("breakable", |text: &str| Value::from_safe_string(breakable(text)));
     templates.iter().try_for_each(|(name, text)| environment.add_template(name, text))?;
     let (first, _) = templates.first().expect("a page has a template");
     Ok(crate::words::escape_file(environment.get_template(first)?.render(values)?))
+}
+
+/// A text with names of variants and numbers in it, for a page: a line may end after a colon of
+/// `bfq:low_latency=0:slice_idle=0`, but not within `mq-deadline`; a minus is no hyphen.
+fn breakable(text: &str) -> String {
+    text.split_inclusive([' ', ':']).fold(String::new(), |mut page, part| {
+        if page.ends_with(':') && !part.starts_with(' ') {
+            page.push_str("<wbr>");
+        }
+        let name = part.trim_end_matches([' ', ':']);
+        let end = &part[name.len()..];
+        let (bracket, number) = name.strip_prefix('[').map_or(("", name), |rest| ("[", rest));
+        let is_negative = |digits: &&str| digits.starts_with(|c: char| c.is_ascii_digit());
+        let shown = match number.strip_prefix('-').filter(is_negative) {
+            Some(digits) => format!("{bracket}−{}", HtmlEscape(digits)),
+            None if name.contains('-') && name.chars().count() <= MAX_UNBROKEN => {
+                format!("<span class=\"unbroken\">{}</span>", HtmlEscape(name))
+            }
+            None => HtmlEscape(name).to_string(),
+        };
+        page + &shown + end
+    })
+}
+
+/// A page as [`breakable`] had its texts, for tests that look for them.
+#[cfg(test)]
+pub(crate) fn with_plain_texts(page: &str) -> String {
+    let page = page.replace("<wbr>", "");
+    let mut parts = page.split("<span class=\"unbroken\">");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |page, part| page + &part.replacen("</span>", "", 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_end_between_settings_and_never_within_a_name() {
+        let text = "a: 1,234, use bfq:a_b=1:c=0 for mq-deadline:x-y=2.";
+        assert_eq!(with_plain_texts(&breakable(text)), text);
+        assert_eq!(
+            breakable("use bfq:a_b=1:c=0 for mq-deadline"),
+            "use bfq:<wbr>a_b=1:<wbr>c=0 for <span class=\"unbroken\">mq-deadline</span>"
+        );
+        assert_eq!(breakable("a -3 % [-4, -2]"), "a −3 % [−4, −2]");
+        assert_eq!(breakable("<b>-x&\""), "<span class=\"unbroken\">&lt;b&gt;-x&amp;&quot;</span>");
+        let long = "a-name-that-goes-on-and-on-without-any-blank";
+        assert_eq!(breakable(long), long, "it may break anywhere");
+    }
 }

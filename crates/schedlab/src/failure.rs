@@ -57,7 +57,7 @@ pub(crate) static STATUSES: &[Status] = &[
     row(
         USAGE,
         "usage",
-        "wrong usage: an option, a plan key or a combination that cannot be",
+        "wrong usage: an option, a plan key or a combination that cannot be, or an input that does not exist",
         "nothing was measured; correct the command",
     ),
     row(

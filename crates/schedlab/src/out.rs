@@ -97,6 +97,25 @@ pub(crate) fn analysis_options(root: &Root, verbose: bool) -> report::terminal::
     }
 }
 
+/// Prints a table.
+pub(crate) fn table(table: &report::Columns) -> Result<()> {
+    print(table.text("", width()))
+}
+
+/// Prints a text in lines of the terminal's width.
+pub(crate) fn paragraph(text: &str) -> Result<()> {
+    hanging("", text)
+}
+
+/// Prints a text whose lines begin below each other, after what leads it: a name, a dash.
+pub(crate) fn hanging(lead: &str, text: &str) -> Result<()> {
+    let indent = lead.chars().count();
+    let lines = report::wrapped(text, width().saturating_sub(indent).max(20));
+    lines.iter().enumerate().try_for_each(|(i, part)| {
+        line(format_args!("{:indent$}{part}", if i == 0 { lead } else { "" }))
+    })
+}
+
 /// Whether standard output is a terminal.
 pub(crate) fn is_terminal() -> bool {
     std::io::stdout().is_terminal()

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use experiment::analysis::Verdict;
+use experiment::notation::Change;
 use experiment::plan::Plan;
 use experiment::search::bisect::Bracket;
 use serde::Serialize;
@@ -211,7 +212,7 @@ pub(super) fn failure(result: &AnswerResult) -> Option<String> {
     }
 }
 
-/// `worse, -41.2 % [-43.0, -39.1]`.
+/// `worse, -41 % [-46, -36]`.
 #[must_use]
 pub fn in_words(evidence: &Evidence) -> String {
     let verdict = match evidence.verdict {
@@ -221,13 +222,11 @@ pub fn in_words(evidence: &Evidence) -> String {
         Verdict::Inconclusive => "inconclusive",
         Verdict::Invalid => return format!("invalid: {}", evidence.reasons.join("; ")),
     };
-    let percent = |ratio: f64| (ratio - 1.0) * 100.0;
-    let bound = |ratio: Option<f64>, none: &str| {
-        ratio.map_or_else(|| none.to_owned(), |r| format!("{:+.1}", percent(r)))
-    };
-    let change =
-        evidence.ratio.map_or_else(|| "?".to_owned(), |ratio| format!("{:+.1} %", percent(ratio)));
-    format!("{verdict}, {change} [{}, {}]", bound(evidence.low, "-100"), bound(evidence.high, "∞"))
+    let &Evidence { low, high, .. } = evidence;
+    match evidence.ratio {
+        Some(ratio) => format!("{verdict}, {}", Change { ratio, low, high }),
+        None => format!("{verdict}, no evidence"),
+    }
 }
 
 /// A step with its number: `step 37 of 64 (0037-x.patch)`; the good end by its name alone.

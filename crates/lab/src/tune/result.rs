@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use experiment::analysis::{Analysis, Verdict};
+use experiment::notation::{self, Change};
 use experiment::plan::Plan;
 use experiment::results::Trial;
 use experiment::search::{BASELINE, Point, Search, belief};
@@ -204,7 +205,7 @@ pub struct Why {
     pub verdict: Verdict,
     /// Than this.
     pub default: String,
-    /// By so much, with the interval, in percent.
+    /// The change, with its interval.
     pub change: String,
     /// At this confidence.
     pub confidence: f64,
@@ -341,9 +342,7 @@ impl Confirmation {
 }
 
 fn change_words(ratio: Option<f64>, low: Option<f64>, high: Option<f64>) -> String {
-    let end = |end: Option<f64>| end.map_or("open".to_owned(), |ratio| percent(ratio - 1.0));
-    let ratio = ratio.map_or_else(|| "no value".to_owned(), |ratio| percent(ratio - 1.0) + " %");
-    format!("{ratio} [{}, {}]", end(low), end(high))
+    ratio.map_or_else(|| "no value".to_owned(), |ratio| Change { ratio, low, high }.to_string())
 }
 
 impl Pruning {
@@ -351,11 +350,10 @@ impl Pruning {
     /// least that both leave.
     pub fn gain_words(&self, winner: &Confirmation) -> String {
         let ratio = winner.ratio.zip(self.ratio).map(|(winner, loss)| winner * loss);
-        let least = self.least_gain.map_or("open".to_owned(), |least| percent(least - 1.0));
-        format!(
-            "{} %, at least {least} %",
-            ratio.map_or("no value".to_owned(), |ratio| percent(ratio - 1.0))
-        )
+        let words = |ratio: Option<f64>, none: &str| {
+            ratio.map_or_else(|| none.to_owned(), notation::change)
+        };
+        format!("{}, at least {}", words(ratio, "no value"), words(self.least_gain, "open"))
     }
 }
 
@@ -431,11 +429,6 @@ impl fmt::Display for Pruning {
     }
 }
 
-/// A change in percent, with its sign and without the unit.
-fn percent(change: f64) -> String {
-    format!("{:+.1}", change * 100.0)
-}
-
 impl fmt::Display for Tuned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let on = format!("{} on {} ({})", self.workloads.join(", "), self.device, self.arena);
@@ -459,8 +452,8 @@ impl fmt::Display for Tuned {
             writeln!(f, "winner     {}", winner.variant)?;
             writeln!(
                 f,
-                "  search estimate  {} % over {} in {} (the best of {tried} by chance: biased upwards)",
-                percent(winner.searched_ratio - 1.0),
+                "  search estimate  {} over {} in {} (the best of {tried} by chance: biased upwards)",
+                notation::change(winner.searched_ratio),
                 self.default,
                 text::counted(winner.rounds as u64, "round")
             )?;

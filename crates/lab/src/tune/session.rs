@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use experiment::metric::Direction;
+use experiment::notation;
 use experiment::plan::Plan;
 use experiment::results::{InvalidReason, Trial};
 use experiment::search::{BASELINE, Ended, Mode, Outcome, Request, Search};
@@ -287,7 +288,7 @@ impl Series for SearchState<'_, '_> {
             BASELINE => "nothing better yet".to_owned(),
             best => {
                 let effect = self.search.candidates()[best].effect();
-                format!("{} {:+.1} %", self.search.key(best), (effect.exp() - 1.0) * 100.0)
+                format!("{} {}", self.search.key(best), notation::change(effect.exp()))
             }
         };
         Status {

@@ -34,8 +34,35 @@ impl fmt::Display for NotAFile {
 
 impl std::error::Error for NotAFile {}
 
-/// The error can contain [`NotAFile`].
+/// A file named by the user does not exist; inside an [`io::Error`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Missing;
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no such file or directory")
+    }
+}
+
+impl std::error::Error for Missing {}
+
+/// Opens a file for reading.
+///
+/// # Errors
+/// [`NotAFile`] inside the error, or that of opening it; see also [`is_missing_input`].
 pub fn open_input(path: &Path) -> io::Result<File> {
+    opened(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => io::Error::new(io::ErrorKind::NotFound, Missing),
+        _ => error,
+    })
+}
+
+/// Whether an error is that [`open_input`] found no file.
+pub fn is_missing_input(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inside| inside.is::<Missing>())
+}
+
+fn opened(path: &Path) -> io::Result<File> {
     if is_descriptor(path) {
         return File::open(path);
     }

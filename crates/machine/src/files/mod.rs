@@ -23,7 +23,7 @@ pub use acl::Subject;
 pub use bounded::{Bounded, exceeded};
 pub use dir::Dir;
 pub use error::{Error, Refusal, remedy};
-pub use input::{NotAFile, not_a_file, open_input};
+pub use input::{NotAFile, is_missing_input, not_a_file, open_input};
 pub use lock::{Attempt, DataLock, OwnLock};
 pub use steps::{Files, RealFiles, replace, replace_at};
 pub use trust::Trust;

@@ -34,6 +34,7 @@ pub(super) fn page(atlas: &Atlas) -> crate::Result<String> {
         .collect();
     let filled = context! {
         style => Value::from_safe_string(include_str!("../templates/style.css").into()),
+        headline => rows::headline(atlas),
         answer => rows::answer(atlas),
         tables, maps, heats, cells, holes,
         shades => SHADES.map(significant),

@@ -11,8 +11,8 @@ use std::fmt::Write;
 
 use experiment::atlas::Atlas;
 
-use super::terminal::{Options, columns};
-use super::{markdown, words};
+use super::terminal::{Options, continued, parts};
+use super::{grid, markdown, words};
 
 /// The name and the text of each file: atlas.html, atlas.json, atlas.csv, atlas.md.
 ///
@@ -62,17 +62,21 @@ pub fn markdown(atlas: &Atlas) -> String {
 /// The answer and the tables of regret and of disagreement, for a terminal.
 pub fn terminal(atlas: &Atlas, options: &Options) -> String {
     let mut out = String::new();
+    let paragraph = |text: &str, out: &mut String| {
+        for line in grid::wrapped(&words::clean(text), options.width.into()) {
+            let _ = writeln!(out, "{line}");
+        }
+    };
     for line in rows::answer(atlas) {
-        let _ = writeln!(out, "{}", words::clean(&line));
+        paragraph(&line, &mut out);
     }
     for table in rows::all(atlas).iter().filter(|table| !table.detail && !table.rows.is_empty()) {
-        let grid = columns(table, 0, table.head.len());
-        let _ = writeln!(
-            out,
-            "\n{}\n{}",
-            words::clean(&table.title),
-            grid.draw(usize::from(options.width), options.colour)
-        );
+        for (i, part) in parts(table, options).into_iter().enumerate() {
+            out.push('\n');
+            let title = if i == 0 { table.title.clone() } else { continued(&table.title) };
+            paragraph(&title, &mut out);
+            let _ = writeln!(out, "{part}");
+        }
     }
     out
 }

@@ -19,6 +19,23 @@ pub(super) fn arenas(atlas: &Atlas) -> Vec<&'static str> {
     ["sim", "kernel"].into_iter().filter(has).collect()
 }
 
+/// The one scheduler to use for everything, in a sentence: of the first arena.
+pub(super) fn headline(atlas: &Atlas) -> String {
+    let arena = arenas(atlas).first().copied();
+    let Some(row) = atlas.regret.iter().find(|row| Some(row.arena.as_str()) == arena) else {
+        return "No cell is measured.".to_owned();
+    };
+    let RegretRow { variant, cells, .. } = row;
+    let Some(worst) = &row.worst else {
+        return format!("No scheduler serves every workload; {variant} comes closest.");
+    };
+    let cells = counted(cells.0 as u64, "cell");
+    format!(
+        "For everything, use {variant}: at worst {} behind the best of its {cells}.",
+        bare(worst.factor)
+    )
+}
+
 /// What to take away, a sentence an arena.
 pub(super) fn answer(atlas: &Atlas) -> Vec<String> {
     let of = |arena: &str| {
@@ -245,8 +262,9 @@ pub(super) fn scale(aspect: &Aspect) -> Scale {
     Scale::of(metric, aspect.entries.iter().map(|entry| entry.mean))
 }
 
+/// How many times better: a factor also below two.
 fn bare(factor: f64) -> String {
-    format!("×{}", significant(factor))
+    format!("{}×", significant(factor))
 }
 
 /// A regret, which has no bound where the scheduler starved.
@@ -260,7 +278,7 @@ fn behind(row: &RegretRow) -> String {
         .map_or_else(|| STARVED.to_owned(), |worst| format!("{} behind the best", interval(worst)))
 }
 
-/// `×1.32 [1.30, 1.35]`; open ends as in every report.
+/// `1.32× [1.30, 1.35]`; open ends as in every report.
 pub(super) fn interval(of: &Factor) -> String {
     let low = of.low.map_or_else(|| "0".to_owned(), significant);
     let high = of.high.map_or_else(|| "∞".to_owned(), significant);

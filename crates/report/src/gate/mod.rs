@@ -10,6 +10,7 @@ mod junit;
 use experiment::analysis::Verdict;
 use experiment::environment::Difference;
 use experiment::gate::{Basis, GateComparison, outcome};
+use experiment::notation::Change;
 use experiment::outcome::{Condition, Outcome};
 
 use crate::words::{clean, counted};
@@ -87,12 +88,8 @@ pub fn line(gate: &Gate<'_>) -> String {
 
 /// `bfq on oltp: iops -9.8 % [-10.4, -9.1]`.
 fn effect(one: &GateComparison) -> String {
-    let percent = |ratio: f64| format!("{:+.1}", (ratio - 1.0) * 100.0);
-    let end = |ratio: Option<f64>, open: &str| ratio.map_or_else(|| open.to_owned(), percent);
     let change = match one.ratio {
-        Some(ratio) => {
-            format!("{} % [{}, {}]", percent(ratio), end(one.low, "-100"), end(one.high, "+∞"))
-        }
+        Some(ratio) => Change { ratio, low: one.low, high: one.high }.to_string(),
         None => {
             format!(
                 "no evidence ({} of {} trials invalid)",

@@ -17,8 +17,9 @@ use super::sweep::{self, SweepView};
 use super::view::{self, MetricView, RowView, WorkloadView};
 use super::{actuator, number, remarks, template, verdict, words};
 
-/// The page of schedlab's documentation that explains verdicts.
-const DOCS: &str = "docs/internals/verdicts.md";
+/// Shown width of a forest: the only one of a page, and those of a table with several columns.
+const FOREST: i32 = 420;
+const COLUMN: i32 = 200;
 
 /// The whole page.
 pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
@@ -36,7 +37,10 @@ pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
             context! { name => words::clean(name), facts }
         })
         .collect();
-    let advice = page.advice.iter().map(|(workload, why)| context! { workload, why });
+    let advice = page
+        .advice
+        .iter()
+        .map(|(workload, of)| context! { workload, gain => of.gain, costs => of.costs });
     let tables = page
         .tables
         .iter()
@@ -45,7 +49,8 @@ pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
     let filled = context! {
         style => Value::from_safe_string(include_str!("../templates/style.css").into()),
         title => page.title,
-        answer => page.headline,
+        answer => page.headline.gain,
+        costs => page.headline.costs,
         next => page.next,
         advice => advice.collect::<Vec<_>>(),
         alarms => alarms(&page.workloads),
@@ -59,7 +64,6 @@ pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
         thin => page.thin_summary,
         thin_rows => page.thin.iter().map(invalid_row).collect::<Vec<_>>(),
         method => page.method,
-        docs => DOCS,
         rules => page.rules.replace(" %", "\u{a0}%"),
         overhead => page.overhead,
         unconfirmed => page.unconfirmed,
@@ -115,13 +119,20 @@ fn alarms(workloads: &[WorkloadView<'_>]) -> Vec<String> {
     remarks.into_iter().filter(|r| r.invalid).map(|r| format!("{}: {}", r.about, r.text)).collect()
 }
 
-/// The compact table of verdicts: variants by workloads, deciding metrics only.
+/// The forest of the deciding metrics: variants by workloads. Of a sweep its table has it.
 fn matrix(page: &Page<'_>) -> crate::Result<Value> {
+    let is_swept = |workload: &WorkloadView<'_>, metric: &MetricView<'_>| {
+        sweep::of(page.analysis, workload.name, metric).is_some_and(|sweep| sweep.complete)
+    };
     let primary: Vec<(&WorkloadView<'_>, &MetricView<'_>)> = page
         .workloads
         .iter()
         .filter_map(|w| Some((w, w.metrics.iter().find(|m| m.primary)?)))
+        .filter(|(workload, metric)| !is_swept(workload, metric))
         .collect();
+    let width = if primary.len() == 1 { FOREST } else { COLUMN };
+    let forests: Vec<forest::Rows> =
+        primary.iter().map(|(_, metric)| forest_of(page.analysis, metric, width)).collect();
     let columns: Vec<Value> = primary
         .iter()
         .map(|(workload, metric)| {
@@ -135,26 +146,27 @@ fn matrix(page: &Page<'_>) -> crate::Result<Value> {
     let mut rows = Vec::new();
     for (place, variant) in page.variants.iter().enumerate() {
         let mut cells = Vec::new();
-        for (_, metric) in &primary {
+        for ((_, metric), forest) in primary.iter().zip(&forests) {
             let row = metric.rows.iter().find(|row| row.variant == *variant);
-            cells.push(row.map(|row| cell(page.analysis, metric, row)).transpose()?);
+            cells.push(row.map(|row| cell(forest, metric, row)).transpose()?);
         }
         let name = view::marked(variant, view::mark(page.evidence.as_ref(), variant));
         rows.push(
             context! { variant => name, mark => safe(plot::canvas::legend_mark(place)?), cells },
         );
     }
-    Ok(context! { columns, rows })
+    let axes = forests.iter().map(|forest| Ok(safe(forest.axis()?)));
+    Ok(context! { columns, rows, axes => axes.collect::<crate::Result<Vec<Value>>>()? })
 }
 
-fn cell(analysis: &Analysis, metric: &MetricView<'_>, row: &RowView<'_>) -> crate::Result<Value> {
+fn forest_of(analysis: &Analysis, metric: &MetricView<'_>, width: i32) -> forest::Rows {
     let comparisons: Vec<&Comparison> =
         metric.rows.iter().filter_map(|row| row.comparison).collect();
-    let range = forest::span(&comparisons, analysis.criteria.margin);
-    let bar = row
-        .comparison
-        .map(|comparison| forest::bar(comparison, &range, analysis.criteria.margin))
-        .transpose()?;
+    forest::Rows::of(&comparisons, analysis.criteria.margin, width)
+}
+
+fn cell(forest: &forest::Rows, metric: &MetricView<'_>, row: &RowView<'_>) -> crate::Result<Value> {
+    let bar = row.comparison.map(|comparison| forest.row(comparison)).transpose()?;
     Ok(context! { bar => bar.map(safe), ..row_values(metric, row) })
 }
 
@@ -222,7 +234,6 @@ fn section(page: &Page<'_>, workload: &WorkloadView<'_>, anchor: &str) -> crate:
         name,
         metric => deciding.map(|metric| metric.label.clone()),
         good => deciding.map(MetricView::good),
-        found => deciding.map(figures::found),
         actuator => actuator(page, workload)?,
         plots,
         sweep => swept,
@@ -276,7 +287,6 @@ fn plots(
         .filter(|drawn| drawn.kind == FigureKind::Latency)
         .map(|drawn| safe(drawn.svg.clone()));
     Ok(context! {
-        forest => one(FigureKind::Effects),
         distribution => one(FigureKind::Distribution),
         timeline => one(FigureKind::Timeline),
         curve => curves.next(),
@@ -296,22 +306,21 @@ fn before_and_after(
         .into_iter()
         .map(|drawn| context! { tunable => drawn.of, line => minus(drawn.said), svg => safe(drawn.svg) })
         .collect();
-    let rows: Vec<Value> = sweep
-        .rows
-        .iter()
-        .map(|row| {
-            let comparison = row.comparison;
-            context! {
+    let forest = forest_of(analysis, metric, COLUMN);
+    let rows = sweep.rows.iter().map(|row| {
+        let comparison = row.comparison;
+        Ok(context! {
+                bar => safe(forest.row(comparison)?),
                 tunable => row.tunable, default => row.default, tried => row.tried, before => row.before, after => row.after,
                 change => number::estimate(comparison).map(minus).unwrap_or_else(|| "no evidence".into()),
                 interval => comparison.ratio.map(|_| minus(number::interval(comparison))).unwrap_or_default(),
                 verdict => verdict::word(comparison.verdict), sign => verdict::sign(comparison.verdict),
                 rounds => comparison.rounds,
                 more_rounds => view::more_rounds_clause(comparison).unwrap_or_default(),
-            }
-        })
-        .collect();
-    Ok(context! { rows, curves, unit => metric.scale.unit })
+            })
+    });
+    let rows = rows.collect::<crate::Result<Vec<Value>>>()?;
+    Ok(context! { rows, curves, unit => metric.scale.unit, axis => safe(forest.axis()?) })
 }
 
 /// A real minus sign: numbers of a page are read, not pasted.

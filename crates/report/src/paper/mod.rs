@@ -324,8 +324,8 @@ fn rounds(page: &Page<'_>) -> String {
 /// Where it was measured: drive, host and kernel.
 fn place(page: &Page<'_>) -> String {
     let arena = ArenaFacts::find(&page.analysis.arena).map_or("", |arena| arena.paper);
-    // Date first, schedlab's version last: both stand elsewhere.
-    let about = page.about.get(1..page.about.len().saturating_sub(1)).unwrap_or_default();
+    // The date comes first; it stands elsewhere.
+    let about = page.about.get(1..).unwrap_or_default();
     let date = page
         .about
         .first()
@@ -372,7 +372,6 @@ fn latex(text: &str) -> String {
             '>' => out.push_str("\\textgreater{}"),
             '±' => out.push_str("$\\pm$"),
             '×' => out.push_str("$\\times$"),
-            '÷' => out.push_str("$\\div$"),
             '∞' => out.push_str("$\\infty$"),
             'µ' => out.push_str("$\\mu$"),
             '−' => out.push_str("$-$"),

@@ -126,8 +126,7 @@ impl Axis {
         } else {
             let factor = |value: f64| match value {
                 v if (v - 1.0).abs() < 1e-9 => "same".into(),
-                v if v > 1.0 => format!("×{}", plain(v)),
-                v => format!("÷{}", plain(1.0 / v)),
+                v => format!("{}×", plain(v)),
             };
             let tens = range.start / std::f64::consts::LN_10..range.end / std::f64::consts::LN_10;
             log_ticks(&tens).into_iter().map(|value| (value.ln(), factor(value))).collect()
@@ -286,7 +285,7 @@ mod tests {
         let axis = Axis::of_changes((0.93f64).ln()..(1.26f64).ln());
         assert_eq!(labels(&axis), ["−5 %", "0 %", "+5 %", "+10 %", "+15 %", "+20 %", "+25 %"]);
         let axis = Axis::of_changes((0.05f64).ln()..(200.0f64).ln());
-        assert_eq!(labels(&axis), ["÷10", "same", "×10", "×100"]);
+        assert_eq!(labels(&axis), ["0.1×", "same", "10×", "100×"]);
     }
 
     #[test]

@@ -83,7 +83,8 @@ pub(crate) fn svg(
     ))
 }
 
-/// The colours of plots, and the variable of the page that each is: a page in dark form has others.
+/// The colours of plots, and the variable of the page that each is: in its dark form, which
+/// style.css has, a page has others.
 pub(crate) const THEME: [(RGBColor, &str); 18] = [
     (INK, "--plot-ink"),
     (GRID, "--plot-grid"),
@@ -114,8 +115,25 @@ pub(crate) fn themed(svg: &str) -> String {
     })
 }
 
-/// A plot as a file of its own: with the namespace and the size that a page does without, and a
-/// background.
+/// The dark form of a file of its own: rules that come before the colours of the elements, which a
+/// program that knows no rules still shows.
+fn dark_rules() -> String {
+    let style = include_str!("../templates/style.css");
+    let dark = style.split_once("prefers-color-scheme: dark").map_or("", |(_, dark)| dark);
+    let value = |name: &str| {
+        let (_, rest) = dark.split_once(&format!("{name}: "))?;
+        rest.split(';').next()
+    };
+    let rule = |(RGBColor(r, g, b), name): &(RGBColor, &str)| {
+        let (fixed, dark) = (format!("#{r:02X}{g:02X}{b:02X}"), value(name)?);
+        Some(format!("[fill=\"{fixed}\"]{{fill:{dark}}}[stroke=\"{fixed}\"]{{stroke:{dark}}}"))
+    };
+    let rules: String = THEME.iter().filter_map(rule).collect();
+    format!("<style>@media (prefers-color-scheme: dark){{{rules}}}</style>")
+}
+
+/// A plot as a file of its own: with the namespace and the size that a page does without, a
+/// background, and a dark form.
 pub(crate) fn whole_file(svg: &str) -> String {
     let size = |at: usize| {
         svg.split("viewBox=\"0 0 ").nth(1)?.split(['"', ' ']).nth(at)?.parse::<i32>().ok()
@@ -126,7 +144,7 @@ pub(crate) fn whole_file(svg: &str) -> String {
     );
     let ground = "<rect width=\"100%\" height=\"100%\" fill=\"#FFFFFF\"/>";
     let (tag, body) = svg.split_once('>').unwrap_or((svg, ""));
-    format!("{}>{ground}{body}", tag.replacen("<svg ", &head, 1))
+    format!("{}>{}{ground}{body}", tag.replacen("<svg ", &head, 1), dark_rules())
 }
 
 /// Text inside of a quoted attribute.
@@ -267,6 +285,21 @@ mod tests {
             svg("\"><script>alert(1)</script>", (10, 10), |_| Ok(())).expect("an empty plot");
         assert!(!text.contains("<script"), "{text}");
         assert!(!text.contains("http"), "no namespace, no address: {text}");
+    }
+
+    #[test]
+    fn a_file_of_its_own_has_a_dark_form_of_every_colour() {
+        let file = whole_file("<svg viewBox=\"0 0 20 20\">");
+        let dark = file.split_once("prefers-color-scheme: dark").expect("a dark form").1;
+        for (RGBColor(r, g, b), name) in THEME {
+            let fixed = format!("#{r:02X}{g:02X}{b:02X}");
+            for (attribute, property) in [("fill", "fill:"), ("stroke", "stroke:")] {
+                let (_, rule) = dark
+                    .split_once(&format!("[{attribute}=\"{fixed}\"]{{{property}"))
+                    .unwrap_or_else(|| panic!("{name} has no dark {attribute}"));
+                assert!(rule.starts_with('#') && !rule.starts_with(&fixed), "{name}");
+            }
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! The margin is a shaded band. An interval wholly beside it is a difference, wholly inside it is
 //! equivalence, and anything else is inconclusive. The small dots are the rounds. The axis is
-//! logarithmic in the ratio, so that ×2 and ÷2 are equally long; an interval that leaves the plot
+//! logarithmic in the ratio, so that 2× and 0.5× are equally long; an interval that leaves the plot
 //! ends in an arrow.
 
 use std::ops::Range;
@@ -13,7 +13,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
 use super::axis::Axis;
-use super::canvas::{self, CHARACTER, FINE, INK, TEXT, anchored, svg, verdict_colour};
+use super::canvas::{self, CHARACTER, FINE, GRID, INK, TEXT, anchored, svg, verdict_colour};
 use crate::{number, verdict, words};
 
 /// Shown width of the plot and of the column of numbers at its right.
@@ -84,28 +84,71 @@ pub(crate) fn plot(
     Ok(Some(drawn))
 }
 
-/// A comparison's interval alone, small, for a table: all with the same `range` can be compared.
-pub(crate) fn bar(
-    comparison: &Comparison,
-    range: &Range<f64>,
+/// The forest of a table: a row for each of its rows, and the axis below them. All have the same
+/// range, so that they can be compared.
+pub(crate) struct Rows {
+    axis: Axis,
     margin: f64,
-) -> crate::Result<String> {
-    const SIZE: (i32, i32) = (200, 20);
-    let label = format!("{}: {}", words::clean(&comparison.variant), number::effect(comparison));
-    svg(&label, SIZE, |canvas| {
+    width: i32,
+}
+
+impl Rows {
+    /// Rows of `width` shown pixels for these comparisons.
+    pub(crate) fn of(comparisons: &[&Comparison], margin: f64, width: i32) -> Rows {
+        // The labels below stay within the row.
+        let text = |label: &str| label.chars().count() as f64 * CHARACTER;
+        let mut axis = Axis::of_changes(span(comparisons, margin));
+        let Range { start, end } = axis.range;
+        let each = f64::from(width) / (end - start);
+        axis.ticks.retain(|(at, label)| (at - start).min(end - at) * each >= text(label) / 2.0);
+        Rows { axis: axis.thinned(width, |label| text(label) + 12.0), margin, width }
+    }
+
+    /// The interval of a comparison, its estimate and its rounds.
+    pub(crate) fn row(&self, comparison: &Comparison) -> crate::Result<String> {
+        let label =
+            format!("{}: {}", words::clean(&comparison.variant), number::effect(comparison));
+        svg(&label, (self.width, 30), |canvas| {
+            let mut chart = self.chart(canvas)?;
+            let range = &self.axis.range;
+            let ticks = self.axis.ticks.iter().map(|(at, _)| vec![(*at, -0.5), (*at, 0.5)]);
+            let grid = |line| PathElement::new(line, GRID.stroke_width(FINE as u32));
+            chart.draw_series(ticks.map(grid))?;
+            let band = band(self.margin);
+            let shade = [(band.start.max(range.start), -0.5), (band.end.min(range.end), 0.5)];
+            chart.draw_series([Rectangle::new(
+                shade,
+                RGBColor(0x56, 0xb4, 0xe9).mix(0.28).filled(),
+            )])?;
+            chart.draw_series([PathElement::new(
+                vec![(0.0, -0.5), (0.0, 0.5)],
+                INK.stroke_width(FINE as u32),
+            )])?;
+            interval(&mut chart, comparison, 0.08, range)
+        })
+    }
+
+    /// The labels of the changes.
+    pub(crate) fn axis(&self) -> crate::Result<String> {
+        svg("", (self.width, 18), |canvas| {
+            let chart = self.chart(canvas)?;
+            for (at, label) in &self.axis.ticks {
+                let x = chart.backend_coord(&(*at, 0.0)).0;
+                let style = anchored(TEXT, INK, HPos::Center, VPos::Center);
+                canvas.draw_text(label, &style, (x, 9 * FINE))?;
+            }
+            Ok(())
+        })
+    }
+
+    fn chart<'a, 'b>(
+        &self,
+        canvas: &'a canvas::Canvas<'b>,
+    ) -> crate::Result<canvas::Chart<'a, 'b>> {
         let axis = |range: Range<f64>| Axis { range, ticks: Vec::new(), log: false, names: false };
-        let mut chart =
-            ChartBuilder::on(canvas).build_cartesian_2d(axis(range.clone()), axis(-0.5..0.5))?;
-        let shade =
-            [(band(margin).start.max(range.start), -0.5), (band(margin).end.min(range.end), 0.5)];
-        chart
-            .draw_series([Rectangle::new(shade, RGBColor(0x56, 0xb4, 0xe9).mix(0.28).filled())])?;
-        chart.draw_series([PathElement::new(
-            vec![(0.0, -0.5), (0.0, 0.5)],
-            INK.stroke_width(FINE as u32),
-        )])?;
-        line(&mut chart, comparison, 0.0, range)
-    })
+        let [x, y] = [self.axis.range.clone(), -0.5..0.5].map(axis);
+        Ok(ChartBuilder::on(canvas).build_cartesian_2d(x, y)?)
+    }
 }
 
 /// The logarithms of ratios that a plot of these comparisons shows: the band, every estimate and
@@ -268,8 +311,10 @@ mod tests {
             prop_assert!(range.start < range.end && range.contains(&0.0), "{range:?}");
             let svg = plot("any", &all, Direction::LowerIsBetter, margin).expect("drawn").expect("comparisons");
             prop_assert!(!svg.contains("NaN") && !svg.contains("inf\""));
-            for comparison in all {
-                bar(comparison, &range, margin).expect("drawn");
+            let rows = Rows::of(&all, margin, 200);
+            let axis = rows.axis().expect("drawn");
+            for svg in all.iter().map(|one| rows.row(one).expect("drawn")).chain([axis]) {
+                prop_assert!(!svg.contains("NaN") && !svg.contains("inf\""));
             }
         }
     }

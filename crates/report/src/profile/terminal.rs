@@ -2,11 +2,10 @@
 
 use std::fmt::Write;
 
-use comfy_table::Table;
-use comfy_table::presets::NOTHING;
 use trace::profile::{Actor, DeviceProfile, Profile};
 
 use super::{findings, headline, name_of, percent, share};
+use crate::columns::Columns;
 use crate::grid::wrapped;
 use crate::{number, words};
 
@@ -28,7 +27,7 @@ pub fn render(profile: &Profile, top: usize, width: usize) -> String {
             ("The disk", disk(device)),
         ] {
             if let Some(table) = table {
-                let _ = writeln!(out, "\n{title}\n{table}");
+                let _ = write!(out, "\n{}", table.text(title, width));
             }
         }
         let _ = writeln!(out);
@@ -62,18 +61,12 @@ pub(super) fn notes(profile: &Profile) -> Vec<String> {
     notes
 }
 
-fn table(head: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_preset(NOTHING).set_header(head);
-    table
-}
-
 fn time(ns: u64) -> String {
     number::latency_ns(ns as f64)
 }
 
-fn processes(device: &DeviceProfile, actors: &[Actor], top: usize) -> Option<Table> {
-    let mut rows = table(&[
+fn processes(device: &DeviceProfile, actors: &[Actor], top: usize) -> Option<Columns> {
+    let mut rows = Columns::new([
         "NAME",
         "DISK",
         "REQUESTS",
@@ -91,7 +84,7 @@ fn processes(device: &DeviceProfile, actors: &[Actor], top: usize) -> Option<Tab
     let all: u64 = device.processes.iter().map(|actor| actor.device_ns).sum();
     for actor in actors.iter().take(top) {
         let think = |ns: u64| if actor.think_ns.count > 0 { time(ns) } else { "-".to_owned() };
-        rows.add_row([
+        rows.row([
             name_of(actor),
             share(actor.device_ns, all),
             number::count(actor.requests()),
@@ -108,13 +101,13 @@ fn processes(device: &DeviceProfile, actors: &[Actor], top: usize) -> Option<Tab
         ]);
     }
     if actors.len() > top {
-        rows.add_row([format!("{} more (--top)", actors.len() - top)]);
+        rows.row([format!("{} more (--top)", actors.len() - top)]);
     }
     (!actors.is_empty()).then_some(rows)
 }
 
-fn stages(device: &DeviceProfile) -> Option<Table> {
-    let mut rows = table(&[
+fn stages(device: &DeviceProfile) -> Option<Columns> {
+    let mut rows = Columns::new([
         "STAGE",
         "",
         "READS p50",
@@ -132,16 +125,16 @@ fn stages(device: &DeviceProfile) -> Option<Table> {
             let figures = [side.p50, side.p95, side.p99, side.max];
             row.extend(figures.map(|ns| if side.count > 0 { time(ns) } else { "-".to_owned() }));
         }
-        rows.add_row(row);
+        rows.row(row);
     }
     (!device.stages.is_empty()).then_some(rows)
 }
 
-fn anticipation(device: &DeviceProfile, top: usize) -> Option<Table> {
+fn anticipation(device: &DeviceProfile, top: usize) -> Option<Columns> {
     if device.anticipation.chances == 0 {
         return None;
     }
-    let mut rows = table(&[
+    let mut rows = Columns::new([
         "PROCESS",
         "CHANCES",
         "DECEIVED",
@@ -163,7 +156,7 @@ fn anticipation(device: &DeviceProfile, top: usize) -> Option<Table> {
         for (at, rule) in actor.anticipation.rules.iter().enumerate() {
             let first = |words: String| if at == 0 { words } else { String::new() };
             let sign = if rule.gain_ns < 0 { "−" } else { "" };
-            rows.add_row([
+            rows.row([
                 first(name_of(actor)),
                 first(number::count(actor.anticipation.chances)),
                 first(number::count(actor.anticipation.deceived)),
@@ -186,41 +179,37 @@ fn anticipation(device: &DeviceProfile, top: usize) -> Option<Table> {
     Some(rows)
 }
 
-fn disk(device: &DeviceProfile) -> Option<Table> {
+fn disk(device: &DeviceProfile) -> Option<Columns> {
     let span = device.span_ns().max(1) as f64;
-    let mut rows = table(&["", "", ""]);
+    let mut rows = Columns::new(["", "", ""]);
     let (idle, depth) = (&device.idle, &device.depth);
     let part = |ns: u64| percent(ns as f64 / span);
     if depth.device_max > 0 {
-        rows.add_row(["busy".to_owned(), part(idle.busy_ns), String::new()]);
-        rows.add_row([
-            "idle".to_owned(),
-            part(idle.idle_ns),
-            text::counted(idle.periods, "period"),
-        ]);
-        rows.add_row([
+        rows.row(["busy".to_owned(), part(idle.busy_ns), String::new()]);
+        rows.row(["idle".to_owned(), part(idle.idle_ns), text::counted(idle.periods, "period")]);
+        rows.row([
             "  while requests waited".to_owned(),
             part(idle.held_ns),
             format!("{} of 0.2 ms and more", number::count(idle.held)),
         ]);
-        rows.add_row([
+        rows.row([
             "  before a near request of the last process".to_owned(),
             part(idle.deceptive_ns),
             text::counted(idle.deceptive, "period"),
         ]);
-        rows.add_row([
+        rows.row([
             "at the disk".to_owned(),
             number::significant(depth.device_mean),
             format!("most {}", depth.device_max),
         ]);
-        rows.add_row([
+        rows.row([
             "seeks".to_owned(),
             share(device.seeks.count - device.seeks_none, device.seeks.count),
             format!("median {} sectors", number::count(device.seeks.p50)),
         ]);
     }
     if depth.queued_max > 0 {
-        rows.add_row([
+        rows.row([
             "queued".to_owned(),
             number::significant(depth.queued_mean),
             format!("most {}", depth.queued_max),

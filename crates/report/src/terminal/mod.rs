@@ -69,7 +69,11 @@ impl Printed<'_> {
             .max()
             .unwrap_or(0);
         for (name, text) in &page.advice {
-            self.paragraph(&format!("  {:widest$}  ", words::shortened(name, 20)), text, None);
+            self.paragraph(
+                &format!("  {:widest$}  ", words::shortened(name, 20)),
+                &text.to_string(),
+                None,
+            );
         }
         if let Some(next) = &page.next {
             self.paragraph("", next, None);
@@ -145,20 +149,13 @@ impl Printed<'_> {
         for table in tables.iter().filter(|table| self.options.verbose || !table.detail) {
             self.text.push('\n');
             self.paragraph("", &table.title, Some("1"));
-            // Too wide for one table: the columns go on in another, under the same names.
-            let width = self.options.width.into();
-            let mut first = 0;
-            while first < table.head.len() {
-                let mut last = table.head.len();
-                let mut grid = columns(table, first, last);
-                while !grid.fits(width) && last > first + 1 {
-                    last -= 1;
-                    grid = columns(table, first, last);
+            for (i, text) in parts(table, self.options).into_iter().enumerate() {
+                if i > 0 {
+                    self.text.push('\n');
+                    self.paragraph("", &continued(&table.title), Some("1"));
                 }
-                let text = grid.draw(width, self.options.colour);
                 self.text.push_str(&text);
                 self.text.push('\n');
-                first = last;
             }
         }
     }
@@ -267,8 +264,31 @@ impl Printed<'_> {
     }
 }
 
+/// A side table in the width of the terminal. Too wide for one, its columns go on in others, under
+/// the same names.
+pub(crate) fn parts(table: &Table, options: &Options) -> Vec<String> {
+    let width = options.width.into();
+    let (mut parts, mut first) = (Vec::new(), 0);
+    while first < table.head.len() {
+        let mut last = table.head.len();
+        let mut grid = columns(table, first, last);
+        while !grid.fits(width) && last > first + 1 {
+            last -= 1;
+            grid = columns(table, first, last);
+        }
+        parts.push(grid.draw(width, options.colour));
+        first = last;
+    }
+    parts
+}
+
+/// The title of a part of a table after the first.
+pub(crate) fn continued(title: &str) -> String {
+    format!("{title} (continued)")
+}
+
 /// The columns `first` up to `last` of a side table.
-pub(crate) fn columns(table: &Table, first: usize, last: usize) -> Grid {
+fn columns(table: &Table, first: usize, last: usize) -> Grid {
     let rows = table.rows.iter().map(|(name, cells)| {
         (
             name.clone(),
@@ -288,7 +308,7 @@ fn comparison(metric: &MetricView<'_>, stacked: bool, rounds: bool) -> Grid {
     } else {
         format!("\n{}", metric.scale.unit)
     };
-    let change = if stacked { "change\n[interval]" } else { "change  [interval]" };
+    let change = if stacked { "change\n[interval]" } else { "change [interval]" };
     let mut head = vec![(format!("{}{unit}", metric.centre_head().replace(' ', "\n")), true)];
     head.extend([(change.into(), true), ("verdict".into(), false)]);
     if rounds {
@@ -307,7 +327,7 @@ fn comparison(metric: &MetricView<'_>, stacked: bool, rounds: bool) -> Grid {
             place.push(if stacked { '\n' } else { ' ' });
             place.push_str(&more);
         }
-        let change = if stacked { change.replace("  ", "\n") } else { change };
+        let change = if stacked { change.replacen(" [", "\n[", 1) } else { change };
         let own = row.own_baseline(metric).map(|own| format!("\nvs {own}")).unwrap_or_default();
         let mut cells: Vec<Entry> =
             vec![(row.bare_centre(metric) + &own, plain), (change, plain), verdict];
@@ -331,7 +351,7 @@ fn before_and_after(
         format!("\n{}", metric.scale.unit)
     };
     let right = |text: &str| (text.to_string(), true);
-    let change = if stacked { "change\n[interval]" } else { "change  [interval]" };
+    let change = if stacked { "change\n[interval]" } else { "change [interval]" };
     let mut head = vec![
         right("default"),
         right("tried"),
@@ -344,7 +364,7 @@ fn before_and_after(
     }
     let rows = sweep.rows.iter().map(|row| {
         let effect = number::effect(row.comparison);
-        let effect = if stacked { effect.replace("  ", "\n") } else { effect };
+        let effect = if stacked { effect.replacen(" [", "\n[", 1) } else { effect };
         let (mut count, mut verdict) = (row.comparison.rounds.to_string(), verdict(row.comparison));
         if let Some(more) = view::more_rounds(row.comparison) {
             let place = if rounds { &mut count } else { &mut verdict.0 };
@@ -378,7 +398,7 @@ fn tight(sweep: &SweepView<'_>, metric: &MetricView<'_>) -> Grid {
         let more =
             view::more_rounds(row.comparison).map(|more| format!(" + ~{more}")).unwrap_or_default();
         let (verdict, style) = verdict(row.comparison);
-        let effect = number::effect(row.comparison).replace("  ", "\n");
+        let effect = number::effect(row.comparison).replacen(" [", "\n[", 1);
         let pairs =
             [format!("{}\n{}", row.default, row.tried), format!("{}\n{}", row.before, row.after)];
         let mut cells: Vec<Entry> = pairs.map(|text| (text, plain as Style)).to_vec();

@@ -389,13 +389,11 @@ pub(crate) fn about(evidence: &Evidence<'_>) -> Vec<String> {
     let at = Some(header.started_unix_ms).filter(|at| *at > 0).map(number::utc);
     let what = if header.plan.arena.is_cpu() { fact("cpu", "model") } else { Some(drive()) };
     let kernel = fact("kernel", "release").map(|release| format!("Linux {release}"));
-    let version = format!("schedlab {}", clean(&header.schedlab));
     let all = [
         Some(at.unwrap_or_else(|| "virtual time".into())),
         fact("machine", "hostname"),
         what,
         kernel,
-        Some(version),
     ];
     all.into_iter().flatten().filter(|text| !text.is_empty()).collect()
 }

@@ -71,8 +71,9 @@ fn agrees(comparison: &Comparison, [variant, baseline]: &[String; 2]) -> Result<
     };
     let difference = parsed(variant)? - parsed(baseline)?;
     let sign = match change.chars().next() {
-        Some('+' | '×') => 1.0,
-        Some('-' | '÷') => -1.0,
+        Some('+') => 1.0,
+        Some('-') => -1.0,
+        _ if change.ends_with('×') => (ratio - 1.0).signum(),
         _ => 0.0,
     };
     // Three digits show every change of two percent.

@@ -1,10 +1,9 @@
 //! `schedlab devices`: every block device, and what its scheduler can be set to.
 
 use anyhow::Result;
-use comfy_table::presets::NOTHING;
-use comfy_table::{ContentArrangement, Table};
 use machine::Root;
 use machine::device::{self, Device};
+use report::Columns;
 
 use super::fleet::known_of;
 use crate::cli::DevicesArgs;
@@ -60,11 +59,10 @@ fn cells(device: &Device) -> [String; 7] {
 /// is never broken.
 fn listed(devices: &[Device], width: usize) -> String {
     let all: Vec<[String; 7]> = devices.iter().map(cells).collect();
-    let mut table = Table::new();
-    table.load_preset(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(["DEVICE", "SIZE", "KIND", "MODEL", "SCHEDULERS", "NR_REQUESTS", "USED BY"]);
-    table.add_rows(all.iter().cloned());
-    let table = table.trim_fmt();
+    let mut table =
+        Columns::new(["DEVICE", "SIZE", "KIND", "MODEL", "SCHEDULERS", "NR_REQUESTS", "USED BY"]);
+    all.iter().for_each(|cells| table.row(cells.clone()));
+    let table = table.text("", usize::MAX).trim_end().to_owned();
     if table.lines().all(|line| line.chars().count() <= width) {
         return table;
     }

@@ -5,11 +5,10 @@ use std::path::Path;
 use ::sim::fit::latency::CellError;
 use ::sim::fit::recorded::KindError;
 use anyhow::{Context, Result};
-use comfy_table::Table;
-use comfy_table::presets::NOTHING;
 use lab::fit::{Fitted, GOOD, Kind, Request, fit, fit_trace};
 use lab::signals::Stop;
 use machine::Root;
+use report::Columns;
 use serde_json::json;
 
 use crate::cli::{FitArena, FitArgs, FitKind};
@@ -97,11 +96,11 @@ fn show(fitted: &Fitted, args: &FitArgs) -> Result<()> {
         ))?;
     }
     if !fitted.cells.is_empty() {
-        out::line(table(&fitted.cells))?;
+        out::table(&table(&fitted.cells))?;
         out::line(summary(&fitted.cells))?;
     }
     if !fitted.work.is_empty() {
-        out::line(work_table(&fitted.work))?;
+        out::table(&work_table(&fitted.work))?;
         out::line(
             "on requests of slices that were held out, issued to the model at their recorded times; ITSELF: one half of the fitted \
              slices against the other",
@@ -122,16 +121,8 @@ fn show(fitted: &Fitted, args: &FitArgs) -> Result<()> {
 }
 
 /// A row for each kind of request and figure of its latencies.
-fn work_table(work: &[KindError]) -> Table {
-    let mut table = Table::new();
-    table.load_preset(NOTHING).set_header([
-        "REQUESTS",
-        "LATENCY",
-        "DEVICE µs",
-        "MODEL",
-        "OFF",
-        "ITSELF",
-    ]);
+fn work_table(work: &[KindError]) -> Columns {
+    let mut table = Columns::new(["REQUESTS", "LATENCY", "DEVICE µs", "MODEL", "OFF", "ITSELF"]);
     for KindError { kind, error, own_mean, own_median, own_p99 } in work {
         let (device, model) = (&error.device, &error.model);
         for (what, device, model, off, own) in [
@@ -139,7 +130,7 @@ fn work_table(work: &[KindError]) -> Table {
             ("median", device.median_ns, model.median_ns, error.median(), own_median),
             ("99th percentile", device.p99_ns, model.p99_ns, error.p99(), own_p99),
         ] {
-            table.add_row([
+            table.row([
                 format!("{} {}s", error.reads, kind.name()),
                 what.to_owned(),
                 us(device),
@@ -165,9 +156,8 @@ fn itself(share: Option<f64>) -> String {
 }
 
 /// A row for each size and depth.
-fn table(cells: &[CellError]) -> Table {
-    let mut table = Table::new();
-    table.load_preset(NOTHING).set_header([
+fn table(cells: &[CellError]) -> Columns {
+    let mut table = Columns::new([
         "SIZE",
         "DEPTH",
         "MEDIAN µs",
@@ -182,7 +172,7 @@ fn table(cells: &[CellError]) -> Table {
     ]);
     for cell in cells {
         let CellError { error, .. } = cell;
-        table.add_row([
+        table.row([
             format!(
                 "{}{}",
                 text::format_size(u64::from(cell.sectors) * 512),

@@ -4,8 +4,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use comfy_table::Table;
-use comfy_table::presets::NOTHING;
+use experiment::notation;
 use experiment::plan::parse_duration_s;
 use lab::arena::open::OpenOptions;
 use lab::console::Console;
@@ -14,6 +13,7 @@ use lab::iocost::{
 };
 use lab::signals::Stop;
 use machine::Root;
+use report::Columns;
 use serde_json::{Value, json};
 
 use crate::cli::IocostArgs;
@@ -98,7 +98,7 @@ fn show(report: &Report) -> Result<()> {
         "{}{drive}: medians of {} trials of {} ms, without scheduler and merging",
         report.device, report.repetitions, report.trial_ms
     ))?;
-    out::line(table(report))?;
+    out::table(&table(report))?;
     for figure in report.figures.iter().filter(|figure| !figure.invalid.is_empty()) {
         out::line(format_args!("{}: invalid trials: {}", figure.name, figure.invalid.join("; ")))?;
     }
@@ -121,16 +121,14 @@ fn show(report: &Report) -> Result<()> {
     Ok(())
 }
 
-fn table(report: &Report) -> Table {
-    let mut table = Table::new();
-    table.load_preset(NOTHING);
+fn table(report: &Report) -> Columns {
     let compared: Vec<&Published> = report.preset.into_iter().chain(report.published).collect();
     let mut head = vec!["".to_owned(), "measured".to_owned(), "spread".to_owned()];
     head.extend(compared.iter().map(|published| match published.publisher {
         Publisher::Kernel => format!("kernel's preset: {}", published.name),
         Publisher::Systemd => "systemd's hwdb".to_owned(),
     }));
-    table.set_header(head);
+    let mut table = Columns::new(head);
     for figure in &report.figures {
         let measured =
             figure.value.map_or_else(|| "invalid".to_owned(), |value| format!("{value:.0}"));
@@ -138,7 +136,7 @@ fn table(report: &Report) -> Table {
             figure.spread.map_or_else(String::new, |spread| format!("{:.1} %", spread * 100.0));
         let mut row = vec![figure.name.to_owned(), measured, spread];
         row.extend(compared.iter().map(|published| beside(published, figure)));
-        table.add_row(row);
+        table.row(row);
     }
     table
 }
@@ -153,7 +151,9 @@ fn beside(published: &Published, figure: &Figure) -> String {
         Some(of(letter)?.all()[at])
     });
     match (found, figure.value) {
-        (Some(found), Some(value)) => format!("{found} (× {:.2})", value / found as f64),
+        (Some(found), Some(value)) => {
+            format!("{found} ({})", notation::change(value / found as f64))
+        }
         (Some(found), None) => found.to_string(),
         (None, _) => String::new(),
     }

@@ -3,10 +3,9 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
-use comfy_table::Table;
-use comfy_table::presets::NOTHING;
 use guest::{Cache, Kernel, Request};
 use indicatif::HumanBytes;
+use report::Columns;
 use serde_json::{Value, json};
 
 use crate::cli::{KernelArgs, KernelCommand};
@@ -58,7 +57,7 @@ fn list(cache: &Cache, json: bool) -> Result<u8> {
             cache.dir().display()
         ))?;
     } else {
-        out::line(table(&kernels))?;
+        out::table(&table(&kernels))?;
     }
     Ok(REACHED)
 }
@@ -73,15 +72,13 @@ fn clean(cache: &Cache, key: Option<&str>, all: bool) -> Result<u8> {
     Ok(REACHED)
 }
 
-fn table(kernels: &[Kernel]) -> Table {
-    let mut table = Table::new();
-    table
-        .load_preset(NOTHING)
-        .set_header(["KEY", "RELEASE", "SOURCE", "VERSION", "PATCHES", "SIZE", "BUILT"]);
+fn table(kernels: &[Kernel]) -> Columns {
+    let mut table =
+        Columns::new(["KEY", "RELEASE", "SOURCE", "VERSION", "PATCHES", "SIZE", "BUILT"]);
     for kernel in kernels {
         let patches: Vec<&str> = kernel.patches.iter().map(|patch| patch.name.as_str()).collect();
         let debug = if kernel.debug { " (debug)" } else { "" };
-        table.add_row([
+        table.row([
             kernel.key.clone(),
             format!("{}{debug}", kernel.release),
             kernel.source.clone(),

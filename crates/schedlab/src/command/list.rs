@@ -2,14 +2,13 @@
 //! rest of the program reads.
 
 use anyhow::Result;
-use comfy_table::presets::NOTHING;
-use comfy_table::{ContentArrangement, Table};
 use elevator::{Build, ElevatorKind, Guarantee, LINUX};
 use experiment::metric::{Direction, METRICS};
 use load::programs::cpu::{LOADS, LoadKind};
 use load::programs::{Needs, RUNNERS, RunnerKind};
 use machine::Root;
 use machine::device;
+use report::Columns;
 use serde_json::{Map, Value, json};
 
 use crate::cli::{ListArgs, Listing};
@@ -40,10 +39,10 @@ pub(crate) fn run(root: &Root, args: &ListArgs) -> Result<u8> {
     }
     let (beside, rows): (Vec<Value>, Vec<Value>) =
         rows.into_iter().partition(|row| row["load"] == true);
-    out::line(table(&rows, header))?;
+    out::table(&table(&rows, header))?;
     if !beside.is_empty() {
         out::line("\nBackground loads for --background with --arena cpu:")?;
-        out::line(table(&beside, &["name", "help"]))?;
+        out::table(&table(&beside, &["name", "help"]))?;
     }
     explain(args.what, &rows, &beside)?;
     Ok(REACHED)
@@ -52,53 +51,62 @@ pub(crate) fn run(root: &Root, args: &ListArgs) -> Result<u8> {
 /// What the columns of a table mean, and what does not fit into them.
 fn explain(what: Listing, rows: &[Value], beside: &[Value]) -> Result<()> {
     if matches!(what, Listing::Schedulers) {
-        out::line(
-            "\nSIM: confidence that the simulator's scheduler equals its source: C confirmed in the source, C2 second-hand, D derived, \
-             R recalled, P our proposal.\nKERNEL: whether the kernel arena has it: its Linux, or a module of ours.\n\
-             HERE: whether this machine's kernel has it. Tunables: --json",
-        )?;
+        out::line("")?;
+        for text in [
+            "SIM: confidence that the simulator's scheduler equals its source: C confirmed in the source, C2 second-hand, D derived, \
+             R recalled, P our proposal.",
+            "KERNEL: whether the kernel arena has it: its Linux, or a module of ours.",
+            "HERE: whether this machine's kernel has it. Tunables: --json",
+        ] {
+            out::paragraph(text)?;
+        }
         out::line("\nIn the simulator every variant also takes:")?;
         for row in ATTRIBUTES {
-            out::line(format_args!("  {:<14} {}", row.name, row.help))?;
+            out::hanging(&format!("  {:<14} ", row.name), row.help)?;
         }
-        out::line(
-            "\nIn the kernel arena NAME@PATCH is NAME of a kernel with that patch, and every variant also takes:",
+        out::line("")?;
+        out::paragraph(
+            "In the kernel arena NAME@PATCH is NAME of a kernel with that patch, and every variant also takes:",
         )?;
         for row in kernel::ATTRIBUTES {
-            out::line(format_args!("  {:<14} {} ({})", row.name, row.help, row.form.words()))?;
+            out::hanging(
+                &format!("  {:<14} ", row.name),
+                &format!("{} ({})", row.help, row.form.words()),
+            )?;
         }
     }
     if matches!(what, Listing::Devices) {
-        out::line(
-            "\nEVIDENCE as in `list schedulers`. KERNEL: whether the kernel arena has it, too. The description of each, to start your own FILE.toml from: --json",
+        out::line("")?;
+        out::paragraph(
+            "EVIDENCE as in `list schedulers`. KERNEL: whether the kernel arena has it, too. The description of each, to start your own FILE.toml from: --json",
         )?;
     }
     if matches!(what, Listing::Formats) {
         for row in rows {
-            out::line(format_args!(
-                "\n{}: metrics {}; labels {}",
+            out::line("")?;
+            out::paragraph(&format!(
+                "{}: metrics {}; labels {}",
                 text(&row["name"]),
                 text(&row["metrics"]),
                 text(&row["labels"])
             ))?;
             for lack in row["lacks"].as_array().into_iter().flatten() {
-                out::line(format_args!("  {}", text(lack)))?;
+                out::hanging("  ", &text(lack))?;
             }
         }
     }
     if matches!(what, Listing::Settings) {
-        out::line(
-            "\nA variant is settings joined by +, e.g. nice=-20+affinity=0. NOW: what this machine has.",
+        out::line("")?;
+        out::paragraph(
+            "A variant is settings joined by +, e.g. nice=-20+affinity=0. NOW: what this machine has.",
         )?;
         for row in rows.iter().filter(|row| row["why"].is_string()) {
-            out::line(format_args!(
-                "  {}: {}",
-                text(&row["name"]).trim_end_matches(':'),
-                text(&row["why"])
-            ))?;
+            let name = text(&row["name"]);
+            out::hanging(&format!("  {}: ", name.trim_end_matches(':')), &text(&row["why"]))?;
         }
         for row in rows.iter().filter(|row| !text(&row["names"]).is_empty()) {
-            out::line(format_args!("\n{}NAME can be {}", text(&row["name"]), text(&row["names"])))?;
+            out::line("")?;
+            out::paragraph(&format!("{}NAME can be {}", text(&row["name"]), text(&row["names"])))?;
         }
     }
     if matches!(what, Listing::Workloads) {
@@ -110,7 +118,7 @@ fn explain(what: Listing, rows: &[Value], beside: &[Value]) -> Result<()> {
                 .flatten()
                 .map(|(k, v)| format!("{k}={}", text(v)))
                 .collect();
-            out::line(format_args!("  {:<14} {}", text(&row["name"]), params.join(" ")))?;
+            out::hanging(&format!("  {:<14} ", text(&row["name"])), &params.join(" "))?;
         }
     }
     Ok(())
@@ -334,12 +342,10 @@ fn settings(root: &Root) -> Vec<Value> {
     schedulers.into_iter().chain(keys).collect()
 }
 
-fn table(rows: &[Value], header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_preset(NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_header(header.iter().map(|name| name.to_uppercase()));
+fn table(rows: &[Value], header: &[&str]) -> Columns {
+    let mut table = Columns::new(header.iter().map(|name| name.to_uppercase()));
     for row in rows {
-        table.add_row(header.iter().map(|name| text(&row[*name])));
+        table.row(header.iter().map(|name| text(&row[*name])));
     }
     table
 }

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use anyhow::Result;
+use experiment::notation::Change;
 use lab::standing::{self, Standing, State, VariantStanding, WorkloadStanding};
-use report::number::{interval, percent, span_ms};
+use report::number::{percent, span_ms};
 use text::counted;
 
 use crate::cli::StatusArgs;
@@ -83,19 +84,11 @@ fn of_variant(variant: &VariantStanding) -> String {
         return format!("{what}, {}", counted(variant.trials as u64, "trial"));
     };
     let verdict = format!("{:?}", comparison.verdict).to_lowercase();
-    let effect = comparison
-        .ratio
-        .map_or_else(String::new, |ratio| format!(" {}", report::number::change(ratio)));
-    let within = if report::number::has_interval(comparison) {
-        format!(" {}", interval(comparison))
-    } else {
-        String::new()
-    };
+    let effect = comparison.ratio.map_or_else(String::new, |ratio| {
+        format!(" {}", Change { ratio, low: comparison.low, high: comparison.high })
+    });
     let decided = if variant.decided { ", decided" } else { "" };
-    format!(
-        "{verdict}{effect}{within} after {}{decided}",
-        counted(u64::from(comparison.rounds), "round")
-    )
+    format!("{verdict}{effect} after {}{decided}", counted(u64::from(comparison.rounds), "round"))
 }
 
 fn span(seconds: f64) -> String {

@@ -6,8 +6,7 @@ mod trace;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use comfy_table::Table;
-use comfy_table::presets::NOTHING;
+use experiment::notation::{self, Change};
 use experiment::plan::ArenaFacts;
 use experiment::results::Ending;
 use lab::advise::{Advice, Case, Request, case, write};
@@ -16,6 +15,7 @@ use lab::output::Output;
 use lab::resolve::programs::Agreement;
 use lab::signals::Stop;
 use machine::Root;
+use report::Columns;
 use serde_json::json;
 
 use super::experiment::{Beside, Measured, measure, quoted};
@@ -88,7 +88,7 @@ pub(crate) fn run(root: &Root, args: &AdviseArgs) -> Result<u8> {
         show(&advice, &case, &dir, command.as_deref())?;
         if !known.is_empty() {
             out::line("\nWhat the fleet knows of drives of this model:")?;
-            known.iter().try_for_each(|said| out::line(format_args!("- {said}")))?;
+            known.iter().try_for_each(|said| out::hanging("- ", said))?;
         }
     }
     Ok(if advice.expected.iter().any(|of| of.latency_mean_us.is_some()) {
@@ -185,7 +185,7 @@ fn replayed(root: &Root, args: &AdviseArgs, case: &Case, dir: &Path) -> Result<O
 }
 
 fn show(advice: &Advice, case: &Case, dir: &Path, command: Option<&str>) -> Result<()> {
-    out::line(format_args!("{}", advice.sentence))?;
+    out::paragraph(&advice.sentence)?;
     if let Some(words) = &advice.set {
         let set: Vec<String> = words.iter().map(|word| quoted(word.clone())).collect();
         out::line(format_args!(
@@ -195,39 +195,50 @@ fn show(advice: &Advice, case: &Case, dir: &Path, command: Option<&str>) -> Resu
         ))?;
     }
     out::line("")?;
-    out::line(table(advice))?;
+    out::table(&table(advice))?;
     out::line("\nWhy:")?;
-    advice.reasons.iter().try_for_each(|reason| out::line(format_args!("- {reason}")))?;
+    advice.reasons.iter().try_for_each(|reason| out::hanging("- ", reason))?;
     out::line("\nHow far to trust it:")?;
     let trust = &advice.trust;
-    out::line(format_args!(
-        "- replayed in the {} arena ({}) on the model {}",
-        advice.arena.name, advice.arena.schedulers, advice.model
-    ))?;
+    let Advice { arena, model, baseline, .. } = advice;
+    out::hanging(
+        "- ",
+        &format!(
+            "replayed in the {} arena ({}) on the model {model}",
+            arena.name, arena.schedulers
+        ),
+    )?;
     match trust.model.as_slice() {
-        [] => {
-            out::line("- of the model's error nothing is known: it was not made by schedlab fit")?
-        }
+        [] => out::hanging(
+            "- ",
+            "of the model's error nothing is known: it was not made by schedlab fit",
+        )?,
         lines => lines.iter().try_for_each(|line| {
-            out::line(format_args!("- the model on reads that were held out: {line}"))
+            out::hanging("- ", &format!("the model on reads that were held out: {line}"))
         })?,
     }
-    match (trust.recorded_mean_us, trust.replayed_mean_us, trust.replayed_to_recorded) {
-        (Some(recorded), Some(replayed), Some(ratio)) => out::line(format_args!(
-            "- mean latency as recorded {recorded:.0} µs, in the replay under {} {replayed:.0} µs: × {ratio:.2}",
-            advice.baseline
-        ))?,
-        _ => out::line(
-            "- the trace has no latencies, so that the replay cannot be compared with it",
-        )?,
-    }
-    advice.cautions.iter().try_for_each(|caution| out::line(format_args!("- {caution}")))?;
+    let agreement = match (
+        trust.recorded_mean_us,
+        trust.replayed_mean_us,
+        trust.replayed_to_recorded,
+    ) {
+        (Some(recorded), Some(replayed), Some(ratio)) => format!(
+            "mean latency as recorded {recorded:.0} µs, in the replay under {baseline} {replayed:.0} µs: {}",
+            notation::change(ratio)
+        ),
+        _ => "the trace has no latencies, so that the replay cannot be compared with it".into(),
+    };
+    out::hanging("- ", &agreement)?;
+    advice.cautions.iter().try_for_each(|caution| out::hanging("- ", caution))?;
     match command {
         Some(command) => out::line(format_args!("\nConfirm it on the real disk:\n  {command}"))?,
-        None => out::line(format_args!(
-            "\nNo plan to confirm it: this machine has no {}; name a disk of the same kind by --confirm-on DEVICE",
-            case.confirm_on
-        ))?,
+        None => {
+            out::line("")?;
+            out::paragraph(&format!(
+                "No plan to confirm it: this machine has no {}; name a disk of the same kind by --confirm-on DEVICE",
+                case.confirm_on
+            ))?
+        }
     }
     if let Some(writes) = case.writes().filter(|_| command.is_some()) {
         out::line(format_args!("  {writes}"))?;
@@ -238,35 +249,24 @@ fn show(advice: &Advice, case: &Case, dir: &Path, command: Option<&str>) -> Resu
     ))
 }
 
-fn table(advice: &Advice) -> Table {
-    let mut table = Table::new();
-    table.load_preset(NOTHING).set_header([
-        "SCHEDULER",
-        "MEAN µs",
-        "P99 µs",
-        "AGAINST BASELINE",
-        "INTERVAL",
-        "VERDICT",
-    ]);
+fn table(advice: &Advice) -> Columns {
+    let mut table =
+        Columns::new(["SCHEDULER", "MEAN µs", "P99 µs", "AGAINST BASELINE", "INTERVAL", "VERDICT"]);
     let us =
         |value: Option<f64>| value.map_or_else(|| "invalid".to_owned(), |us| format!("{us:.0}"));
     for of in &advice.expected {
-        let end = |end: Option<f64>| end.map_or_else(|| "-".to_owned(), |end| format!("{end:.3}"));
-        let is_baseline = of.variant == advice.baseline;
-        table.add_row([
+        let change = of.ratio.map(|ratio| Change { ratio, low: of.low, high: of.high });
+        let [estimate, interval] = match change {
+            _ if of.variant == advice.baseline => ["baseline".to_owned(), String::new()],
+            None => ["-".to_owned(), "-".to_owned()],
+            Some(change) => [change.estimate(), change.interval()],
+        };
+        table.row([
             of.variant.clone(),
             us(of.latency_mean_us),
             us(of.latency_p99_us),
-            if is_baseline {
-                "baseline".to_owned()
-            } else {
-                of.ratio.map_or_else(|| "-".to_owned(), |ratio| format!("× {ratio:.3}"))
-            },
-            if is_baseline {
-                String::new()
-            } else {
-                format!("{} to {}", end(of.low), end(of.high))
-            },
+            estimate,
+            interval,
             of.verdict.map_or_else(String::new, |verdict| format!("{verdict:?}").to_lowercase()),
         ]);
     }

@@ -205,7 +205,10 @@ fn selection(args: &FleetSelectArgs) -> Selection {
 
 fn loaded(location: &Location, select: &FleetSelectArgs) -> Result<(fleet::Loaded, Criteria)> {
     let criteria = criteria(select)?;
-    let store = Store::open(location)?;
+    let store = Store::open(location).map_err(|error| match location {
+        Location::Directory(dir) if !dir.exists() => usage(format!("{error:#}")),
+        _ => error,
+    })?;
     let loaded = fleet::load(&store, &selection(select), &criteria, now_unix_ms())?;
     if loaded.results.is_empty() {
         let left_out = text::counted(loaded.filtered as u64, "result");

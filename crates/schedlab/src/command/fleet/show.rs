@@ -1,13 +1,13 @@
 //! What `schedlab fleet` prints for people.
 
 use anyhow::Result;
-use comfy_table::Table;
-use comfy_table::presets::NOTHING;
 use experiment::analysis::Verdict;
 use experiment::fleet::levels::LevelComparison;
 use experiment::fleet::{FleetComparison, Prediction, Ratios};
+use experiment::notation::{self, Change};
 use experiment::plan::Criteria;
 use fleet::{FleetAnalysis, GroupAnalysis, QuestionAnalysis, Sides};
+use report::Columns;
 
 use crate::out;
 
@@ -16,7 +16,6 @@ const MOST: usize = 20;
 
 /// What is there.
 pub(super) fn report(analysis: &FleetAnalysis) -> Result<()> {
-    let mut table = table();
     let keys = analysis
         .groups
         .first()
@@ -24,16 +23,16 @@ pub(super) fn report(analysis: &FleetAnalysis) -> Result<()> {
         .into_iter()
         .flatten();
     let heads = ["MACHINES", "DRIVES", "RESULTS", "TRIALS", "WORKLOADS"];
-    table.set_header(keys.chain(heads.map(str::to_owned)));
+    let mut table = Columns::new(keys.chain(heads.map(str::to_owned)));
     for group in &analysis.groups {
         let mut workloads: Vec<&str> =
             group.questions.iter().map(|of| of.workload.as_str()).collect();
         workloads.dedup();
         let counts = [group.machines, group.drives, group.results].map(|count| count.to_string());
         let values = group.keys.iter().map(|(_, value)| value.clone()).chain(counts);
-        table.add_row(values.chain([group.trials.to_string(), workloads.join(", ")]));
+        table.row(values.chain([group.trials.to_string(), workloads.join(", ")]));
     }
-    out::line(table.trim_fmt())?;
+    out::table(&table)?;
     remarks(analysis)
 }
 
@@ -42,7 +41,7 @@ pub(super) fn verdict(analysis: &FleetAnalysis, criteria: &Criteria) -> Result<(
     for group in &analysis.groups {
         for question in &group.questions {
             out::line(title(group, question))?;
-            out::line(comparisons(question, criteria).trim_fmt())?;
+            out::table(&comparisons(question, criteria))?;
             question.comparisons.iter().try_for_each(of_machines)?;
             out::line("")?;
         }
@@ -61,12 +60,11 @@ fn title(group: &GroupAnalysis, question: &QuestionAnalysis<FleetComparison>) ->
     format!("{}: {workload}, {metric}{unit} against {baseline}", keys.join(", "))
 }
 
-fn comparisons(question: &QuestionAnalysis<FleetComparison>, criteria: &Criteria) -> Table {
-    let mut table = table();
+fn comparisons(question: &QuestionAnalysis<FleetComparison>, criteria: &Criteria) -> Columns {
     let further = format!("NEW MACHINE ({:.0} %)", 100.0 * (1.0 - criteria.alpha));
-    table.set_header([
+    let mut table = Columns::new([
         "VARIANT",
-        "RATIO",
+        "CHANGE",
         "INTERVAL",
         further.as_str(),
         "BETWEEN MACHINES",
@@ -82,13 +80,13 @@ fn comparisons(question: &QuestionAnalysis<FleetComparison>, criteria: &Criteria
             0 => String::new(),
             n => format!(" + {n} left out"),
         };
-        table.add_row([
+        table.row([
             of.variant.clone(),
-            of.mean.map_or_else(|| "-".to_owned(), |mean| format!("× {:.3}", mean.ratio)),
-            ends(of.mean),
+            estimate(of.mean),
+            interval(of.mean),
             format!(
                 "{}{}",
-                ends(of.further_machine),
+                interval(of.further_machine),
                 if of.prediction == Prediction::Normal { " if normal" } else { "" }
             ),
             between,
@@ -112,8 +110,11 @@ fn word(of: &FleetComparison) -> String {
 fn of_machines(of: &FleetComparison) -> Result<()> {
     for outlier in of.outliers.iter().take(MOST) {
         out::line(format_args!(
-            "left out of {}: {} (× {:.3}, {:.1} standard deviations from the median)",
-            of.variant, outlier.machine, outlier.ratio, outlier.distance
+            "left out of {}: {} ({}, {:.1} standard deviations from the median)",
+            of.variant,
+            outlier.machine,
+            notation::change(outlier.ratio),
+            outlier.distance
         ))?;
     }
     if of.outliers.len() > MOST {
@@ -124,12 +125,7 @@ fn of_machines(of: &FleetComparison) -> Result<()> {
         ))?;
     }
     if let Some(all) = of.with_outliers {
-        out::line(format_args!(
-            "{} with them: × {:.3}, {}",
-            of.variant,
-            all.ratio,
-            ends(Some(all))
-        ))?;
+        out::line(format_args!("{} with them: {}", of.variant, change(all)))?;
     }
     if of.far_but_counted > 0 {
         out::line(format_args!(
@@ -153,27 +149,28 @@ pub(super) fn comparison(
             "{} {second} against {first}: {workload}, {metric} ({unit})",
             key.word()
         ))?;
-        let mut table = table();
-        table.set_header(["VARIANT", "RATIO", "INTERVAL", "MACHINES", "VERDICT"]);
+        let mut table = Columns::new(["VARIANT", "CHANGE", "INTERVAL", "MACHINES", "VERDICT"]);
         for of in &question.comparisons {
             let machines = match of.paired {
                 true => format!("{}, each in both", of.first_machines),
                 false => format!("{} against {}", of.second_machines, of.first_machines),
             };
-            table.add_row([
+            table.row([
                 of.variant.clone(),
-                of.ratio.map_or_else(|| "-".to_owned(), |ratio| format!("× {:.3}", ratio.ratio)),
-                ends(of.ratio),
+                estimate(of.ratio),
+                interval(of.ratio),
                 machines,
                 format!("{:?}", of.verdict).to_lowercase(),
             ]);
         }
-        out::line(table.trim_fmt())?;
+        out::table(&table)?;
         for of in &question.comparisons {
             for outlier in of.outliers.iter().take(MOST) {
                 out::line(format_args!(
-                    "left out of {}: {} (× {:.3})",
-                    of.variant, outlier.machine, outlier.ratio
+                    "left out of {}: {} ({})",
+                    of.variant,
+                    outlier.machine,
+                    notation::change(outlier.ratio)
                 ))?;
             }
         }
@@ -221,13 +218,14 @@ fn remarks(analysis: &FleetAnalysis) -> Result<()> {
     Ok(())
 }
 
-fn ends(of: Option<Ratios>) -> String {
-    let end = |end: Option<f64>| end.map_or_else(|| "?".to_owned(), |end| format!("{end:.3}"));
-    of.map_or_else(|| "-".to_owned(), |of| format!("{} to {}", end(of.low), end(of.high)))
+fn change(of: Ratios) -> Change {
+    Change { ratio: of.ratio, low: of.low, high: of.high }
 }
 
-fn table() -> Table {
-    let mut table = Table::new();
-    table.load_preset(NOTHING);
-    table
+fn estimate(of: Option<Ratios>) -> String {
+    of.map_or_else(|| "-".to_owned(), |of| change(of).estimate())
+}
+
+fn interval(of: Option<Ratios>) -> String {
+    of.map_or_else(|| "-".to_owned(), |of| change(of).interval())
 }

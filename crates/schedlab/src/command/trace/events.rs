@@ -7,9 +7,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use anyhow::Result;
-use comfy_table::Table;
-use comfy_table::presets::NOTHING;
 use elevator::{Op, SECTOR_BYTES, Time};
+use report::Columns;
 use serde_json::json;
 use sim::workload::OpTotals;
 use sim::{Event, EventKind};
@@ -148,18 +147,17 @@ impl TraceSummary {
     }
 
     fn print(&self) -> Result<()> {
-        let mut table = Table::new();
-        table.load_preset(NOTHING).set_header(["EVENT", "HOW MANY"]);
+        let mut table = Columns::new(["EVENT", "HOW MANY"]);
         for (kind, count) in &self.counts {
-            table.add_row([kind.name().to_owned(), count.to_string()]);
+            table.row([kind.name().to_owned(), count.to_string()]);
         }
-        out::line(table)?;
-        let mut table = Table::new();
-        table.load_preset(NOTHING).set_header(["FIGURE", "VALUE", ""]);
+        out::table(&table)?;
+        let mut table = Columns::new(["FIGURE", "VALUE", ""]);
         for (name, value, unit) in self.figures() {
-            table.add_row([name, format!("{value:.3}"), unit.to_owned()]);
+            table.row([name, format!("{value:.3}"), unit.to_owned()]);
         }
-        out::line(format_args!("\n{table}"))
+        out::line("")?;
+        out::table(&table)
     }
 }
 

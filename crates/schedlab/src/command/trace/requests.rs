@@ -2,10 +2,9 @@
 //! another format.
 
 use anyhow::Result;
-use comfy_table::Table;
-use comfy_table::presets::NOTHING;
 use lab::traces;
 use recorder::file::{self, ReadOptions};
+use report::Columns;
 use serde_json::json;
 use trace::formats::Format;
 use trace::{At, Kind, Trace};
@@ -84,11 +83,8 @@ fn to_json(trace: &Trace) -> serde_json::Value {
 
 fn print(trace: &Trace) -> Result<()> {
     let about = &trace.about;
-    let mut table = Table::new();
-    table.load_preset(NOTHING);
-    let mut row = |name: &str, value: String| {
-        table.add_row([name.to_owned(), value]);
-    };
+    let mut table = Columns::new(["", ""]);
+    let mut row = |name: &str, value: String| table.row([name.to_owned(), value]);
     row("source", about.source.clone());
     row("length", format!("{:.3} s", about.length as f64 / 1e9));
     row("requests", trace.ios.len().to_string());
@@ -125,5 +121,5 @@ fn print(trace: &Trace) -> Result<()> {
     if !about.cut_short.is_empty() {
         row("ended early", about.cut_short.clone());
     }
-    out::line(table)
+    out::table(&table)
 }

@@ -6,6 +6,7 @@ mod page;
 
 use anyhow::Result;
 use experiment::analysis::Verdict;
+use experiment::notation;
 use machine::Root;
 use machine::files::Dir;
 
@@ -62,9 +63,9 @@ fn conclude(out: &Dir, design: &Design, done: &Done, json: bool) -> Result<u8> {
         let best = match search.incumbent() {
             experiment::search::BASELINE => "no setting looked better than the default".to_owned(),
             best => format!(
-                "best so far {} ({:+.1} % in {}, not confirmed)",
+                "best so far {} ({} in {}, not confirmed)",
                 search.key(best),
-                (search.candidates()[best].effect().exp() - 1.0) * 100.0,
+                notation::change(search.candidates()[best].effect().exp()),
                 text::counted(search.candidates()[best].rounds() as u64, "round")
             ),
         };

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use report::search::{Candidate, Search};
 
-use lab::tune::result::{CandidateOut, Tuned};
+use lab::tune::result::{CandidateOut, Tuned, Why};
 
 /// The whole page.
 ///
@@ -12,6 +12,7 @@ use lab::tune::result::{CandidateOut, Tuned};
 pub(super) fn render(tuned: &Tuned) -> Result<String> {
     let page = report::search::page(&Search {
         title: &format!("{} on {}", tuned.workloads.join(", "), tuned.device),
+        headline: &headline(tuned),
         answer: &tuned.answer,
         words: &tuned.to_string(),
         trials: tuned.search.trials,
@@ -20,6 +21,22 @@ pub(super) fn render(tuned: &Tuned) -> Result<String> {
         confirmed: tuned.confirmation.is_some(),
     })?;
     Ok(page)
+}
+
+/// What to do, in one sentence; the setting itself may be long, and comes next.
+fn headline(tuned: &Tuned) -> String {
+    let place = format!("for {} on {}", tuned.workloads.join(" and "), tuned.device);
+    let Some(found) = &tuned.recommended else {
+        return format!("Keep {} {place}: no other setting is confirmed.", tuned.default);
+    };
+    let settings = match found.tunables.len() {
+        0 => String::new(),
+        nr => format!(" with {}", text::counted(nr as u64, "setting")),
+    };
+    let Why { change, default, .. } = &found.verdict;
+    let objective =
+        experiment::metric::label_of(&tuned.objective).unwrap_or_else(|| tuned.objective.clone());
+    format!("Use {}{settings} {place}: {objective} {change} against {default}.", found.scheduler)
 }
 
 fn candidate(of: &CandidateOut) -> Candidate<'_> {

@@ -8,12 +8,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use comfy_table::presets::NOTHING;
-use comfy_table::{ContentArrangement, Table};
 use experiment::history::changes::changes;
 use experiment::plan;
 use machine::systemd::Timer;
 use machine::{Device, Root};
+use report::Columns;
 use serde_json::json;
 
 use super::experiment::settle;
@@ -275,15 +274,13 @@ fn textfile(path: &Path) -> Result<PathBuf> {
 
 fn list(root: &Root, json: bool) -> Result<u8> {
     let mut rows = Vec::new();
-    let mut table = Table::new();
-    table.load_preset(NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_header(["WATCH", "DEVICE", "WORK", "WHEN", "LAST TEST", "VERDICT"]);
+    let mut table = Columns::new(["WATCH", "DEVICE", "WORK", "WHEN", "LAST TEST", "VERDICT"]);
     for (name, watch) in Watch::all(root) {
         let watch = match watch {
             Ok(watch) => watch,
             Err(error) => {
                 let why = format!("{error:#}; or: schedlab watch remove {name} --force");
-                table.add_row([&name, "", "", "", "cannot be read", &why]);
+                table.row([&name, "", "", "", "cannot be read", &why]);
                 rows.push(json!({"name": name, "error": why}));
                 continue;
             }
@@ -300,7 +297,8 @@ fn list(root: &Root, json: bool) -> Result<u8> {
             Some(Outcome::Failed { why }) => format!("failed: {why}"),
         };
         let verdict = measured.map_or("none yet", |measured| measured.sentence.as_str());
-        table.add_row([&watch.name, &watch.plan.device, &work.join(","), &when, &told, verdict]);
+        let (device, work_list) = (watch.plan.device.as_str(), work.join(","));
+        table.row([watch.name.as_str(), device, &work_list, &when, &told, verdict]);
         rows.push(
             json!({"name": watch.name, "device": watch.plan.device, "identity": watch.identity, "workloads": work,
             "every": watch.every, "between": watch.between, "apply": watch.apply, "last": last,
@@ -312,7 +310,7 @@ fn list(root: &Root, json: bool) -> Result<u8> {
     } else if rows.is_empty() {
         out::line("no watches; add one with: schedlab watch add --device DEVICE")?;
     } else {
-        out::line(table)?;
+        out::table(&table)?;
     }
     Ok(REACHED)
 }
@@ -414,7 +412,7 @@ fn history(root: &Root, args: &HistoryArgs) -> Result<u8> {
         out::line(nothing(args.device.as_deref()))?;
     } else {
         for history in &there {
-            out::print(report::history::terminal(history))?;
+            out::print(report::history::terminal(history, out::width()))?;
         }
         if let Some(path) = &args.out {
             out::line(format_args!("\n{}", path_of(path)))?;

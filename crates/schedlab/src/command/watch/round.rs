@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use experiment::analysis::Analysis;
 use experiment::history::finding::{self, Finding};
+use experiment::notation;
 use experiment::plan::Plan;
 use experiment::results::Results;
 use jiff::{Timestamp, Zoned};
 use machine::files::{Dir, programs};
 use machine::{Change, Device, Root, Setting};
 use report::export::Exported;
-use report::number;
 
 use crate::cli::{ConductArgs, FailIfArgs, MonitorArgs};
 use crate::command::experiment::planned;
@@ -182,11 +182,9 @@ fn words(watch: &Watch, device: &Device, measured: &Measured, change: &VerdictCh
     let changed = match (&change.former, &change.finding) {
         (None, _) => format!("The first verdict on {device}."),
         (Some(before), Some(Finding { workload, metric, ratio, low, high })) => format!(
-            "The verdict on {device} has changed from {before} to {now}: {metric} of {workload} under {now}, against {before}, by {} [{}, {}] \
+            "The verdict on {device} has changed from {before} to {now}: {metric} of {workload} under {now}, against {before}, by {} \
              since that verdict.",
-            number::change(*ratio),
-            number::change(*low),
-            number::change(*high)
+            notation::Change { ratio: *ratio, low: Some(*low), high: Some(*high) }
         ),
         (Some(before), None) if before == now => format!("The verdict on {device} is unchanged."),
         (Some(before), None) => format!(

@@ -42,7 +42,8 @@ function measure(frame) {
   const outline = [...page.querySelectorAll('main, header, nav, section, figure, .scroll, .wide')].map(e => [e, e.getBoundingClientRect()])
     .filter(([, r]) => seen(r)).map(([e, r]) => `${e.tagName.toLowerCase()}${e.className ? '.' + e.className.split(' ')[0] : ''} `
       + `${Math.round(20 * r.left / width) * 5} ${Math.round(20 * r.width / width) * 5}`);
-  return { scrolls: page.documentElement.scrollWidth, width, wide, overlaps, paper: light(style(page.body).backgroundColor),
+  const answer = [...page.querySelectorAll('h1, .advice')].pop().getBoundingClientRect().bottom;
+  return { answer, scrolls: page.documentElement.scrollWidth, width, wide, overlaps, paper: light(style(page.body).backgroundColor),
     ink: light(style(page.body).color), plot: shape, svgs: page.querySelectorAll('svg').length, outline,
     scripts: page.querySelectorAll('script').length };
 }
@@ -134,6 +135,10 @@ fn faults(of: &Value, dark: bool) -> Vec<String> {
         let items = of[name].as_array().unwrap();
         found.extend((!items.is_empty()).then(|| format!("{what}: {}", json!(items))));
     }
+    // The first screen of a phone.
+    if number("answer") > 800.0 {
+        found.push(format!("the answer ends at {} px", of["answer"]));
+    }
     let (paper, ink) = (number("paper"), number("ink"));
     if (paper < 0.3) != dark || (paper - ink).abs() < 0.6 {
         found.push(format!("text of lightness {ink} on paper of {paper}"));
@@ -195,11 +200,12 @@ fn atlas(lab: &Lab) -> [(&'static str, String); 2] {
 }
 
 /// A page with a fault of each kind, named after it.
-fn broken(page: &str) -> [(&'static str, String); 3] {
+fn broken(page: &str) -> [(&'static str, String); 4] {
     let label = "</svg><svg viewBox=\"0 0 90 30\"><text x=\"5\" y=\"15\">+80 %</text><text x=\"20\" y=\"15\">+100 %</text></svg>";
     [
         ("wide", page.replacen("<main>", "<main><div style=\"width:1300px\">x</div>", 1)),
         ("label", page.replacen("</svg>", label, 1)),
+        ("low", page.replacen("<h1", "<div style=\"height:900px\"></div><h1", 1)),
         ("dark", page.replace("prefers-color-scheme: dark", "prefers-color-scheme: none")),
     ]
 }
@@ -235,9 +241,12 @@ fn pages_fit_every_width_in_both_forms_and_faults_are_found() {
             continue;
         }
         // The checks see what they are for.
-        for (name, said) in
-            [("wide", "wide in a window"), ("label", "+100 %"), ("dark", "on paper of 1")]
-        {
+        for (name, said) in [
+            ("wide", "wide in a window"),
+            ("label", "+100 %"),
+            ("low", "ends at"),
+            ("dark", "on paper of 1"),
+        ] {
             for width in WIDTHS {
                 let faults = faults(&found[format!("{name} {width}")], true).join("; ");
                 assert!(faults.contains(said), "{name} {width}: {faults}");

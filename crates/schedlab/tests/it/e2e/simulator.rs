@@ -157,7 +157,7 @@ fn a_flow_that_starves_decides_the_comparison() {
     let words = "--device cheetah9lp --schedulers linus-2.4,sstf --workload mixed --rounds 4 --trial-time 3s";
     let report = compare(&lab, "a", words).expect_status(0).stdout;
     assert!(
-        report.contains("≤ ÷") && report.contains("completed no reads in 4 of 4 rounds"),
+        report.contains("≤ 0.") && report.contains("completed no reads in 4 of 4 rounds"),
         "{report}"
     );
     let (_, verdict, reasons) = verdicts(&analyze(&lab, "a"), "read_iops").remove(0);

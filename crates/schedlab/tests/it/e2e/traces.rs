@@ -94,7 +94,7 @@ fn what_cannot_be_profiled_or_synthesized_is_refused_with_the_line_and_the_next_
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     for command in ["trace profile", "trace synthesize", "fit"] {
         for (file, status, says) in [
-            ("no-such.parquet", 1, "no-such.parquet"),
+            ("no-such.parquet", 2, "no-such.parquet"),
             (broken.as_str(), 1, "line 2"),
             (empty.as_str(), 1, "empty.txt"),
             (fifo.as_str(), 1, "not a regular file"),

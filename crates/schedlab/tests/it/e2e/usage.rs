@@ -241,3 +241,65 @@ fn verdicts_change_the_exit_status_only_where_they_are_named() {
     invalid(&["noisy", "better", "worse"]);
     analyze("--invalid-if why --fail-if partly-invalid,worse").expect_status(3);
 }
+
+#[test]
+fn tables_fit_the_columns_of_the_terminal() {
+    let lab = Lab::new();
+    let trace = lab.path("tr/traces/interleaved-deadline.csv");
+    let words = "compare --arena sim --device hp97560 --schedulers deadline,anticipatory --workload interleaved \
+                 --rounds 4 --trial-time 1s --trace csv --quiet";
+    lab.run(&format!("{words} --out {}", lab.path("tr").display())).expect_measured();
+    let mut commands: Vec<String> =
+        ["schedulers", "devices", "workloads", "metrics", "settings", "formats", "traces"]
+            .map(|what| format!("list {what}"))
+            .to_vec();
+    commands.push(format!("trace profile {}", trace.display()));
+    commands.push(format!(
+        "advise {} --model hp97560 --schedulers none,anticipatory --quiet --out {}",
+        trace.display(),
+        lab.path("advice").display()
+    ));
+    commands.push(format!(
+        "atlas --quick --quiet --devices null --workloads oltp,dss --schedulers bfq,anticipatory --out {}",
+        lab.path("atlas").display()
+    ));
+    for words in commands {
+        for columns in [80, 120] {
+            let ran = lab.command(&words).env("COLUMNS", columns.to_string()).output().unwrap();
+            let text = Ran::from(ran).expect_status(0).stdout;
+            let fits = |line: &&str| line.chars().count() <= columns || line.contains('/');
+            let wide: Vec<&str> = text.lines().filter(|line| !fits(line)).collect();
+            assert_eq!(wide, [] as [&str; 0], "{words}, {columns} columns:\n{text}");
+            assert!(text.lines().all(|line| line.trim_end() == line), "{words}: trailing blanks");
+            if words.starts_with("advise") {
+                fs::remove_dir_all(lab.path("advice")).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn an_input_that_does_not_exist_has_one_exit_status() {
+    let lab = Lab::new();
+    for words in [
+        "run IN",
+        "analyze IN",
+        "analyze IN.csv --variant a --metric b",
+        "report IN",
+        "status IN",
+        "gate --plan IN --against IN",
+        "trace profile IN.csv",
+        "trace convert IN.csv",
+        "trace synthesize IN.csv --out x.csv",
+        "fit IN.csv",
+        "advise IN.csv --model hp97560",
+        "persist --from IN loop0",
+        "shard merge IN --out x",
+        "fleet report --fleet IN",
+        "kernel build --source IN",
+    ] {
+        let missing = lab.path("missing");
+        let words = words.replace("IN", &missing.display().to_string());
+        lab.run(&words).expect_status(2).says(&["missing"]);
+    }
+}
