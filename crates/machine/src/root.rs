@@ -6,9 +6,10 @@
 //! constants for paths would have made both impossible.
 
 use std::collections::BTreeMap;
+use std::env;
 use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::sync::Arc;
@@ -49,6 +50,22 @@ impl Root {
     /// The same machine with another state directory (what `SCHEDLAB_STATE_DIR` names).
     pub fn with_state_dir(mut self, dir: impl Into<PathBuf>) -> Root {
         self.state = dir.into();
+        self
+    }
+
+    /// The same machine with a state directory of this user's own (`$XDG_STATE_HOME/schedlab`, else
+    /// `~/.local/state/schedlab`) where the usual one is another user's. For work that changes no
+    /// setting: what its journal undoes after a crash are this user's programs.
+    #[must_use]
+    pub fn with_own_state(mut self) -> Root {
+        let own = rustix::process::geteuid();
+        let is_usual = self.state == self.base.join(DEFAULT_STATE_DIR);
+        let is_own = fs::metadata(&self.state).is_ok_and(|state| state.uid() == own.as_raw());
+        if is_usual && !is_own && !own.is_root() {
+            let named = |name| env::var_os(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
+            let dir = named("XDG_STATE_HOME").or_else(|| Some(named("HOME")?.join(".local/state")));
+            self.state = dir.map_or(self.state, |dir| dir.join("schedlab"));
+        }
         self
     }
 

@@ -13,6 +13,8 @@ pub struct Setting {
     pub attributes: Vec<Attribute>,
     /// The scheduler that is loaded: a program for sched_ext.
     pub sched_ext: Option<PathBuf>,
+    /// The command line that `{run}` of a workload stands for.
+    pub run: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,9 +77,19 @@ pub static KEYS: &[Key] = &[
         example: "3000000",
         help: "a file of /sys/kernel/debug/sched, e.g. debug:base_slice_ns",
     },
+    Key {
+        name: "run",
+        example: "./new --fast",
+        help: "the command line that {run} of the workload command stands for; compare --commands writes such variants",
+    },
 ];
 
 impl Setting {
+    /// Whether it concerns the measured program alone: nothing is changed on the machine.
+    pub fn is_of_program(&self) -> bool {
+        self.attributes.is_empty() && self.sched_ext.is_none() && self.isolate.is_none()
+    }
+
     /// Reads a variant's scheduler and settings.
     pub fn read<'a>(
         scheduler: &str,
@@ -99,6 +111,7 @@ impl Setting {
                         Some(crate::placement::read_slice(value).map_err(wrong)?)
                 }
                 "isolate" => setting.isolate = Some(value.parse().map_err(wrong)?),
+                "run" => setting.run = Some(value.to_string()),
                 _ if is_attribute(key) => {
                     setting
                         .attributes

@@ -14,9 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::fs::{FallocateFlags, fallocate};
-use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, pidfd_send_signal, waitid,
-};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group, pidfd_send_signal};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::group::{Group, Io};
@@ -25,6 +23,7 @@ use super::share::Share;
 use crate::error::Error;
 use crate::placement::{Overseer, Placement, TaskCounters};
 use crate::root::Root;
+use crate::sys::{Usage, usage_of_ended};
 
 /// How long a program may take to end after SIGTERM before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
@@ -102,6 +101,8 @@ pub struct Ended {
     pub own_cpu: Duration,
     /// What the kernel counted for its first thread.
     pub task: TaskCounters,
+    /// What the kernel counted for it and for the children that it waited for.
+    pub usage: Usage,
     /// What of its placement it did not have at its end: what, wanted, found.
     pub displaced: Vec<(&'static str, String, String)>,
     /// What its control group moved to and from the device; known only of a program with a weight
@@ -133,12 +134,6 @@ impl Running {
             .unwrap_or_default()
     }
 
-    /// Whether it has ended and waits to be reaped: what the kernel counted for it is still there.
-    fn has_ended(&self) -> bool {
-        let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        self.id().is_some_and(|pid| matches!(waitid(WaitId::Pid(pid), how), Ok(Some(_))))
-    }
-
     /// Sends a signal to it alone; nothing happens if it has ended.
     pub fn signal(&self, signal: Signal) {
         let _ = match (&self.handle, self.id()) {
@@ -158,10 +153,11 @@ impl Running {
         let _overseer = Overseer::of(&self.placement, self.id(), deadline);
         let (mut too_long, mut stopped) = (false, false);
         let mut terminated_at: Option<Instant> = None;
-        let mut at_end = (TaskCounters::default(), Vec::new());
+        let mut at_end = (TaskCounters::default(), Usage::default(), Vec::new());
         let status = loop {
-            if self.has_ended() {
-                at_end = (TaskCounters::read(&self.root, self.pid()), self.displaced());
+            // Until it is reaped what the kernel counted for it is still there.
+            if let Some(usage) = self.id().and_then(usage_of_ended) {
+                at_end = (TaskCounters::read(&self.root, self.pid()), usage, self.displaced());
             }
             if let Some(status) =
                 self.child.try_wait().map_err(Error::io("wait for", "the program"))?
@@ -189,7 +185,7 @@ impl Running {
         let io = self.group.io();
         self.group.remove()?;
         let [stdout, stderr] = [&self.stdout, &self.stderr].map(text_of);
-        let (task, displaced) = at_end;
+        let (task, usage, displaced) = at_end;
         Ok(Ended {
             status,
             stdout,
@@ -200,6 +196,7 @@ impl Running {
             left,
             own_cpu,
             task,
+            usage,
             displaced,
             io,
         })
