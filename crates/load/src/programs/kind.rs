@@ -194,6 +194,8 @@ pub struct Trial {
     pub share: Share,
     /// Its nice value, policy, affinity and so on.
     pub placement: Placement,
+    /// The variant's own command line, which `{run}` stands for.
+    pub run: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
