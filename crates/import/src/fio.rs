@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::error::Error;
-use crate::importer::Importer;
+use crate::importer::{Importer, first_missing};
 use crate::json;
 use crate::rows::{Entry, File, Rows, each};
 
@@ -52,7 +52,7 @@ pub(crate) const ROW: Importer = Importer {
     repeat: "start fio at least five times for each variant, alternating (none-1.json, kyber-1.json, none-2.json, …), or let schedlab do it: \
              sudo schedlab compare --device DEVICE --schedulers A,B --workload fio:FILE.fio",
     within: Some(|path| path.ends_with(".json")),
-    looks_alike: |text| text.contains("\"fio version\""),
+    missing: |text| first_missing(text, &["\"fio version\""]),
     read,
 };
 

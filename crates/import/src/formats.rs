@@ -1,7 +1,10 @@
 //! The table of formats: one row each.
 
 use crate::importer::Importer;
-use crate::{fio, google_benchmark, hyperfine, jmh, lkp, mmtests, pgbench, pts};
+use crate::{
+    capframex, criterion, fio, google_benchmark, hyperfine, jmh, lkp, mangohud, mmtests, pgbench,
+    pts,
+};
 
 /// Every format.
 pub static IMPORTERS: &[Importer] = &[
@@ -13,6 +16,9 @@ pub static IMPORTERS: &[Importer] = &[
     lkp::ROW,
     google_benchmark::ROW,
     jmh::ROW,
+    criterion::ROW,
+    mangohud::ROW,
+    capframex::ROW,
 ];
 
 /// The row of a format.
@@ -20,9 +26,19 @@ pub fn find(name: &str) -> Option<&'static Importer> {
     IMPORTERS.iter().find(|row| row.name == name)
 }
 
-/// The format that a text looks like.
-pub fn recognise(text: &str) -> Option<&'static Importer> {
-    IMPORTERS.iter().find(|row| (row.looks_alike)(text))
+/// The format that the beginning of a text looks like.
+///
+/// # Errors
+/// What each format misses in it: its name and the mark.
+pub fn recognise(text: &str) -> Result<&'static Importer, Vec<(&'static str, &'static str)>> {
+    let mut tried = Vec::new();
+    for row in IMPORTERS {
+        match (row.missing)(text) {
+            None => return Ok(row),
+            Some(mark) => tried.push((row.name, mark)),
+        }
+    }
+    Err(tried)
 }
 
 #[cfg(test)]

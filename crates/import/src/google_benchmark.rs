@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::error::Error;
-use crate::importer::Importer;
+use crate::importer::{Importer, first_missing};
 use crate::json;
 use crate::rows::{Entry, File, Rows, each, mean};
 
@@ -35,7 +35,7 @@ pub(crate) const ROW: Importer = Importer {
     repeat: "start each program at least five times, alternating: for i in 1 2 3 4 5; do for p in old new; do ./$p \
              --benchmark_out_format=json --benchmark_out=$p-$i.json; done; done",
     within: Some(|path| path.ends_with(".json")),
-    looks_alike: |text| text.contains("\"benchmarks\"") && text.contains("\"real_time\""),
+    missing: |text| first_missing(text, &["\"benchmarks\"", "\"real_time\""]),
     read,
 };
 

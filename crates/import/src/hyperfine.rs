@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::error::Error;
-use crate::importer::Importer;
+use crate::importer::{Importer, first_missing};
 use crate::json;
 use crate::rows::{Entry, File, Rows, each};
 
@@ -32,7 +32,7 @@ pub(crate) const ROW: Importer = Importer {
     variants: &["file", "dir", "command"],
     repeat: "measure with --runs 10 or more",
     within: Some(|path| path.ends_with(".json")),
-    looks_alike: |text| text.contains("\"results\"") && text.contains("\"command\""),
+    missing: |text| first_missing(text, &["\"results\"", "\"command\""]),
     read,
 };
 

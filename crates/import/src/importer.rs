@@ -27,7 +27,19 @@ pub struct Importer {
     pub repeat: &'static str,
     /// Which files of a directory are read, by path; none if directories are not read.
     pub within: Option<fn(&str) -> bool>,
-    /// Whether a text looks like this format.
-    pub(crate) looks_alike: fn(&str) -> bool,
+    /// What the beginning of a text lacks of this format; none if it looks like it.
+    pub(crate) missing: fn(&str) -> Option<&'static str>,
     pub(crate) read: fn(&[File]) -> Result<Rows, Error>,
+}
+
+impl Importer {
+    /// Whether the beginning of a text looks like this format.
+    pub fn is_like(&self, text: &str) -> bool {
+        (self.missing)(text).is_none()
+    }
+}
+
+/// The first of the marks of a format that a text lacks.
+pub(crate) fn first_missing(text: &str, marks: &[&'static str]) -> Option<&'static str> {
+    marks.iter().copied().find(|mark| !text.contains(mark))
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::error::Error;
-use crate::importer::Importer;
+use crate::importer::{Importer, first_missing};
 use crate::json;
 use crate::rows::{Entry, File, Rows, each, mean};
 
@@ -32,7 +32,7 @@ pub(crate) const ROW: Importer = Importer {
     variants: &["file", "dir", "benchmark"],
     repeat: "measure with -f 5 or more forks",
     within: Some(|path| path.ends_with(".json")),
-    looks_alike: |text| text.contains("\"primaryMetric\""),
+    missing: |text| first_missing(text, &["\"primaryMetric\""]),
     read,
 };
 

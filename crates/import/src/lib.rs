@@ -11,15 +11,20 @@
 #![forbid(unsafe_code)]
 
 mod assemble;
+mod capframex;
+mod criterion;
 mod error;
 mod fio;
 mod formats;
+mod frames;
 mod google_benchmark;
+mod guess;
 mod hyperfine;
 mod importer;
 mod jmh;
 mod json;
 mod lkp;
+mod mangohud;
 mod mmtests;
 mod names;
 mod pgbench;
@@ -31,5 +36,6 @@ pub mod table;
 pub use assemble::{Choice, Import, import};
 pub use error::Error;
 pub use formats::{IMPORTERS, find, recognise};
+pub use guess::{Guess, guess, is_table};
 pub use importer::Importer;
 pub use rows::File;

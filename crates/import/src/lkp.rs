@@ -13,7 +13,7 @@ use experiment::metric::direction_of_column;
 use serde_json::Value;
 
 use crate::error::Error;
-use crate::importer::Importer;
+use crate::importer::{Importer, first_missing};
 use crate::json;
 use crate::rows::{Entry, File, Rows, each};
 
@@ -35,9 +35,11 @@ pub(crate) const ROW: Importer = Importer {
     variants: &["commit", "file", "dir"],
     repeat: "queue the job several times for each commit",
     within: Some(|path| path.ends_with("/stats.json")),
-    looks_alike: |text| {
-        text.contains("\"stats_source\"")
-            || (text.contains(".time.elapsed_time\"") && text.trim_start().starts_with('{'))
+    missing: |text| {
+        let is_matrix = text.contains("\"stats_source\"");
+        let is_object = text.trim_start().starts_with('{');
+        let missing = first_missing(text, &[".time.elapsed_time"]);
+        missing.or((!is_object).then_some("JSON")).filter(|_| !is_matrix)
     },
     read,
 };

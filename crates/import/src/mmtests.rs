@@ -39,10 +39,10 @@ pub(crate) const ROW: Importer = Importer {
         (is_log && !name.contains("transactions") && !name.contains("init"))
             || name.ends_with(".tsv")
     }),
-    looks_alike: |text| {
-        text.lines()
-            .next()
-            .is_some_and(|line| line.split('\t').count() == 6 && parsed(line).is_some())
+    missing: |text| {
+        let first = text.lines().next().unwrap_or_default();
+        let is_parsed = first.split('\t').count() == 6 && parsed(first).is_some();
+        (!is_parsed).then_some("first line of a parser: six columns, with tabs between")
     },
     read,
 };

@@ -5,7 +5,7 @@
 //! and connections.
 
 use crate::error::Error;
-use crate::importer::Importer;
+use crate::importer::{Importer, first_missing};
 use crate::pgbench_log;
 use crate::rows::{Entry, File, Rows};
 
@@ -33,7 +33,10 @@ pub(crate) const ROW: Importer = Importer {
     repeat: "start pgbench at least five times for each variant, alternating (on-1.txt, off-1.txt, on-2.txt, …), or let schedlab do it: sudo schedlab \
              compare --device DEVICE --schedulers A,B --workload pgbench:scale=10",
     within: None,
-    looks_alike: |text| text.contains("transaction type: ") && text.contains("number of clients: "),
+    missing: |text| {
+        let output = first_missing(text, &["transaction type: ", "number of clients: "]);
+        output.filter(|_| !pgbench_log::is_log(text))
+    },
     read,
 };
 

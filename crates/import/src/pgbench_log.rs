@@ -27,11 +27,12 @@ struct Trial<'a> {
     aggregated: bool,
 }
 
-/// Whether a text is a log: numbers, and as many as a line has.
+/// Whether a text is a log: numbers, as many as a line has, and a time of this century in its place.
 pub(crate) fn is_log(text: &str) -> bool {
     let first: Vec<&str> = text.lines().next().unwrap_or_default().split_whitespace().collect();
     let numbers = first.iter().filter(|word| word.bytes().all(|c| c.is_ascii_digit())).count();
-    first.len() >= 6 && numbers + 1 >= first.len()
+    let is_time = |at: usize| first[at].parse().is_ok_and(|seconds: u64| seconds > 946_684_800);
+    first.len() >= 6 && numbers + 1 >= first.len() && (is_time(0) || is_time(4))
 }
 
 pub(crate) fn read(files: &[&File], rows: &mut Rows) -> Result<(), Error> {

@@ -11,7 +11,7 @@ use experiment::metric::Direction;
 use roxmltree::{Document, Node, ParsingOptions};
 
 use crate::error::Error;
-use crate::importer::Importer;
+use crate::importer::{Importer, first_missing};
 use crate::rows::{Entry, File, Rows, each};
 
 /// More nodes than any result has; a document of them takes about 200 MB.
@@ -34,7 +34,7 @@ pub(crate) const ROW: Importer = Importer {
     variants: &["system", "file", "dir"],
     repeat: "measure with FORCE_TIMES_TO_RUN=10 phoronix-test-suite benchmark TEST",
     within: Some(|path| path.ends_with(".xml")),
-    looks_alike: |text| text.contains("<PhoronixTestSuite>"),
+    missing: |text| first_missing(text, &["<PhoronixTestSuite>"]),
     read,
 };
 

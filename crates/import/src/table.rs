@@ -69,7 +69,7 @@ fn wrong(problem: impl Into<String>, remedy: impl Into<String>) -> Error {
     Error::new("table", problem, remedy)
 }
 
-fn unreadable(error: &csv::Error) -> Error {
+pub(crate) fn unreadable(error: &csv::Error) -> Error {
     let line = error.position().map_or(1, csv::Position::line);
     match error.kind() {
         csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
@@ -86,7 +86,7 @@ fn unreadable(error: &csv::Error) -> Error {
 
 /// Columns are separated by commas, or by semicolons or tabs where the first line has more of
 /// those.
-fn reader(text: &str) -> csv::Reader<&[u8]> {
+pub(crate) fn reader(text: &str) -> csv::Reader<&[u8]> {
     let first = text.lines().next().unwrap_or_default();
     let count = |delimiter: &u8| first.bytes().filter(|byte| byte == delimiter).count();
     // The last of equals wins, so the comma stands last.

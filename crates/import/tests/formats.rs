@@ -8,7 +8,7 @@ use experiment::Options;
 use experiment::analysis::{Analysis, Verdict};
 use experiment::metric::Direction;
 use experiment::plan::{Criteria, Method};
-use import::{Choice, File, IMPORTERS, Import, find, import, recognise};
+use import::{Choice, File, IMPORTERS, Import, find, guess, import, is_table, recognise};
 
 fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data")
@@ -455,10 +455,95 @@ fn every_format_is_recognised_by_its_files() {
         ("lkp", "lkp", "stats"),
         ("google-benchmark", "google-benchmark", "gbench"),
         ("jmh", "jmh", "sum"),
+        ("criterion", "criterion", "sample"),
+        ("criterion", "criterion", "raw"),
+        ("mangohud", "mangohud", "00.csv"),
+        ("mangohud", "mangohud", "versioned"),
+        ("capframex", "capframex", "record"),
+        ("pgbench", "pgbench", "agg"),
+        ("pgbench", "pgbench", "rate.2"),
     ] {
         let found = recognise(&files(dir, part)[0].text).map(|row| row.name);
-        assert_eq!(found, Some(format));
+        assert_eq!(found, Ok(format));
     }
+}
+
+#[test]
+fn a_text_of_no_format_names_what_each_missed() {
+    for text in ["", "{}", "1 2 3 4 5 6 7\n", "a,b\n1,2\n", &files("mangohud", "summary")[0].text] {
+        let tried = recognise(text).unwrap_err();
+        let names: Vec<&str> = tried.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, IMPORTERS.iter().map(|row| row.name).collect::<Vec<_>>(), "{text}");
+        assert!(tried.iter().all(|(_, mark)| !mark.is_empty()), "{tried:?}");
+    }
+    let tried = recognise("{\"results\": []}").unwrap_err();
+    assert!(tried.contains(&("hyperfine", "\"command\"")), "{tried:?}");
+}
+
+#[test]
+fn baselines_of_criterion_are_variants_and_their_samples_one_trial() {
+    let text = file("criterion", "raw").text;
+    let one = files("criterion", "sample").remove(0);
+    assert!(one.path.contains("/new/"), "{}", one.path);
+    let names = |variant: &str, run| one.path.replace("/new/", &format!("/{variant}-{run}/"));
+    // The time of the first sample, by which the others differ.
+    let time = one.text.split("\"times\":[").nth(1).unwrap().split(',').next().unwrap();
+    let slower = |factor: f64| {
+        one.text.replacen(time, &(time.parse::<f64>().unwrap() * factor).to_string(), 1)
+    };
+    let mut all = Vec::new();
+    for (variant, factor) in [("old", 1.0), ("new", 2.0)] {
+        for run in 1..=5 {
+            let text = slower(factor + 0.01 * run as f64);
+            all.push(File { path: names(variant, run), text });
+        }
+    }
+    // What was measured last, which is a copy.
+    all.push(File { path: one.path.clone(), text: all[9].text.clone() });
+    let all = read("criterion", &all, &Choice::default()).unwrap();
+    assert_eq!(cells(&all), ["new", "old"].map(|variant| (cell("all", variant), 5)).into());
+    assert_eq!(all.primary["all"], "time_ns");
+    let both = [one, File { path: "raw.csv".to_owned(), text }];
+    let both = read("criterion", &both, &Choice { variant: Some("dir"), ..Choice::default() });
+    let both = both.unwrap();
+    assert_eq!(value(&both, "", "time_ns"), value(&both, "new", "time_ns"));
+    assert!((value(&both, "new", "time_ns") - 8.3).abs() < 0.2);
+}
+
+#[test]
+fn a_log_of_frames_is_one_trial_in_every_version_of_mangohud() {
+    let all = files("mangohud", ".csv");
+    let all: Vec<File> = all.into_iter().filter(|file| !file.path.contains("summary")).collect();
+    let all = read("mangohud", &all, &Choice::default()).unwrap();
+    assert_eq!(cells(&all).values().sum::<usize>(), 3);
+    for sample in all.samples.iter().filter(|sample| sample.metric == "fps") {
+        assert!((70.0..125.0).contains(&sample.value), "{sample:?}");
+    }
+    // Forty frames of 8 ms, one of which takes 40 ms.
+    let one = "vkcube";
+    assert!((value(&all, one, "fps") - 1e3 / 8.8).abs() < 3.0);
+    assert!((value(&all, one, "frametime_p99_ms") - 40.0).abs() < 2.0);
+    assert!((value(&all, one, "low_1_percent_fps") - 25.0).abs() < 2.0);
+    assert!(!all.cautions.iter().any(|caution| caution.contains("log_interval")));
+    let frames = file("mangohud", "versioned").text;
+    // Every second line, as with log_interval.
+    let head = frames.lines().take(7);
+    let some = frames.lines().skip(7).step_by(3);
+    let text = head.chain(some).map(|line| format!("{line}\n")).collect();
+    let sampled = [File { path: "a.csv".to_owned(), text }];
+    let sampled = read("mangohud", &sampled, &Choice::default()).unwrap();
+    assert!(sampled.cautions.iter().any(|caution| caution.contains("log_interval")));
+}
+
+#[test]
+fn runs_of_a_record_of_capframex_are_trials() {
+    let one = file("capframex", "record");
+    let other = File { path: "new.json".to_owned(), text: one.text.replace("old driver", "new") };
+    let choice = Choice { variant: Some("comment"), ..Choice::default() };
+    let all = read("capframex", &[one, other], &choice).unwrap();
+    let two = ["new", "old driver"].map(|variant| (cell("all", variant), 2));
+    assert_eq!(cells(&all), two.into());
+    assert!((value(&all, "new", "fps") - 1e3 * 15.0 / (15.0 * 8.0 + 32.0)).abs() < 5.0);
 }
 
 #[test]
@@ -523,6 +608,18 @@ fn what_is_cut_off_localised_or_of_another_format_is_named_with_its_place_and_wh
             vec!["--benchmark_report_aggregates_only"],
         ),
         (one("jmh", "[]"), vec!["no fork"]),
+        (one("criterion", "{\"iters\":[1],\"times\":[]}"), vec!["0 times of 1 samples"]),
+        (one("criterion", "{\"iters\":[0],\"times\":[1]}"), vec!["benchmark ", "inf"]),
+        (one("criterion", "group,function,value\na,b,c\n"), vec!["no column", "raw.csv"]),
+        (one("mangohud", "0.1% Min FPS\n1\n"), vec!["no line \"fps,", "summary"]),
+        (one("mangohud", "fps,frametime,\n1,2\nx,3\n"), vec!["line 3", "frames per second"]),
+        (one("mangohud", "fps,frametime,\n0,2\n"), vec!["line 2"]),
+        (one("mangohud", "fps,frametime,\n"), vec!["no frame"]),
+        (one("capframex", "{\"Runs\":[{\"CaptureData\":null}]}"), vec!["no run with frames"]),
+        (
+            one("capframex", "{\"Runs\":[{\"CaptureData\":{\"MsBetweenPresents\":[1,0]}}]}"),
+            vec!["run 1", "a frame of 0 ms"],
+        ),
         (one("jmh", &"[".repeat(100_000)), vec!["line 1"]),
     ] {
         for word in words {
@@ -562,9 +659,19 @@ fn every_format_takes_any_text_without_a_panic() {
         "é\n{\n".into(),
         "1 2 3 4 5 6 7\n".repeat(4),
     ];
-    for dir in
-        ["fio", "hyperfine", "pgbench", "pts", "mmtests-parsed", "lkp", "google-benchmark", "jmh"]
-    {
+    for dir in [
+        "fio",
+        "hyperfine",
+        "pgbench",
+        "pts",
+        "mmtests-parsed",
+        "lkp",
+        "google-benchmark",
+        "jmh",
+        "criterion",
+        "mangohud",
+        "capframex",
+    ] {
         texts.extend(files(dir, ".").into_iter().take(3).map(|file| file.text));
         let whole = texts.last().unwrap().clone();
         let cuts =
@@ -579,5 +686,8 @@ fn every_format_takes_any_text_without_a_panic() {
                 &Choice::default(),
             );
         }
+    }
+    for text in &texts {
+        let _ = (recognise(text), is_table(text), guess(text, None, &[]));
     }
 }

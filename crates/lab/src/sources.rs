@@ -14,6 +14,7 @@ use machine::files::{Bounded, NotAFile, exceeded, not_a_file, open_input};
 use text::limits::{IMPORT_BYTES, IMPORT_FILES, Limit, TABLE_BYTES};
 
 use crate::failure::usage;
+use crate::store::RESULTS;
 
 /// The word for standard input.
 pub const STDIN: &str = "-";
@@ -21,40 +22,85 @@ pub const STDIN: &str = "-";
 const DEPTH: usize = 12;
 
 /// What a path is, as evidence.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Source {
     /// The directory of an experiment, or its results.jsonl.
     Results,
     /// A table.
     Table,
-    /// Neither; its beginning.
-    Unknown(String),
+    /// Output of another program, or a directory with some.
+    Foreign(&'static Importer),
+    /// None of these: what was tried, and what each missed in its beginning.
+    Unknown(Vec<(&'static str, &'static str)>),
 }
 
-/// Finds out what a path is: by its name, else by its beginning. `is_table` says that the user
-/// chose columns.
+/// Finds out what a path is: by its name, else by its beginning. `columns` are those that the user
+/// chose of a table, none if no choice makes it one.
 ///
 /// # Errors
 /// It cannot be read.
-pub fn kind(path: &Path, is_table: bool) -> Result<Source> {
+pub fn kind(path: &Path, columns: Option<&[&str]>) -> Result<Source> {
     let extension =
         path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
-    if path == Path::new(STDIN) || ["csv", "tsv"].contains(&extension.as_str()) {
+    if path == Path::new(STDIN) {
         return Ok(Source::Table);
     }
-    if path.is_dir() || extension == "jsonl" || !path.exists() {
+    if path.is_dir() {
+        return Ok(format_within(path)?.map_or(Source::Results, Source::Foreign));
+    }
+    if extension == "jsonl" || !path.exists() {
         return Ok(Source::Results);
     }
+    let text = beginning(path)?;
+    if text.starts_with("{\"kind\":\"header\"") {
+        return Ok(Source::Results);
+    }
+    let known = import::table::columns_of(&text).unwrap_or_default();
+    let are_there =
+        |columns: &[&str]| columns.iter().all(|name| known.iter().any(|own| own == name));
+    if columns.is_some_and(are_there) {
+        return Ok(Source::Table);
+    }
+    let mut tried = match import::recognise(&text) {
+        Ok(row) => return Ok(Source::Foreign(row)),
+        Err(tried) => tried,
+    };
+    if columns.is_some() || ["csv", "tsv"].contains(&extension.as_str()) {
+        return Ok(Source::Table);
+    }
+    let Err(missing) = import::is_table(&text) else { return Ok(Source::Table) };
+    tried.push(("table", missing));
+    Ok(Source::Unknown(tried))
+}
+
+/// The beginning of a file, as far as a format shows in it.
+fn beginning(path: &Path) -> Result<String> {
     let mut begin = Vec::new();
     open(path)?
         .take(1 << 16)
         .read_to_end(&mut begin)
         .with_context(|| format!("{}: cannot read", path.display()))?;
-    let text = String::from_utf8_lossy(&begin).into_owned();
-    if text.starts_with("{\"kind\":\"header\"") {
-        return Ok(Source::Results);
+    Ok(String::from_utf8_lossy(&begin).into_owned())
+}
+
+/// The format of the files in a directory that is not one of an experiment: the first of which the
+/// first file is one.
+fn format_within(dir: &Path) -> Result<Option<&'static Importer>> {
+    if dir.join(RESULTS).exists() {
+        return Ok(None);
     }
-    Ok(if is_table { Source::Table } else { Source::Unknown(text) })
+    for row in import::IMPORTERS {
+        let mut found = Vec::new();
+        if let Some(within) = row.within {
+            below(dir, within, DEPTH, &mut found)?;
+        }
+        if let Some(first) = found.first()
+            && row.is_like(&beginning(first)?)
+        {
+            return Ok(Some(row));
+        }
+    }
+    Ok(None)
 }
 
 /// The text of a table.

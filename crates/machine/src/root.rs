@@ -4,9 +4,10 @@
 //! kernel that dies at a chosen moment.
 
 use std::collections::BTreeMap;
+use std::env;
 use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::sync::Arc;
@@ -46,6 +47,22 @@ impl Root {
     /// `SCHEDLAB_STATE_DIR`.
     pub fn with_state_dir(mut self, dir: impl Into<PathBuf>) -> Root {
         self.state = dir.into();
+        self
+    }
+
+    /// The same machine with this user's state directory (`$XDG_STATE_HOME/schedlab`, otherwise
+    /// `~/.local/state/schedlab`) if the usual one belongs to another user. For work that changes no
+    /// setting: after a crash, its journal undoes only this user's programs.
+    #[must_use]
+    pub fn with_own_state(mut self) -> Root {
+        let own = rustix::process::geteuid();
+        let is_usual = self.state == self.base.join(DEFAULT_STATE_DIR);
+        let is_own = fs::metadata(&self.state).is_ok_and(|state| state.uid() == own.as_raw());
+        if is_usual && !is_own && !own.is_root() {
+            let named = |name| env::var_os(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
+            let dir = named("XDG_STATE_HOME").or_else(|| Some(named("HOME")?.join(".local/state")));
+            self.state = dir.map_or(self.state, |dir| dir.join("schedlab"));
+        }
         self
     }
 

@@ -308,6 +308,22 @@ pub static METRICS: &[Metric] = &[
     row("tps", "tps", "transactions/s", "tx/s", HigherIsBetter, "transactions completed per second").of(Transactions),
     row("wall_s", "wall time", "time", "s", LowerIsBetter, "time from the start of a program to its end"),
     row(
+        "cpu_s",
+        "CPU time",
+        "CPU time",
+        "s",
+        LowerIsBetter,
+        "user and system time of a program and of what it has waited for",
+    ),
+    row(
+        "memory_mib",
+        "peak memory",
+        "peak memory",
+        "MiB",
+        LowerIsBetter,
+        "largest resident memory of a program's processes; not below what schedlab itself holds",
+    ),
+    row(
         "wall_synced_s",
         "wall time synced",
         "time until all is written",

@@ -67,8 +67,11 @@ pub fn within<T>(
             Box::new(DiskArena::open(root, &plan, &target, variants, workloads, &consent, console)?)
         }
         UnderTest::Cpu { variants, loads } => {
+            let changes_nothing = variants.iter().all(|(_, _, setting)| setting.is_of_program());
+            let own = changes_nothing.then(|| root.clone().with_own_state());
+            let root = own.as_ref().unwrap_or(root);
             restore_leftovers(root, progress)?;
-            Box::new(CpuArena::open(root, &plan.limits, variants, workloads, loads, user, console)?)
+            Box::new(CpuArena::open(root, &plan, variants, workloads, loads, user, console)?)
         }
         UnderTest::Sim { model, variants } => {
             let arena = SimArena::open(&plan, model, variants, workloads, stop)?;

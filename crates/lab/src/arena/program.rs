@@ -11,8 +11,8 @@ use experiment::results::InvalidReason;
 use load::Issued;
 use load::programs::{Bench, Measurement, Moved, ProcessStats, Runner, RunnerError, Trial};
 use load::{Allowance, account};
+use machine::cpu::Setting;
 use machine::files::open_input;
-use machine::placement::Placement;
 use machine::probe::DeviceDelta;
 use machine::{Device, Session};
 use sha2::{Digest, Sha256};
@@ -128,7 +128,7 @@ impl Programs {
             .map_err(|e| anyhow!("workload {}: {e}", workload.name))
     }
 
-    /// Measures one trial of a program.
+    /// Measures one trial of a program, placed as `setting` says.
     ///
     /// # Errors
     /// The failure of a program that has not reported any figures yet: it will not report any
@@ -136,7 +136,7 @@ impl Programs {
     pub(super) fn measure(
         &mut self,
         spec: &TrialSpec,
-        placement: &Placement,
+        setting: &Setting,
         place: &TrialContext<'_>,
     ) -> Result<Result<Measurement, InvalidReason>> {
         let prepared =
@@ -147,7 +147,8 @@ impl Programs {
             warmup: spec.warmup,
             deadline: prepared.program().options.deadline(),
             share: share_of(&prepared.workload.share),
-            placement: placement.clone(),
+            placement: setting.placement.clone(),
+            run: setting.run.clone(),
         };
         match place.with(|bench| prepared.runner.measure(bench, &trial)) {
             Ok(seen) => {

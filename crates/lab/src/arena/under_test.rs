@@ -91,6 +91,17 @@ impl UnderTest {
         }
     }
 
+    /// The command lines of variants that have one of their own, by name.
+    pub(crate) fn commands(&self) -> Vec<(&str, &str)> {
+        match self {
+            UnderTest::Cpu { variants, .. } => variants
+                .iter()
+                .filter_map(|(_, variant, of)| Some((variant, of.run.as_deref()?)))
+                .collect(),
+            UnderTest::Disk { .. } | UnderTest::Sim { .. } | UnderTest::Kernel { .. } => Vec::new(),
+        }
+    }
+
     /// What a variant loads or builds with root's rights: its name, and what in words.
     pub(crate) fn built(&self) -> Vec<(&str, String)> {
         match self {

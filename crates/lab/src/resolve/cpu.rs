@@ -3,8 +3,9 @@
 
 use anyhow::Result;
 use experiment::plan::{self, Plan, WorkloadSpec};
-use load::programs::{Needs, RUNNERS};
+use load::programs::{Needs, RUN_OF_VARIANT, RUNNERS};
 
+use crate::arena::under_test::UnderTest;
 use crate::failure::usage;
 use crate::workloads::Workloads;
 
@@ -36,6 +37,31 @@ pub(super) fn check_work(plan: &Plan, workloads: &Workloads) -> Result<()> {
                 spec.name
             )));
         }
+    }
+    Ok(())
+}
+
+/// Variants with a command line of their own, and workloads that run it, need each other.
+pub(super) fn check_commands(under_test: &UnderTest, plan: &Plan) -> Result<()> {
+    let runs_it = |spec: &WorkloadSpec| {
+        spec.params.get("run").is_some_and(|line| line.contains(RUN_OF_VARIANT))
+    };
+    let own = under_test.commands();
+    let without =
+        plan.variants.iter().find(|variant| own.iter().all(|(name, _)| *name != variant.name));
+    if let (Some(spec), Some(variant)) = (plan.workloads.iter().find(|spec| runs_it(spec)), without)
+    {
+        return Err(usage(format!(
+            "variant {}: has no command line, which {RUN_OF_VARIANT} of workload {} stands for; add run = \"…\" to its tunables",
+            variant.name, spec.name
+        )));
+    }
+    let ignores_it = plan.workloads.iter().find(|spec| !runs_it(spec));
+    if let (Some((variant, _)), Some(spec)) = (own.first(), ignores_it) {
+        return Err(usage(format!(
+            "variant {variant}: workload {} does not run its command line; give the workload run = \"{RUN_OF_VARIANT}\"",
+            spec.name
+        )));
     }
     Ok(())
 }

@@ -6,6 +6,7 @@
 //! not have read it.
 
 use anyhow::Result;
+use load::programs::RUN_OF_VARIANT;
 
 use super::Resolved;
 use crate::failure::usage;
@@ -43,7 +44,9 @@ pub struct ProgramOptions {
 pub fn named(resolved: &Resolved) -> Vec<NamedProgram> {
     let of_workloads = resolved.workloads.iter().filter_map(|workload| {
         let program = workload.program()?;
-        let starts = (program.kind.starts)(&program.options);
+        let mut starts = (program.kind.starts)(&program.options);
+        // The line is the variants', which are named below.
+        starts.retain(|words| *words != format!("run {RUN_OF_VARIANT:?}"));
         let words = format!(
             "workload {}: {} {}",
             workload.name.escape_debug(),
@@ -51,6 +54,10 @@ pub fn named(resolved: &Resolved) -> Vec<NamedProgram> {
             starts.join(", ")
         );
         (!starts.is_empty()).then_some(NamedProgram { words, needs_root: false })
+    });
+    let own = resolved.under_test.commands().into_iter().map(|(variant, run)| NamedProgram {
+        words: format!("variant {}: {run:?}", variant.escape_debug()),
+        needs_root: false,
     });
     let of_variants = resolved.under_test.built().into_iter().map(|(variant, what)| NamedProgram {
         words: format!("variant {}: {what}", variant.escape_debug()),
@@ -60,7 +67,7 @@ pub fn named(resolved: &Resolved) -> Vec<NamedProgram> {
         words: format!("kernel: builds the directory {:?}", tree.display().to_string()),
         needs_root: true,
     });
-    of_workloads.chain(of_variants).chain(of_kernel).collect()
+    of_workloads.chain(own).chain(of_variants).chain(of_kernel).collect()
 }
 
 impl ProgramOptions {

@@ -170,6 +170,8 @@ pub struct Trial {
     pub deadline: Duration,
     pub share: Share,
     pub placement: Placement,
+    /// The variant's own command line, which `{run}` stands for.
+    pub run: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -20,6 +20,7 @@ mod startup;
 mod sys;
 mod table;
 
+pub use command::RUN_OF_VARIANT;
 pub use error::RunnerError;
 pub use kind::{Bench, Measurement, Moved, Needs, ProcessStats, Runner, RunnerKind, Trial};
 pub use options::{Options, OptionsError};

@@ -179,7 +179,7 @@ mod tests {
             let here = key.here(&full);
             assert!(here.is_here && !here.words.is_empty(), "{}: {here:?}", key.name);
             assert_eq!(key.name.ends_with(':'), !here.names.is_empty(), "{}", key.name);
-            let always = ["nice", "policy", "affinity", "isolate"].contains(&key.name);
+            let always = ["nice", "policy", "affinity", "isolate", "run"].contains(&key.name);
             let here = key.here(&bare);
             assert!(here.is_here == always && !here.words.is_empty(), "{}: {here:?}", key.name);
         }

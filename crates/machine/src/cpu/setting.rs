@@ -12,6 +12,8 @@ pub struct Setting {
     pub attributes: Vec<Attribute>,
     /// The program that loads a sched_ext scheduler.
     pub sched_ext: Option<PathBuf>,
+    /// The command line that `{run}` of a workload stands for.
+    pub run: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,9 +76,19 @@ pub static KEYS: &[Key] = &[
         example: "3000000",
         help: "a file of /sys/kernel/debug/sched, e.g. debug:base_slice_ns",
     },
+    Key {
+        name: "run",
+        example: "./new --fast",
+        help: "the command line that {run} of the workload command stands for; compare --commands writes such variants",
+    },
 ];
 
 impl Setting {
+    /// Whether it affects the measured program alone and changes nothing on the machine.
+    pub fn is_of_program(&self) -> bool {
+        self.attributes.is_empty() && self.sched_ext.is_none() && self.isolate.is_none()
+    }
+
     pub fn read<'a>(
         scheduler: &str,
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -97,6 +109,7 @@ impl Setting {
                         Some(crate::placement::read_slice(value).map_err(wrong)?)
                 }
                 "isolate" => setting.isolate = Some(value.parse().map_err(wrong)?),
+                "run" => setting.run = Some(value.to_string()),
                 _ if is_attribute(key) => {
                     setting
                         .attributes

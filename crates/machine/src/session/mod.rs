@@ -23,6 +23,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 pub use crate::error::Fault;
+pub use crate::sys::Usage;
 pub use files::FileSystem;
 pub use group::Io;
 pub use process::{Ended, Launch, Running};

@@ -13,9 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::fs::{FallocateFlags, fallocate};
-use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, pidfd_send_signal, waitid,
-};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group, pidfd_send_signal};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::group::{Group, Io};
@@ -24,6 +22,7 @@ use super::share::Share;
 use crate::error::Error;
 use crate::placement::{Overseer, Placement, TaskCounters};
 use crate::root::Root;
+use crate::sys::{Usage, usage_of_ended};
 
 /// Time from SIGTERM to SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
@@ -95,6 +94,8 @@ pub struct Ended {
     pub own_cpu: Duration,
     /// Counters of its first thread.
     pub task: TaskCounters,
+    /// Counters of the program and of the children that it waited for.
+    pub usage: Usage,
     /// Parts of its placement not in effect at its end: setting, expected and found value.
     pub displaced: Vec<(&'static str, String, String)>,
     /// Only with a weight or limits, which need a group that the kernel counts for. v1 does not
@@ -123,12 +124,6 @@ impl Running {
             .unwrap_or_default()
     }
 
-    /// Whether it has exited without being reaped: the kernel's counters are still available.
-    fn has_ended(&self) -> bool {
-        let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        self.id().is_some_and(|pid| matches!(waitid(WaitId::Pid(pid), how), Ok(Some(_))))
-    }
-
     /// Sends a signal to it alone, unless it has exited.
     pub fn signal(&self, signal: Signal) {
         let _ = match (&self.handle, self.id()) {
@@ -147,10 +142,11 @@ impl Running {
         let _overseer = Overseer::of(&self.placement, self.id(), deadline);
         let (mut too_long, mut stopped) = (false, false);
         let mut terminated_at: Option<Instant> = None;
-        let mut at_end = (TaskCounters::default(), Vec::new());
+        let mut at_end = (TaskCounters::default(), Usage::default(), Vec::new());
         let status = loop {
-            if self.has_ended() {
-                at_end = (TaskCounters::read(&self.root, self.pid()), self.displaced());
+            // Until it is reaped what the kernel counted for it is still there.
+            if let Some(usage) = self.id().and_then(usage_of_ended) {
+                at_end = (TaskCounters::read(&self.root, self.pid()), usage, self.displaced());
             }
             if let Some(status) =
                 self.child.try_wait().map_err(Error::io("wait for", "the program"))?
@@ -178,7 +174,7 @@ impl Running {
         let io = self.group.io();
         self.group.remove()?;
         let [stdout, stderr] = [&self.stdout, &self.stderr].map(text_of);
-        let (task, displaced) = at_end;
+        let (task, usage, displaced) = at_end;
         Ok(Ended {
             status,
             stdout,
@@ -189,6 +185,7 @@ impl Running {
             left,
             own_cpu,
             task,
+            usage,
             displaced,
             io,
         })

@@ -4,6 +4,9 @@ mod apart;
 mod before_exec;
 pub(crate) mod block;
 mod schedule;
+mod usage;
 
 pub(crate) use before_exec::BeforeExec;
 pub(crate) use schedule::{SchedAttr, sched_getaffinity, sched_setaffinity, set_ioprio, set_nice};
+pub use usage::Usage;
+pub(crate) use usage::usage_of_ended;

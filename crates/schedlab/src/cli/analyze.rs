@@ -20,14 +20,16 @@ Examples:
       --baseline default
   psql -c 'copy results to stdout csv header' | schedlab analyze - \\
       --variant scheduler --metric tps --baseline none
-  schedlab analyze --from fio none-*.json kyber-*.json --round run
-  schedlab analyze --from hyperfine times.json --baseline 'seq 200'
+  schedlab analyze none-*.json kyber-*.json --round run
+      output of fio, which is recognised
+  schedlab analyze times.json --baseline 'seq 200'
+  schedlab analyze target/criterion --baseline old
   schedlab analyze --from pts composite.xml --variant system --baseline before
-  schedlab analyze --from fio runs/*.json \\
+  schedlab analyze runs/*.json \\
       --variant-pattern '([a-z-]+)_qd[0-9]+' \\
       --round-pattern 'night([0-9]+)'
 
-Formats of --from (schedlab list formats says what each lacks):
+Formats (schedlab list formats says what each lacks):
 ";
 
 /// The examples, and a line for each format.
@@ -38,40 +40,42 @@ pub(super) fn analyze_help() -> String {
 
 #[derive(Debug, Args)]
 pub(crate) struct AnalyzeArgs {
-    /// Evidence to compare: the directory of an experiment, a results.jsonl, tables (.csv, .tsv,
-    /// any file with --variant, or - for standard input); with --from files or directories of
-    /// another program.
+    /// Evidence to compare: the directory of an experiment, a results.jsonl, files or directories
+    /// of another program, which are compared together, or tables (CSV with commas, semicolons or
+    /// tabs; - for standard input).
     #[arg(required = true)]
     pub(crate) sources: Vec<PathBuf>,
     /// Compare the sources together, as repeats of one experiment: the interval holds for the
     /// effect on any such day, and is made of what differs between them.
     #[arg(long, conflicts_with = "from")]
     pub(crate) pool: bool,
-    /// Read the sources, all of them together, as the output of this program.
+    /// Read the sources, all of them together, as the output of this program [default: the one that
+    /// they look like].
     #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(IMPORTERS.iter().map(|row| row.name)))]
     pub(crate) from: Option<String>,
-    /// Take the variant from this column of a table; with --from: from this label [default with
-    /// --from: the name of the file without the number of a trial, else a label of the format].
+    /// Take the variant from this column of a table, or from this label of another program's output
+    /// [default: the column of names; the name of the file without the number of a trial, else a
+    /// label of the format].
     #[arg(long, value_name = "COL")]
     pub(crate) variant: Option<String>,
-    /// With --from: take the variant from the first group of this regular expression, in the path
-    /// of a file, else in a label.
-    #[arg(long, value_name = "REGEX", requires = "from", conflicts_with = "variant")]
+    /// Output of another program: take the variant from the first group of this regular expression,
+    /// in the path of a file, else in a label.
+    #[arg(long, value_name = "REGEX", conflicts_with = "variant")]
     pub(crate) variant_pattern: Option<String>,
     /// Compare the numbers of this column or metric; may be repeated, the first one decides
-    /// [default with --from: those of the format].
+    /// [default: those of the format; of a table the only one that can be meant].
     #[arg(long, value_name = "COL")]
     pub(crate) metric: Vec<String>,
     /// Take the round from this column or label: trials measured together, one per variant
-    /// [default: no rounds].
+    /// [default: no rounds; of a table without --variant or --metric a column called so].
     #[arg(long, value_name = "COL")]
     pub(crate) round: Option<String>,
-    /// With --from: take the round from the first group of this regular expression, as
+    /// Output of another program: take the round from the first group of this regular expression, as
     /// --variant-pattern.
-    #[arg(long, value_name = "REGEX", requires = "from", conflicts_with = "round")]
+    #[arg(long, value_name = "REGEX", conflicts_with = "round")]
     pub(crate) round_pattern: Option<String>,
     /// Take the workload (or machine) from this column or label; each is compared separately
-    /// [default with --from: all labels that differ besides the variant].
+    /// [default for output of another program: all labels that differ besides the variant].
     #[arg(long, value_name = "COL")]
     pub(crate) workload: Option<String>,
     /// Treat rows of a table with text in this column as invalid; the text is the reason.

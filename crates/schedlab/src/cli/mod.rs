@@ -8,6 +8,7 @@ mod analyze;
 mod arena;
 mod atlas;
 mod bisect;
+mod commands;
 mod design;
 mod fail_if;
 mod fit;
@@ -40,6 +41,7 @@ pub(crate) use advise::*;
 pub(crate) use analyze::*;
 pub(crate) use atlas::AtlasArgs;
 pub(crate) use bisect::BisectArgs;
+pub(crate) use commands::CommandsArgs;
 pub(crate) use design::*;
 pub(crate) use fail_if::*;
 pub(crate) use fit::*;
@@ -144,10 +146,12 @@ Examples:
       run an experiment from a plan
   schedlab analyze results
       compare a results file again
-  schedlab analyze table.csv --variant scheduler --metric tps
+  schedlab analyze table.csv
       compare a table of other measurements
-  schedlab analyze --from fio none-*.json kyber-*.json
+  schedlab analyze none-*.json kyber-*.json
       compare what another program measured
+  schedlab compare --commands './old' './new'
+      compare two programs
   schedlab restore
       restore settings after a crash
   schedlab --version --json
@@ -171,8 +175,8 @@ pub(crate) enum Command {
     /// List schedulers, devices, workloads, metrics, settings, formats.
     #[command(after_help = "Example:\n  schedlab list workloads")]
     List(ListArgs),
-    /// Compare I/O schedulers on a device and write a report.
-    #[command(after_help = COMPARE_HELP)]
+    /// Compare schedulers on a device, or any programs, with a report.
+    #[command(after_help = COMPARE_HELP, mut_arg("device", commands::device))]
     Compare(CompareArgs),
     /// Run the experiment of a plan file.
     #[command(after_help = RUN_HELP)]
@@ -298,6 +302,9 @@ debian:6.1), NAME:kernel=debian/6.12 that of one variant; variants take their tu
 queue_depth, turnaround_us, clients=kernel|syscalls and fs=ext4 (files on a file system instead of \
 the bare disk); times are virtual and rounds are seeds, as above
 
+Programs:
+  --commands 'A' 'B' runs any two or more command lines, without root, device or settings; it compares their time, CPU time and peak memory. A run that fails is invalid; every command runs once, uncounted, before the first round
+
 Workloads that write destroy the data on a device. They run on a temporary loop device \
 (loop:SIZE) or on the device that --destroy-data names.
 
@@ -306,7 +313,12 @@ Examples:
       --workload randread --budget 2m --out results
   sudo schedlab compare --device /dev/sdb --workload randread --out results \\
       --repeat 3 --every 12h
-      three times, 12 hours apart";
+      three times, 12 hours apart
+  schedlab compare --commands './old input' './new input' --budget 2m
+      which program is faster
+  schedlab compare --commands './old input' './new input' --names old,new \\
+      --metric cpu --rounds 20 --fail-if worse
+      in CI: 20 runs of each, by CPU time; exit status 5 if new is worse";
 
 const RUN_HELP: &str = "\
 Examples:
@@ -349,7 +361,7 @@ pub(crate) enum Listing {
     Metrics,
     /// CPU settings, the variants of `--arena cpu`, and which of them this machine has.
     Settings,
-    /// Formats of other programs that `analyze --from` reads.
+    /// Formats of other programs that `analyze` reads.
     Formats,
     /// Formats of traces of requests, read by replay:file=, trace, profile; and which of them are
     /// written.
@@ -376,6 +388,8 @@ pub(crate) struct CompareArgs {
     /// them, else the first].
     #[arg(long, value_name = "NAME")]
     pub(crate) baseline: Option<String>,
+    #[command(flatten)]
+    pub(crate) commands: CommandsArgs,
     #[command(flatten)]
     pub(crate) repeats: RepeatArgs,
     #[command(flatten)]

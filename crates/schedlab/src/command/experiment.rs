@@ -22,6 +22,7 @@ use machine::files::Bounded;
 use text::limits::PLAN_BYTES;
 
 use crate::cli::{CompareArgs, ConductArgs, DesignArgs, FailIfArgs, MonitorArgs, RunArgs};
+use crate::command::commands::plan_of_commands;
 use crate::command::plan::{plan_of, resolve};
 use crate::failure::{self, REACHED, usage};
 use crate::monitor::Monitor;
@@ -33,16 +34,28 @@ use crate::rights;
 /// Compares what the flags name.
 pub(crate) fn compare(root: &Root, args: &CompareArgs) -> Result<u8> {
     give_up_rights(args.design.arena, &[], args.conduct.out.as_deref(), &args.conduct.monitor)?;
-    let plan = plan_of(
-        root,
-        &args.design,
-        &args.schedulers,
-        args.baseline.as_deref(),
-        args.conduct.destroy_data.as_deref(),
-    )?;
+    let plan = plan_of_comparison(root, args)?;
     let asked = plan.trial.clone();
     let resolved = settle(plan, &args.design)?;
     as_designed(root, resolved, &asked, &args.design, &args.conduct)
+}
+
+/// The plan of what the flags name, not yet checked.
+pub(super) fn plan_of_comparison(root: &Root, args: &CompareArgs) -> Result<Plan> {
+    let baseline = args.baseline.as_deref();
+    if !args.commands.commands.is_empty() {
+        return plan_of_commands(&args.commands, &args.design, baseline);
+    }
+    // clap forgives a missing --commands beside what excludes it.
+    for (flag, given) in
+        [("--names", !args.commands.names.is_empty()), ("--metric", args.commands.metric.is_some())]
+    {
+        if given {
+            return Err(usage(format!("{flag}: belongs to --commands; leave it out")));
+        }
+    }
+    let destroy_data = args.conduct.destroy_data.as_deref();
+    plan_of(root, &args.design, &args.schedulers, baseline, destroy_data)
 }
 
 /// In the simulator root's rights are of no use; `reads` are files of the plan.

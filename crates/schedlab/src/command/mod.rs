@@ -4,6 +4,7 @@ pub(crate) mod advise;
 pub(crate) mod analyze;
 pub(crate) mod atlas;
 pub(crate) mod bisect;
+mod commands;
 pub(crate) mod devices;
 pub(crate) mod exec;
 pub(crate) mod experiment;

@@ -20,8 +20,10 @@ use machine::files::Dir;
 use machine::systemd::later;
 
 use super::analyze::write_again;
-use super::experiment::{self, Beside, Measured, give_up_rights, measure_on, plan_to_run, settle};
-use super::plan::{plan_of, resolve};
+use super::experiment::{
+    self, Beside, Measured, give_up_rights, measure_on, plan_of_comparison, plan_to_run, settle,
+};
+use super::plan::resolve;
 use super::watch;
 use crate::cli::{CompareArgs, ConductArgs, DEFAULT_STATE_DIR, MonitorArgs, RunArgs, Several};
 use crate::failure::{self, usage};
@@ -35,13 +37,7 @@ pub(crate) fn compare(root: &Root, args: &CompareArgs, several: &Several) -> Res
         return experiment::compare(root, args);
     }
     give_up_rights(args.design.arena, &[], args.conduct.out.as_deref(), &args.conduct.monitor)?;
-    let plan = plan_of(
-        root,
-        &args.design,
-        &args.schedulers,
-        args.baseline.as_deref(),
-        args.conduct.destroy_data.as_deref(),
-    )?;
+    let plan = plan_of_comparison(root, args)?;
     let asked = plan.trial.clone();
     let resolved = settle(plan, &args.design)?;
     measure(root, &resolved, &asked, several, &args.conduct, Agreement::Given)

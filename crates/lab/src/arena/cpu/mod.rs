@@ -16,7 +16,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
-use experiment::plan::{Limits, Variant};
+use experiment::plan::{Limits, Plan, Variant};
 use experiment::results::{Environment, InvalidReason, Observation};
 use load::programs::ProcessStats;
 use machine::cpu::{Guard, KEYS, Setting};
@@ -28,6 +28,7 @@ use super::program::{Programs, TrialContext};
 use super::{Arena, TrialSpec, VariantIndex, Variants};
 use crate::console::Console;
 use crate::failure::usage;
+use crate::length::trial_length;
 use crate::progress::Progress;
 use crate::signals::Stop;
 use crate::workloads::Workloads;
@@ -61,6 +62,8 @@ pub struct CpuArena<'a> {
     workloads: Workloads,
     loads: BackgroundLoads,
     limits: Limits,
+    /// The measured window of a trial.
+    duration: Duration,
     stop: &'a Stop,
     progress: &'a dyn Progress,
     flag: Arc<AtomicBool>,
@@ -77,7 +80,7 @@ impl<'a> CpuArena<'a> {
     /// Another experiment holds them, or this machine cannot have a setting of the plan.
     pub fn open(
         root: &Root,
-        limits: &Limits,
+        plan: &Plan,
         variants: Variants<Setting>,
         workloads: Workloads,
         loads: BackgroundLoads,
@@ -100,7 +103,8 @@ impl<'a> CpuArena<'a> {
             words: workloads.remarks(),
             workloads,
             loads,
-            limits: limits.clone(),
+            limits: plan.limits.clone(),
+            duration: trial_length(plan).0,
             stop,
             progress,
             flag: stop.flag(),
@@ -214,7 +218,9 @@ impl Arena for CpuArena<'_> {
         }
         let mut programs = std::mem::take(&mut self.programs);
         programs.prepare(&self.context(self.session()?, &noted))?;
+        let tried = self.try_commands(&mut programs);
         self.programs = programs;
+        tried?;
         Ok(())
     }
 

@@ -2,8 +2,9 @@
 //! invalidate it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use experiment::results::{InvalidReason, OWN_CPU, Observation};
 use load::programs::ProcessStats;
 use machine::probe::{SystemCounters, SystemDelta, frequency_mhz};
@@ -18,7 +19,7 @@ use crate::arena::{TrialSpec, evidence};
 use crate::failure::usage;
 
 /// How long a program that does nothing may take.
-const SHORT: std::time::Duration = std::time::Duration::from_secs(30);
+const SHORT: Duration = Duration::from_secs(30);
 
 impl CpuArena<'_> {
     /// Starts a program that does nothing as this variant's programs will be placed.
@@ -30,6 +31,34 @@ impl CpuArena<'_> {
         let running =
             session.start(&Launch { program, placement, ..Launch::default() }).map_err(refused)?;
         running.wait(SHORT, &AtomicBool::new(false)).map(drop).map_err(refused)
+    }
+
+    /// Runs the own command line of every variant once, uncounted: one that fails is reported
+    /// before the first trial, and no variant is measured with cold caches alone.
+    pub(super) fn try_commands(&self, programs: &mut Programs) -> Result<()> {
+        let own = |setting: &Setting| setting.run.is_some();
+        for (_, variant, setting) in self.variants.iter().filter(|(_, _, setting)| own(setting)) {
+            for workload in 0..self.workloads.iter().count() {
+                self.progress.phase(&format!("first run of {variant}"));
+                let noted = ProcessStats::default();
+                let context = self.context(self.session()?, &noted);
+                let (duration, warmup) = (self.duration, Duration::ZERO);
+                let spec = TrialSpec { workload, seed: 1, duration, warmup };
+                programs.reset(workload, &context)?;
+                let tried = programs.measure(&spec, setting, &context);
+                if self.flag.load(Ordering::Relaxed) {
+                    return Ok(());
+                }
+                let why = match tried {
+                    Ok(Ok(_)) => continue,
+                    Ok(Err(InvalidReason::ProgramFailed { detail })) => detail,
+                    Ok(Err(reason)) => reason.to_string(),
+                    Err(why) => why.to_string(),
+                };
+                return Err(anyhow!("variant {variant}: {why}"));
+            }
+        }
+        Ok(())
     }
 
     /// Measures one trial: counters before and after, the setting looked at before and after.
@@ -50,7 +79,7 @@ impl CpuArena<'_> {
         let setting = self.variants.setting(variant);
         let before = self.system()?;
         let noted = ProcessStats::default();
-        let outcome = programs.measure(spec, &setting.placement, &self.context(session, &noted));
+        let outcome = programs.measure(spec, setting, &self.context(session, &noted));
         let system = self.system()?.since(&before);
         // Right at its end the CPUs are still as fast as the work made them.
         let mhz = frequency_mhz(&self.root.proc(""), &self.root.sys(""));

@@ -11,7 +11,7 @@ use experiment::results::{InvalidReason, OWN_CPU, Observation};
 use load::Allowance;
 use load::programs::ProcessStats;
 use load::{Drive, Submission};
-use machine::placement::Placement;
+use machine::cpu::Setting;
 use machine::probe::{DeviceCounters, DeviceDelta, SystemDelta};
 use sim::workload::Params;
 
@@ -171,7 +171,7 @@ impl DiskArena<'_> {
             progress: self.progress,
             noted: &noted,
         };
-        let seen = self.programs.measure(spec, &Placement::default(), &context)?;
+        let seen = self.programs.measure(spec, &Setting::default(), &context)?;
         Ok(ProgramTrial { seen, own_cpu: noted.own_cpu.get() })
     }
 

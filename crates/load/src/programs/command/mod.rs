@@ -5,6 +5,7 @@
 
 mod extract;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -39,10 +40,13 @@ pub(crate) static COMMAND: RunnerKind = RunnerKind {
     make: |options| Box::new(Command::of(options)),
 };
 
+/// What a variant's own command line stands for.
+pub const RUN_OF_VARIANT: &str = "{run}";
+
 const OPTIONS: &[Field] = &[
     text(
         "run",
-        "the command line, for /bin/sh; {dir} is the directory on the device, {device} its node, {seed} and {seconds} the trial's (also SCHEDLAB_DIR …)",
+        "the command line, for /bin/sh; {dir} is the directory on the device, {device} its node, {seed} and {seconds} the trial's (also SCHEDLAB_DIR …), {run} the variant's own command line",
     ),
     field("file", "", Form::File, "a program or a script to run instead, e.g. command:./bench.sh"),
     text("setup", "a command line that runs once, before the first trial"),
@@ -185,13 +189,15 @@ impl Command {
     }
 
     /// The program's name in messages.
-    fn name(&self) -> String {
+    fn name(&self, trial: &Trial) -> String {
         let named = self.options.text("run").or_else(|| self.options.text("file"));
-        format!("`{}`", named.unwrap_or_default())
+        let run = trial.run.as_deref().unwrap_or(RUN_OF_VARIANT);
+        format!("`{}`", named.unwrap_or_default().replace(RUN_OF_VARIANT, run))
     }
 
     fn launch(&self, bench: &Bench<'_>, trial: Option<&Trial>, line: Option<&str>) -> Launch {
-        let here = bench.directory.unwrap_or(Path::new("/"));
+        let own = trial.and_then(|trial| trial.run.as_deref());
+        let (here, env) = surroundings(bench, own.is_some());
         let mut values = vec![
             ("dir", bench.directory.map(|dir| dir.display().to_string()).unwrap_or_default()),
             (
@@ -203,6 +209,7 @@ impl Command {
             // 31 bits, for shells and C programs.
             values.push(("seed", (trial.seed & 0x7fff_ffff).to_string()));
             values.push(("seconds", trial.duration.as_secs_f64().to_string()));
+            values.extend(own.map(|run| ("run", run.to_string())));
         }
         let (program, args) = match (line, &self.file) {
             (Some(line), _) => {
@@ -214,14 +221,16 @@ impl Command {
             (None, Some(file)) if is_executable(file) => (file.clone(), Vec::new()),
             (None, file) => ("/bin/sh".into(), file.iter().map(Into::into).collect()),
         };
-        let env = values
-            .iter()
-            .map(|(key, value)| (format!("SCHEDLAB_{}", key.to_uppercase()), value.into()));
+        let env = env.into_iter().chain(
+            values
+                .iter()
+                .map(|(key, value)| (format!("SCHEDLAB_{}", key.to_uppercase()), value.into())),
+        );
         Launch {
             program,
             args,
             env: env.collect(),
-            dir: here.to_path_buf(),
+            dir: here,
             user: bench.session.user(),
             share: trial.map_or(Share::default(), |trial| trial.share.clone()),
             placement: trial.map_or(Placement::default(), |trial| trial.placement.clone()),
@@ -280,7 +289,7 @@ impl Runner for Command {
     fn measure(&mut self, bench: &Bench<'_>, trial: &Trial) -> Result<Measurement, RunnerError> {
         let running =
             bench.session.start(&self.launch(bench, Some(trial), self.options.text("run")))?;
-        let ended = bench.finish(running, &self.name(), trial.deadline)?;
+        let ended = bench.finish(running, &self.name(trial), trial.deadline)?;
         let synced = match bench.directory {
             Some(directory) => cache::sync(directory)?,
             None => bench
@@ -294,14 +303,36 @@ impl Runner for Command {
             (stdout, stderr)
         };
         let tail = tail_of(printed, other);
-        let unreadable = |missing| RunnerError::Unreadable { program: self.name(), missing, tail };
+        let unreadable =
+            |missing| RunnerError::Unreadable { program: self.name(trial), missing, tail };
         let mut metrics = self.extract.read(printed).map_err(unreadable)?;
         metrics.values_mut().for_each(|value| *value *= self.scale);
         let window = ended.wall + synced;
         metrics.entry("wall_s".to_string()).or_insert(ended.wall.as_secs_f64());
-        metrics.entry("wall_synced_s".to_string()).or_insert(window.as_secs_f64());
+        if bench.directory.is_some() || bench.device.is_some() {
+            metrics.entry("wall_synced_s".to_string()).or_insert(window.as_secs_f64());
+        }
+        if ended.usage.max_rss > 0 {
+            metrics.entry("cpu_s".to_string()).or_insert(ended.usage.cpu.as_secs_f64());
+            let mib = ended.usage.max_rss as f64 / f64::from(1 << 20);
+            metrics.entry("memory_mib".to_string()).or_insert(mib);
+        }
         Ok(Measurement { window, metrics, ..Measurement::default() })
     }
+}
+
+/// Directory and variables of a program. A variant's own command line is as its user would type it:
+/// it runs where they are, with their variables, unless it runs as somebody else.
+fn surroundings(bench: &Bench<'_>, is_own: bool) -> (PathBuf, Vec<(String, OsString)>) {
+    let here = bench.directory.map(Path::to_path_buf);
+    if !is_own {
+        return (here.unwrap_or_else(|| "/".into()), Vec::new());
+    }
+    let here = here.or_else(|| std::env::current_dir().ok()).unwrap_or_else(|| "/".into());
+    let of_user =
+        || std::env::vars_os().filter_map(|(key, value)| Some((key.into_string().ok()?, value)));
+    let env = if bench.session.user().is_none() { of_user().collect() } else { Vec::new() };
+    (here, env)
 }
 
 fn is_executable(file: &Path) -> bool {

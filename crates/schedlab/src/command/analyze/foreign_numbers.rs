@@ -13,19 +13,19 @@ use experiment::metric::{Direction, direction_of_column};
 use experiment::plan::{Criteria, Method};
 use experiment::samples::Sample;
 use import::table::{self, Columns};
-use import::{Choice, Import};
+use import::{Choice, Guess, Import, Importer};
 use lab::sources;
 
 use crate::cli::AnalyzeArgs;
 use crate::failure::usage;
+use crate::out;
 
 /// What the method of a table means.
 const ONE_LOOK: &str = "one look: the interval holds if the number of trials was chosen before the first of them, and not after looking at \
                         results (--method anytime holds whenever it was chosen)";
 
 /// Compares the files of another program.
-pub(super) fn of_program(format: &str, args: &AnalyzeArgs) -> Result<Analysis> {
-    let row = import::find(format).expect("the parser of --from knows the names");
+pub(super) fn of_program(row: &Importer, args: &AnalyzeArgs) -> Result<Analysis> {
     let files = sources::files(row, &args.sources)?;
     let choice = Choice {
         variant: args.variant.as_deref(),
@@ -45,8 +45,9 @@ pub(super) fn of_program(format: &str, args: &AnalyzeArgs) -> Result<Analysis> {
         }
     };
     let remedy = format!(
-        "name files of another variant as well, or choose the label of variants with --variant or --variant-pattern (labels of {format}: \
+        "name files of another variant as well, or choose the label of variants with --variant or --variant-pattern (labels of {}: \
                           file, dir, {})",
+        row.name,
         row.labels.iter().map(|(label, _)| *label).collect::<Vec<_>>().join(", ")
     );
     let (samples, options) = evidence(&subject, import, args, &remedy)?;
@@ -66,25 +67,18 @@ pub(super) fn evidence_of_table(
 ) -> Result<(Vec<Sample>, Options)> {
     let text = sources::table(source)?;
     let of_source = |error: import::Error| usage(format!("{}: {error}", source.display()));
-    let (Some(variant), false) = (&args.variant, args.metric.is_empty()) else {
-        return Err(usage(format!(
-            "{}: a table, of which no column is chosen (found {}); name the column of variants and that of the numbers with \
-             --variant COL --metric COL",
-            source.display(),
-            table::columns_of(&text).map_err(of_source)?.join(", ")
-        )));
-    };
+    let Guess { variant, metrics, round, workload } = choice(source, &text, args)?;
     let columns = Columns {
-        variant,
-        metrics: &args.metric,
-        round: args.round.as_deref(),
-        workload: args.workload.as_deref(),
+        variant: &variant,
+        metrics: &metrics,
+        round: round.as_deref(),
+        workload: workload.as_deref(),
         invalid_if: args.invalid_if.as_deref(),
     };
     check_names(args)?;
     let samples = table::parse(&text, &columns).map_err(of_source)?;
     let primary =
-        samples.iter().map(|sample| (sample.workload.clone(), args.metric[0].clone())).collect();
+        samples.iter().map(|sample| (sample.workload.clone(), metrics[0].clone())).collect();
     let import = Import { samples, primary, directions: BTreeMap::new(), cautions: Vec::new() };
     evidence(
         &source.display().to_string(),
@@ -92,6 +86,30 @@ pub(super) fn evidence_of_table(
         args,
         &format!("a comparison needs two in column {variant:?}"),
     )
+}
+
+/// The columns that the user chose, and where variant or metric is open, those that the table tells.
+fn choice(source: &Path, text: &str, args: &AnalyzeArgs) -> Result<Guess> {
+    let (round, workload) = (args.round.clone(), args.workload.clone());
+    if let (Some(variant), false) = (&args.variant, args.metric.is_empty()) {
+        let (variant, metrics) = (variant.clone(), args.metric.clone());
+        return Ok(Guess { variant, metrics, round, workload });
+    }
+    let guess = import::guess(text, args.variant.as_deref(), &args.metric)
+        .map_err(|error| usage(format!("{}: {error}", source.display())))?;
+    let guess =
+        Guess { round: round.or(guess.round), workload: workload.or(guess.workload), ..guess };
+    let flags: String = [("--round", &guess.round), ("--workload", &guess.workload)]
+        .iter()
+        .filter_map(|(flag, column)| Some(format!(" {flag} {}", column.as_ref()?)))
+        .collect();
+    let metrics = guess.metrics.join(" --metric ");
+    out::note(format_args!(
+        "{}: read with --variant {} --metric {metrics}{flags}",
+        source.display(),
+        guess.variant
+    ));
+    Ok(guess)
 }
 
 fn file_name(path: &Path) -> String {

@@ -8,6 +8,7 @@ use experiment::Options;
 use experiment::analysis::Analysis;
 use experiment::pool::{self, RepeatSamples};
 use experiment::results::Results;
+use import::Importer;
 use machine::Root;
 
 use crate::cli::AnalyzeArgs;
@@ -27,8 +28,8 @@ pub(crate) fn analyze(root: &Root, args: &AnalyzeArgs) -> Result<u8> {
     if args.pool {
         return pooled(root, args);
     }
-    let all = match &args.from {
-        Some(format) => vec![(foreign_numbers::of_program(format, args)?, None)],
+    let all = match format_of(args)? {
+        Some(row) => vec![(foreign_numbers::of_program(row, args)?, None)],
         None => {
             args.sources.iter().map(|source| compare(source, args)).collect::<Result<Vec<_>>>()?
         }
@@ -62,24 +63,67 @@ pub(crate) fn analyze(root: &Root, args: &AnalyzeArgs) -> Result<u8> {
     Ok(args.fail_if.status_of_all(analyses))
 }
 
+/// The format of the sources, which are read together then: the one that is named, else the one
+/// that they look like. None for results and tables, which are compared one by one.
+fn format_of(args: &AnalyzeArgs) -> Result<Option<&'static Importer>> {
+    if let Some(name) = &args.from {
+        return Ok(import::find(name));
+    }
+    let format = |source: &PathBuf| match kind_of(source, args)? {
+        Source::Foreign(row) => Ok(Some(row)),
+        Source::Results | Source::Table | Source::Unknown(_) => Ok(None),
+    };
+    let formats = args.sources.iter().map(format).collect::<Result<Vec<_>>>()?;
+    let Some(at) = formats.iter().position(Option::is_some) else {
+        let patterns = [
+            ("--variant-pattern", args.variant_pattern.is_some()),
+            ("--round-pattern", args.round_pattern.is_some()),
+        ];
+        return match patterns.iter().find(|(_, given)| *given) {
+            Some((flag, _)) => Err(usage(format!(
+                "{flag}: for the output of other programs, which these sources are not; leave it out, or name the program with --from"
+            ))),
+            None => Ok(None),
+        };
+    };
+    let name = |row: Option<&Importer>| row.map_or("no output of another program", |row| row.name);
+    if let Some(other) = formats.iter().position(|row| name(*row) != name(formats[at])) {
+        return Err(usage(format!(
+            "{}: {}, and {} is {}; analyze one kind at a time, or name the program with --from",
+            args.sources[other].display(),
+            name(formats[other]),
+            args.sources[at].display(),
+            name(formats[at])
+        )));
+    }
+    if args.invalid_if.is_some() {
+        return Err(usage(format!(
+            "--invalid-if: for tables, and {} is {}; leave it out",
+            args.sources[at].display(),
+            name(formats[at])
+        )));
+    }
+    out::note(format_args!("read as {}; --from names another program", name(formats[at])));
+    Ok(formats[at])
+}
+
+fn kind_of(source: &Path, args: &AnalyzeArgs) -> Result<Source> {
+    let columns: Vec<&str> = args.variant.iter().chain(&args.metric).map(String::as_str).collect();
+    sources::kind(source, args.variant.as_ref().map(|_| columns.as_slice()))
+}
+
 fn compare(source: &Path, args: &AnalyzeArgs) -> Result<(Analysis, Option<Results>)> {
-    match sources::kind(source, args.variant.is_some())? {
+    match kind_of(source, args)? {
         Source::Results => of_results(source, args),
         Source::Table => Ok((foreign_numbers::of_table(source, args)?, None)),
-        Source::Unknown(text) => {
-            let next = match import::recognise(&text) {
-                Some(row) => format!("it looks like {}: --from {}", row.reads, row.name),
-                None => {
-                    let names: Vec<&str> = import::IMPORTERS.iter().map(|row| row.name).collect();
-                    format!(
-                        "name the columns of a table with --variant COL --metric COL, the directory of an experiment, or the program \
-                         that wrote it with --from ({})",
-                        names.join(", ")
-                    )
-                }
-            };
+        Source::Foreign(row) => Ok((foreign_numbers::of_program(row, args)?, None)),
+        Source::Unknown(tried) => {
+            let tried: String = tried
+                .iter()
+                .map(|(name, mark)| format!("\n{name}: no {}", mark.trim_end()))
+                .collect();
             Err(usage(format!(
-                "{}: neither a results file nor a table (.csv, .tsv); {next}",
+                "{}: no format reads it; name the directory of an experiment, or the program that wrote it with --from. Tried:{tried}",
                 source.display()
             )))
         }

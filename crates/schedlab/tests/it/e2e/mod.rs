@@ -1,6 +1,7 @@
 //! The built binary, end to end, on real loop devices and in the simulator.
 
 mod atlas;
+mod commands;
 mod compare;
 mod consent;
 mod consent_postgres;

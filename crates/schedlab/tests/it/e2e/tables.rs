@@ -199,14 +199,9 @@ fn standard_input_and_tables_with_tabs_are_read_and_what_is_neither_is_named() {
     fs::copy(&tabs, &other).unwrap();
     lab.run(&format!("analyze {} --variant variant --metric tps", other.display()))
         .expect_status(0);
-    lab.run(&format!("analyze {}", other.display())).expect_status(2).says(&[
-        "neither a results file nor a table",
-        "--variant",
-        "--from",
-    ]);
     lab.run(&format!("analyze {}", data("fio/json.json")))
         .expect_status(2)
-        .says(&["fio", "--from fio"]);
+        .says(&["read as fio", "one variant only"]);
     fs::write(&other, b"variant,tps\n\xe9,1\n").unwrap();
     lab.run(&format!("analyze {} --variant variant --metric tps", other.display()))
         .expect_status(2)
@@ -232,6 +227,94 @@ fn standard_input_and_tables_with_tabs_are_read_and_what_is_neither_is_named() {
 }
 
 #[test]
+fn a_format_is_recognised_and_read_as_if_it_were_named() {
+    let lab = Lab::new();
+    let runs = fio(&lab, &["none", "kyber"], 4);
+    let named = lab.run(&format!("analyze --from fio {runs} --json")).expect_status(0);
+    let found = lab.run(&format!("analyze {runs} --json")).expect_status(0).says(&["read as fio"]);
+    assert_eq!(found.json(), named.json());
+    let [dir, criterion] = ["fio", "criterion/fibonacci"].map(|name| lab.path(name));
+    fs::create_dir(&dir).unwrap();
+    for (i, run) in runs.split_whitespace().enumerate() {
+        let name = Path::new(run).file_name().unwrap();
+        fs::copy(run, dir.join(name)).unwrap();
+        let baseline = criterion.join(format!("{}-{}", ["old", "new"][i % 2], i / 2 + 1));
+        fs::create_dir_all(&baseline).unwrap();
+        let text =
+            format!("{{\"sampling_mode\":\"Flat\",\"iters\":[2,2],\"times\":[1{i}3,1{i}5]}}");
+        fs::write(baseline.join("sample.json"), text).unwrap();
+    }
+    let words = format!("analyze {} --json", dir.display());
+    assert_eq!(lab.run(&words).expect_status(0).json()["comparisons"], named.json()["comparisons"]);
+    let words = format!("analyze {} --baseline old --json", criterion.display());
+    let found = lab.run(&words).expect_status(0).says(&["read as criterion"]).json();
+    assert_eq!(found["comparisons"][0]["metric"], "time_ns");
+}
+
+#[test]
+fn sources_of_two_kinds_are_refused() {
+    let lab = Lab::new();
+    let runs = fio(&lab, &["none", "kyber"], 1);
+    let first = runs.split_whitespace().next().unwrap();
+    // Two kinds together, and flags of a third.
+    let hyperfine = data("hyperfine/times.json");
+    lab.run(&format!("analyze {first} {hyperfine}")).expect_status(2).says(&[
+        "hyperfine",
+        "fio",
+        "one kind at a time",
+    ]);
+    lab.run(&format!("analyze {runs} --invalid-if x")).expect_status(2).says(&["for tables"]);
+    let table = lab.path("table.csv");
+    fs::write(&table, "variant,tps\nnone,1\nx,2\n").unwrap();
+    lab.run(&format!("analyze {} --round-pattern x", table.display()))
+        .expect_status(2)
+        .says(&["--round-pattern", "--from"]);
+}
+
+#[test]
+fn a_file_of_a_format_is_a_table_where_its_columns_are_named() {
+    let lab = Lab::new();
+    let raw = data("criterion/raw.csv");
+    lab.run(&format!("analyze {raw}")).expect_status(2).says(&["read as criterion"]);
+    lab.run(&format!("analyze {raw} --variant function --metric sample_measured_value"))
+        .expect_status(2)
+        .says(&["one variant only", "in column \"function\""]);
+}
+
+#[test]
+fn a_table_needs_no_flags_where_its_columns_tell() {
+    let lab = Lab::new();
+    let table = lab.path("numbers");
+    let rows = (1..=5).map(|run| format!("none,{run},1{run}0\nx,{run},2{run}0\n"));
+    let text = format!("scheduler,run,tps\n{}", rows.collect::<String>());
+    fs::write(&table, &text).unwrap();
+    let words = format!("analyze {} --json", table.display());
+    let found =
+        lab.run(&words).expect_status(0).says(&["--variant scheduler --metric tps --round run"]);
+    let flags = "--variant scheduler --metric tps --round run";
+    let named = lab.run(&format!("{words} {flags}")).expect_status(0);
+    assert_eq!(found.json(), named.json());
+    fs::write(&table, text.replace("tps", "x")).unwrap();
+    lab.run(&words).expect_status(2).says(&["which way is better", "--lower-is-better"]);
+    fs::write(&table, text.replace("run,", "ms,")).unwrap();
+    lab.run(&words).expect_status(2).says(&["found ms, tps", "--metric COL"]);
+}
+
+#[test]
+fn a_text_that_no_format_reads_lists_what_each_missed() {
+    let lab = Lab::new();
+    let other = lab.path("notes.txt");
+    fs::write(&other, "Just words.\nAnd more.\n").unwrap();
+    lab.run(&format!("analyze {}", other.display())).expect_status(2).says(&[
+        "no format reads it",
+        "--from",
+        "\n  fio: no \"fio version\"\n",
+        "\n  mangohud: no fps,frametime,",
+        "\n  table: no header of two or more columns",
+    ]);
+}
+
+#[test]
 fn the_formats_are_listed_with_what_they_lack() {
     let lab = Lab::new();
     let formats = lab.run("list formats --json").expect_status(0).json();
@@ -243,7 +326,19 @@ fn the_formats_are_listed_with_what_they_lack() {
         .collect();
     assert_eq!(
         names,
-        ["fio", "hyperfine", "pgbench", "pts", "mmtests", "lkp", "google-benchmark", "jmh"]
+        [
+            "fio",
+            "hyperfine",
+            "pgbench",
+            "pts",
+            "mmtests",
+            "lkp",
+            "google-benchmark",
+            "jmh",
+            "criterion",
+            "mangohud",
+            "capframex",
+        ]
     );
     let shown = lab.run("list formats").expect_status(0).stdout;
     let help = lab.run("analyze --help").expect_status(0).stdout;

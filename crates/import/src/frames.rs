@@ -1,0 +1,41 @@
+//! Metrics of a log of frames, which formats of frame logs share.
+//!
+//! Frames of one run share a scene, a driver and a temperature: a run is a trial, and its frames
+//! are put together.
+
+use crate::error::Error;
+use crate::rows::{Entry, File};
+
+/// The metrics of a run.
+pub(crate) const METRICS: &[(&str, &str, &str)] = &[
+    ("fps", "frames/s", "frames of the run by its time"),
+    ("low_1_percent_fps", "frames/s", "the same of the slowest hundredth of the frames"),
+    ("frametime_p99_ms", "ms", "99th percentile of the time from frame to frame"),
+];
+
+/// How to repeat a run.
+pub(crate) const REPEAT: &str = "record at least five runs of the same scene for each variant, alternating (old-1, new-1, old-2, …)";
+
+/// The figures of a run from the times from frame to frame, in milliseconds.
+///
+/// # Errors
+/// A time that is none.
+pub(crate) fn put(
+    entry: &mut Entry,
+    file: &File,
+    place: &str,
+    mut frames_ms: Vec<f64>,
+) -> Result<(), Error> {
+    if let Some(wrong) = frames_ms.iter().find(|ms| !(ms.is_finite() && **ms > 0.0)) {
+        let problem = format!("a frame of {wrong} ms (expected a time above 0)");
+        return Err(
+            Error::new(&file.path, problem, "record it again, or leave the file out").at(place)
+        );
+    }
+    frames_ms.sort_by(f64::total_cmp);
+    let fps = |frames: &[f64]| 1e3 * frames.len() as f64 / frames.iter().sum::<f64>();
+    let slowest = frames_ms.len() - frames_ms.len().div_ceil(100);
+    entry.put(file, place, "fps", fps(&frames_ms))?;
+    entry.put(file, place, "low_1_percent_fps", fps(&frames_ms[slowest..]))?;
+    entry.put(file, place, "frametime_p99_ms", frames_ms[(frames_ms.len() * 99).div_ceil(100) - 1])
+}

@@ -1,0 +1,54 @@
+//! Flags of `schedlab compare --commands`: programs as variants, on no device.
+
+use clap::{Arg, Args, ValueEnum};
+
+/// Programs to compare.
+#[derive(Debug, Args)]
+pub(crate) struct CommandsArgs {
+    /// Compare these command lines, each run by /bin/sh once per round, in random order; the first
+    /// is the baseline. Needs no root and no device, and changes no setting.
+    #[arg(
+        long,
+        num_args = 2..,
+        value_name = "COMMAND",
+        conflicts_with_all = [
+            "arena", "device", "schedulers", "workload", "clients", "fs", "kernel", "destroy_data",
+            "trace",
+        ]
+    )]
+    pub(crate) commands: Vec<String>,
+    /// Call the commands by these names in reports, separated by commas [default: the command
+    /// lines].
+    #[arg(long, value_delimiter = ',', value_name = "NAME,…", requires = "commands")]
+    pub(crate) names: Vec<String>,
+    /// Let this decide between the commands [default: time].
+    #[arg(long, value_name = "METRIC", requires = "commands")]
+    pub(crate) metric: Option<CommandMetric>,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum CommandMetric {
+    /// Wall-clock time, from the start of the command to its end.
+    #[default]
+    Time,
+    /// User and system time of the command and of what it waits for; less noise on a busy machine.
+    Cpu,
+    /// Peak resident memory; differences below what schedlab itself holds cannot be seen.
+    Memory,
+}
+
+impl CommandMetric {
+    /// Its name in plans and results.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            CommandMetric::Time => "wall_s",
+            CommandMetric::Cpu => "cpu_s",
+            CommandMetric::Memory => "memory_mib",
+        }
+    }
+}
+
+/// A comparison of commands has no device.
+pub(super) fn device(arg: Arg) -> Arg {
+    arg.required_unless_present_any(["arena", "commands"])
+}
