@@ -2,7 +2,7 @@
 //!
 //! - A noted task gets its exact mask back, unless another program has changed it since, which is
 //!   reported.
-//! - A later task with the reduced mask of a noted task of its line ([`line`]) gets that task's
+//! - A later task with the reduced mask of a noted task of its line (`line`) gets that task's
 //!   mask. If its nearest older parent was not moved and has the same mask, it is left alone.
 //! - Other tasks are left alone. This repeats until nothing changes.
 
