@@ -272,7 +272,7 @@ mod tests {
         assert!(ordered.iter().eq(tree.iter().map(pair)));
     }
 
-    /// Runs are sorted, bounded and few enough.
+    /// Asserts that runs are sorted, bounded and few enough.
     fn sound(ordered: &Ordered<u64>) {
         assert_eq!(ordered.bounds.len(), ordered.runs.len());
         let keys: Vec<u64> = ordered.runs.iter().flat_map(|run| run.keys.clone()).collect();

@@ -54,7 +54,7 @@ pub struct Features {
     /// Whether two held requests merge when one grows to touch the other.
     pub coalesces: bool,
     /// Whether requests are inserted before their release, to plan a whole task set. The scheduler
-    /// dispatches none early and has a timer for the next release. Otherwise the queue holds
+    /// dispatches none early and sets a timer for the next release. Otherwise the queue holds
     /// requests back.
     pub takes_unreleased: bool,
     /// sbitmap_queue_min_shallow_depth, for `bits` of the bitmap: a word in Linux 6.1, all in 6.12.
@@ -228,7 +228,7 @@ pub trait Elevator: fmt::Debug + Send {
     /// [`Elevator::merged`] grows it.
     fn coalesced(&mut self, now: Time, survivor: &BlockRequest, gone: &BlockRequest);
 
-    /// Its number may be reused by a process without history.
+    /// The number may be reused by a new process, without history.
     fn exited(&mut self, _now: Time, _process: u32) {}
 
     /// Called before the process's first request; an undeclared process is a flow with the default

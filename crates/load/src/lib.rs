@@ -6,10 +6,8 @@
 //! counters.
 //!
 //! The engine never prints, never changes a setting, and always returns: a device that stops
-//! responding costs [`Drive::patience`] and results in [`EngineError::Hung`].
-//!
-//! Buffered workloads start with a cold cache. Buffered writes are flushed within the measured
-//! time, and have no warm-up, whose dirty pages would be flushed within the window.
+//! responding costs [`Drive::patience`] and results in [`EngineError::Hung`]. Buffered writes are
+//! flushed within the measured time, and have no warm-up, whose dirty pages would be flushed too.
 #![deny(unsafe_code)]
 
 mod account;

@@ -29,7 +29,7 @@ struct Adversity {
     weights: bool,
     /// A tunable is written after every third event.
     writes: bool,
-    /// The device then completes everything at once, and nothing arrives any more.
+    /// After this many events the device completes everything at once, and nothing more arrives.
     goes_after: Option<usize>,
 }
 
@@ -259,8 +259,8 @@ pub(crate) fn served_with_weights_at_the_extremes(
     serve(kind, &input.with_defaults(), Adversity { weights: true, ..Adversity::default() })
 }
 
-/// When the device disappears under load, all held requests are dispatched, although nothing
-/// arrives any more.
+/// When the device disappears under load, all held requests are dispatched even though nothing more
+/// arrives.
 pub(crate) fn drained_when_the_device_goes(
     kind: &ElevatorKind,
     input: &Input,

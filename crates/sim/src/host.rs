@@ -12,7 +12,7 @@ use elevator::Topology;
 const STACK_NS: u64 = 2624;
 /// The share of it spent on completion. [P]
 const COMPLETION_PERCENT: u64 = 40;
-/// When the lock's and the lists' cache lines are on another CPU. Derived from bfq with two
+/// Cost when the lock's and the lists' cache lines are on another CPU. Derived from bfq with two
 /// processes: 293.8 thousand requests/s. [D]
 pub const HANDOVER_NS: u64 = 470;
 
@@ -38,7 +38,7 @@ const ROWS: &[Row] = &[
 pub struct Host {
     /// Number of CPUs, over which clients are spread in turn; 0: one per client.
     pub cpus: u32,
-    /// In percent of the measured CPU's time; 0: none.
+    /// CPU time in percent of the measured CPU's; 0: none.
     pub cpu_percent: u32,
 }
 
@@ -73,20 +73,20 @@ impl Host {
 /// CPU time of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CpuCost {
-    /// Until it reaches the device.
+    /// CPU time until the request reaches the device.
     pub submission: PhaseCost,
-    /// After the device has completed it.
+    /// CPU time after the device has completed it.
     pub completion: PhaseCost,
 }
 
 /// CPU time of one phase of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PhaseCost {
-    /// Without the scheduler's lock.
+    /// Time without the scheduler's lock.
     pub free_ns: u64,
-    /// Under the lock.
+    /// Time under the lock.
     pub held_ns: u64,
-    /// Additional, if another CPU had the lock before.
+    /// Additional time, if another CPU had the lock before.
     pub handover_ns: u64,
 }
 

@@ -24,10 +24,10 @@ pub struct Trial {
     pub hz: u32,
     /// The CPUs and their time per request.
     pub host: Host,
-    /// Per hardware queue, 1 to 262,144; `None`: the scheduler's kernel default. With several
-    /// hardware queues at most the device's depth.
+    /// Requests per hardware queue, 1 to 262,144; `None`: the scheduler's kernel default. With
+    /// several hardware queues at most the device's depth.
     pub nr_requests: Option<u32>,
-    /// At the device, at most its own depth, which is the default.
+    /// Commands at the device, at most its own depth, which is the default.
     pub queue_depth: Option<u32>,
     /// A new device.
     pub device: Box<dyn DeviceModel>,
@@ -37,15 +37,15 @@ pub struct Trial {
     pub params: Params,
     /// Seed of the clients' random choices.
     pub seed: u64,
-    /// In ns; ignored by workloads without warm-up.
+    /// Warm-up in ns; ignored by workloads without warm-up.
     pub warmup_ns: u64,
     /// The measured window, in ns.
     pub duration_ns: u64,
-    /// From a completion to the client's earliest next request, in ns; at least 1 is used, or a
-    /// zero-cost loop would never end.
+    /// Time from a completion to the client's earliest next request, in ns; at least 1 is used, or
+    /// a zero-cost loop would never end.
     pub turnaround_ns: u64,
-    /// Uniform, redrawn each time, at most `turnaround_ns`. Without it clients with equal think
-    /// times would run in lockstep.
+    /// Uniform spread, redrawn each time, at most `turnaround_ns`. Without it clients with equal
+    /// think times would run in lockstep.
     pub turnaround_spread_ns: u64,
 }
 
@@ -56,28 +56,28 @@ pub struct Outcome {
     pub window_ns: u64,
     /// The clients' metrics, defined as in every arena.
     pub measured: Measured,
-    /// Over the clients' rates; `None` for fewer than two clients or without I/O. Unequal client
-    /// kinds lower it in any case.
+    /// Jain's index of the clients' rates; `None` for fewer than two clients or without I/O.
+    /// Unequal client kinds lower it in any case.
     pub jain_fairness: Option<f64>,
-    /// From submission to completion. Bios open at the window's close count with their age, so
-    /// starvation shows.
+    /// Longest time from submission to completion. Bios open at the window's close count with their
+    /// age, so starvation shows.
     pub longest_wait_ns: u64,
-    /// With a command at the device; with `idle_ns`, the whole window.
+    /// Time with a command at the device; with `idle_ns`, the whole window.
     pub busy_ns: u64,
-    /// Without a command at the device.
+    /// Time without a command at the device.
     pub idle_ns: u64,
     /// The part of `idle_ns` with requests held. The WPCAS study's similarly named figure is
     /// [`Anticipation::false_idle_per_wait_ns`].
     pub deceptive_idle_ns: u64,
-    /// From the end of a request to the start of the next one issued, in the window.
+    /// Mean distance from the end of a request to the start of the next one issued, in the window.
     pub mean_seek_sectors: Option<f64>,
-    /// Per arm movement in the window.
+    /// Mean distance of an arm movement in the window.
     pub mean_seek_cylinders: Option<f64>,
-    /// Over warm-up, window and drain.
+    /// Counters over warm-up, window and drain.
     pub queue: Counters,
-    /// Over warm-up, window and drain.
+    /// Counters over warm-up, window and drain.
     pub device: DeviceStats,
-    /// In the window; `None` for schedulers that never idle.
+    /// Waits in the window; `None` for schedulers that never idle.
     pub anticipation: Option<Anticipation>,
 }
 

@@ -10,9 +10,9 @@
 //! | 1 | t − age · weight / 1000 | DiskSim's source, confirmed |
 //! | 2 | t − age · weight | Jacobson and Wilkes 1991, recalled |
 //!
-//! Source: DiskSim (disksim_ioqueue.c) and the literature, as in the table. Rule 0 is called ASPTF
-//! here and rule 1 WPTF; in DiskSim, ASPTF_OPT subtracts and WPTF_OPT multiplies. A paper's
-//! "ASPTF(6)" is thus more likely rule 1 with weight 6 than rule 0 with 6 s.
+//! Source: DiskSim (disksim_ioqueue.c) and the literature, as in the table. DiskSim's WPTF_OPT is
+//! rule 0 and its ASPTF_OPT rule 1, so a paper's "ASPTF(6)" is more likely rule 1 with weight 6
+//! than rule 0 with 6 s.
 //!
 //! Parameters: `rule` (choice, default 0); `w_ms` (ms, default 6000; literature 6 to 30 s,
 //! recalled); `weight` (thousandths in rule 1, integer in rule 2; default 6, recalled).

@@ -28,7 +28,7 @@ pub struct Analysis {
     pub arena: String,
     /// The plan's title, or the file's name.
     pub name: String,
-    /// Missing in old analyses, as are the three lists below.
+    /// The origin. Missing in old analyses, as are the three lists below.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
     /// Variants and their settings, in plan order.
@@ -40,16 +40,16 @@ pub struct Analysis {
     /// Unit, direction and meaning of each metric.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<MetricMeaning>,
-    /// Per workload × metric × variant other than the baseline; primary metrics first.
+    /// Comparisons by workload × metric × variant other than the baseline; primary metrics first.
     pub comparisons: Vec<Comparison>,
     /// The answer.
     pub recommendation: Recommendation,
-    /// Per workload × metric × variant.
+    /// Summaries by workload × metric × variant.
     pub summaries: Vec<Summary>,
     /// The effects of a sweep's tunables by workload.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub responses: Vec<Response>,
-    /// Missing rounds, a single repeat, a truncated file, …
+    /// Cautions: missing rounds, a single repeat, a truncated file, …
     pub cautions: Vec<String>,
     /// The criteria applied.
     pub criteria: Criteria,
@@ -74,34 +74,34 @@ pub struct Summary {
     pub n: u32,
     /// Arithmetic mean.
     pub mean: f64,
-    /// n − 1; `None` with fewer than two trials.
+    /// Standard deviation with n − 1; `None` with fewer than two trials.
     pub sd: Option<f64>,
-    /// sd / mean in percent.
+    /// Coefficient of variation, sd / mean in percent.
     pub cv_percent: Option<f64>,
     /// Median.
     pub median: f64,
-    /// Of the positive values; missing in old analyses.
+    /// Geometric mean of the positive values; missing in old analyses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub geometric_mean: Option<f64>,
     /// Smallest.
     pub min: f64,
     /// Largest.
     pub max: f64,
-    /// More than 3.5 scaled median absolute deviations from the median: marked and kept.
+    /// Values more than 3.5 scaled median absolute deviations from the median: marked and kept.
     pub outliers: u32,
 }
 
 /// The recommendation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Recommendation {
-    /// `None` if workloads disagree or the evidence is invalid.
+    /// The recommended variant; `None` if workloads disagree or the evidence is invalid.
     pub variant: Option<String>,
-    /// In one sentence.
+    /// The recommendation in one sentence.
     pub sentence: String,
-    /// The largest factor first.
+    /// Costs, the largest factor first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub costs: Vec<Cost>,
-    /// Per workload.
+    /// The recommendation for each workload.
     pub workloads: Vec<WorkloadAdvice>,
 }
 
@@ -131,7 +131,7 @@ pub struct WorkloadAdvice {
     pub workload: String,
     /// The primary metric.
     pub metric: String,
-    /// `None` if the evidence is invalid.
+    /// The recommended variant; `None` if the evidence is invalid.
     pub variant: Option<String>,
     /// The reason, in one sentence.
     pub why: String,

@@ -27,7 +27,7 @@ pub const SCHEMA: u32 = 2;
 /// A cell without evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hole {
-    /// Which.
+    /// Its place in the atlas.
     #[serde(flatten)]
     pub key: Key,
     /// The reason, one sentence.
@@ -37,7 +37,7 @@ pub struct Hole {
 /// Information about a cell in addition to its results file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct About<'a> {
-    /// Which.
+    /// The cell's place in the atlas.
     pub key: Key,
     /// The fairness metric.
     pub fairness: &'a str,
@@ -56,13 +56,13 @@ pub struct Atlas {
     pub schedlab: String,
     /// Error of the intervals.
     pub alpha: f64,
-    /// In design order.
+    /// Cells in design order.
     pub cells: Vec<Cell>,
     /// Cells without evidence.
     pub holes: Vec<Hole>,
-    /// By arena, smallest worst case first.
+    /// Regret by arena, smallest worst case first.
     pub regret: Vec<RegretRow>,
-    /// Between matched simulation and kernel, the largest first.
+    /// Differences between matched simulation and kernel, the largest first.
     pub differences: Vec<Difference>,
     /// Number of effects present in both.
     pub compared: u32,

@@ -40,7 +40,7 @@ pub struct Question<'a> {
     pub primary: bool,
     /// The variant to compare with.
     pub baseline: &'a str,
-    /// Including variants without samples: each counts in the family.
+    /// The variants, including those without samples: each counts in the family.
     pub variants: &'a [String],
     /// Which way is better.
     pub direction: Direction,
@@ -53,11 +53,11 @@ pub struct Question<'a> {
 /// The state of an experiment for rules with a planned end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Looks {
-    /// Fixed before the first look; `None`: the confidence sequence is used.
+    /// Planned rounds, fixed before the first look; `None`: the confidence sequence is used.
     pub planned: Option<u32>,
-    /// At the end of the budget is the last look.
+    /// Whether the budget has ended, so that this is the last look.
     pub ended: bool,
-    /// Variants are measured to the end of the budget.
+    /// Whether variants are measured to the end of the budget.
     pub no_early_stop: bool,
 }
 

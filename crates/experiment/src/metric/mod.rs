@@ -11,7 +11,7 @@ pub use unit::unit_of;
 /// A row of [`METRICS`].
 #[derive(Debug, Clone, Copy)]
 pub struct Metric {
-    /// In results, plans and reports; ends with the unit if any.
+    /// The name in results, plans and reports; ends with the unit if any.
     pub name: &'static str,
     /// The name in tables and plots.
     pub label: &'static str,
@@ -23,7 +23,8 @@ pub struct Metric {
     pub direction: Direction,
     /// A latency percentile, which requires enough requests.
     pub percentile: Option<f64>,
-    /// `None` if the value is not a sum, mean or extreme of events, or nothing counts them.
+    /// The events behind the value; `None` if it is not a sum, mean or extreme of events, or
+    /// nothing counts them.
     pub counts: Option<Counts>,
     /// One line of meaning.
     pub help: &'static str,
@@ -90,7 +91,7 @@ impl Metric {
     }
 }
 
-/// For a rate or mean: one event is 1 %, and random arrivals vary by 10 %.
+/// Minimum events of a rate or mean: one event is 1 %, and random arrivals vary by 10 %.
 pub const FLOOR: u64 = 100;
 
 impl Metric {
@@ -108,7 +109,7 @@ impl Metric {
     }
 }
 
-/// A program with several jobs reports `JOB.METRIC` for each.
+/// Finds a metric; a program with several jobs reports `JOB.METRIC` for each.
 pub fn find(name: &str) -> Option<&'static Metric> {
     let own = name.rsplit_once('.').map_or(name, |(_, metric)| metric);
     METRICS.iter().find(|metric| metric.name == own)

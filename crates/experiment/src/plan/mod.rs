@@ -101,7 +101,7 @@ pub struct Published {
     pub metric: String,
     /// The variant's name in this plan.
     pub variant: String,
-    /// The figure, in the metric's unit.
+    /// The value, in the metric's unit.
     pub value: f64,
     /// Its source.
     pub source: String,
@@ -161,10 +161,10 @@ pub enum Better {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Share {
-    /// Of its control group, 1 to 10000; default 100.
+    /// Weight of its control group, 1 to 10000; default 100.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub io_weight: Option<u32>,
-    /// In the syntax of cgroup v2's io.max, e.g. `wbps=10M wiops=100`.
+    /// Limit in the syntax of cgroup v2's io.max, e.g. `wbps=10M wiops=100`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub io_max: Option<String>,
     /// `idle`, `best-effort:0…7` or `realtime:0…7`.
@@ -291,9 +291,9 @@ pub enum Method {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Criteria {
-    /// A fraction: at 0.01, differences below 1 % do not matter.
+    /// Smallest relevant difference, as a fraction: 0.01 is 1 %.
     pub margin: f64,
-    /// Family-wise over all variants of one metric.
+    /// Family-wise error over all variants of one metric.
     pub alpha: f64,
     /// The interval method.
     pub method: Method,
@@ -301,7 +301,7 @@ pub struct Criteria {
     /// that fits by the first round, as noted in the results.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planned: Option<u32>,
-    /// Of rounds, in a valid comparison.
+    /// Maximum share of invalid rounds in a valid comparison.
     pub max_invalid_share: f64,
 }
 
@@ -321,12 +321,12 @@ impl Default for Criteria {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// Maximum, of the device's bytes.
+    /// Maximum share of the device's bytes from other processes.
     pub foreign_io_share: f64,
-    /// Minimum, of the workload's bytes counted by the device.
+    /// Minimum share of the workload's bytes counted by the device.
     pub reached_share: f64,
-    /// Maximum CPU time stolen by the hypervisor. Generous: random steal affects all variants of a
-    /// round and only widens the interval.
+    /// Maximum share of CPU time stolen by the hypervisor. Generous: random steal affects all
+    /// variants of a round and only widens the interval.
     pub steal_share: f64,
 }
 

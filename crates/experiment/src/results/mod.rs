@@ -60,13 +60,13 @@ pub const UNCONFIRMED: &str = "evidence";
 /// Environment section: variants without CPU cost in a simulated flash device.
 pub const CPU_TIME_OMITTED: &str = "cpu time omitted";
 
-/// As text, by section (`kernel`, `device`, `cpu`, …) and name.
+/// Facts as text, by section (`kernel`, `device`, `cpu`, …) and name.
 pub type Environment = BTreeMap<String, BTreeMap<String, String>>;
 
 /// One trial of a variant on a workload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
-    /// 0, 1, 2 … over the whole experiment.
+    /// Number of the trial, from 0, over the whole experiment.
     pub sequence: u64,
     /// The workload's label.
     pub workload: String,
@@ -93,7 +93,7 @@ pub struct Observation {
     /// Latency curves: of all requests, of reads, of writes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latency: Vec<LatencyCurve>,
-    /// Of device and system: `device_read_bytes`, `issued_read_bytes`, `steal_share`, ….
+    /// Counters of device and system: `device_read_bytes`, `issued_read_bytes`, `steal_share`, ….
     #[serde(default, with = "finite", skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, f64>,
     /// Why the trial, or a metric of it, is invalid.

@@ -43,9 +43,9 @@ pub struct Options {
     pub seed: u64,
     /// The meaning of a round.
     pub mode: Mode,
-    /// A log ratio; smaller advantages are not worth a trial.
+    /// Log ratio below which an advantage is not worth a trial.
     pub margin: f64,
-    /// Including the default's trials.
+    /// Maximum trials, including the default's.
     pub trials: u32,
     /// Concurrent challengers; at least 1.
     pub width: usize,
@@ -58,7 +58,7 @@ pub struct Options {
 /// A requested trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Request {
-    /// [`BASELINE`] is the default.
+    /// Candidate number; [`BASELINE`] is the default.
     pub candidate: usize,
     /// Round number.
     pub round: u32,

@@ -19,7 +19,7 @@ pub const DEFAULTS: &str = "defaults";
 pub struct Sweep {
     /// The scheduler of baseline and variants.
     pub scheduler: String,
-    /// In plan order.
+    /// The tunables varied, in plan order.
     pub tunables: Vec<Turned>,
 }
 
@@ -133,11 +133,11 @@ pub struct Point {
     pub variant: String,
     /// The value tested.
     pub value: String,
-    /// Geometric mean over the rounds that also have this variant.
+    /// The default's geometric mean over the rounds that also have this variant.
     pub at_default: Option<f64>,
-    /// Over the same rounds: the quotient is the ratio.
+    /// The value's geometric mean over the same rounds: the quotient is the ratio.
     pub at_value: Option<f64>,
-    /// From the variant's comparison.
+    /// The ratio of the variant's comparison.
     pub ratio: Option<f64>,
     /// Lower end of its interval; none: unbounded.
     pub low: Option<f64>,

@@ -2,11 +2,8 @@
 //! (kernel/modelload-main.c).
 //!
 //! A system call costs User-mode Linux several context switches of the host. Kernel threads as
-//! clients need few: steps are written in advance and completion records read in bulk. Programs,
-//! regions, seeds, passes and turnarounds are the simulator's, and definitions those of
-//! `sim::workload`.
-//!
-//! Supports only direct I/O on a block device. Workloads that need system calls (files, the page
+//! clients need few: steps are written in advance and completion records read in bulk. All else is
+//! as in the simulator and `sim::workload`. Workloads that need system calls (files, the page
 //! cache) or depend on time (`WorkloadKind::is_timed`) fail with [`LoadError::NeedsSystemCalls`];
 //! the caller then uses the crate `load`.
 

@@ -1,14 +1,11 @@
-//! The contents of the files for a persistent setting.
+//! The contents of the files for a persistent setting (`docs/decisions/0008-persist.md`).
 //!
-//! - *Rule number 90:* the last assignment in the order of file names wins. Ours must follow those
-//!   that identify the device (60-persistent-storage, 60-persistent-storage-dm, 63-md-raid-arrays)
-//!   and distributions' choices of schedulers (60-…), but precede an administrator's 99-.
-//! - *One assignment a line,* in write order (decision 2): the scheduler, which resets its
-//!   tunables; queue attributes, `read_ahead_kb` last; tunables, if they exist, because the
-//!   scheduler may be unavailable after a kernel upgrade.
-//! - *Only at `add`, with exceptions:* udev emits `change` when a program closes the device after
-//!   writing (`OPTIONS+="watch"`), which would revert `schedlab set` or an experiment's setting.
-//!   See `docs/decisions/0008-persist.md`.
+//! Rule 90 follows those that identify the device (60-persistent-storage, 60-persistent-storage-dm,
+//! 63-md-raid-arrays) and distributions' choices of schedulers (60-…), but not an administrator's
+//! 99-: the last assignment wins. Each line has one assignment, in write order (decision 2):
+//! scheduler, queue attributes with `read_ahead_kb` last, existing tunables. With exceptions, rules
+//! apply only at `add`: udev emits `change` when a program closes the device after writing
+//! (`OPTIONS+="watch"`), which would revert `schedlab set` or an experiment's setting.
 
 use super::checked::CheckedSetting;
 use super::udev::{Address, By, When, pattern};

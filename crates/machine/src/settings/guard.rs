@@ -1,24 +1,5 @@
 //! The guard of a device's settings: owns the device for an experiment, gives every variant the
 //! same start, and restores everything.
-//!
-//! # The same start
-//! After [`Guard::apply`], values that the variant does not name are independent of previous
-//! variants:
-//! - tunables have the kernel's defaults, as after a switch;
-//! - the scheduler's queue attributes (`nr_requests`, `async_depth`, `wbt_lat_usec`) have the
-//!   kernel's choice for this scheduler;
-//! - other queue and device attributes have their values from before the experiment, restored
-//!   before the switch, because an active cost model disables throttling.
-//!
-//! A device that already runs the variant's scheduler gets the defaults recorded at an earlier
-//! switch; without a record, it is switched away and back (about 25 ms each). A variant without a
-//! scheduler starts from the original state.
-//!
-//! # Limits
-//! If the scheduler stays, it keeps its measurements of the device (bfq: the peak rate), because
-//! each switch freezes the queue; warm-up compensates. After any write to `wbt_lat_usec`, bfq
-//! leaves throttling enabled for the disk's lifetime. The guard then writes it for every variant,
-//! but cannot clear that hidden flag.
 
 use std::collections::BTreeMap;
 
@@ -41,6 +22,11 @@ const THROTTLING: &str = "wbt_lat_usec";
 
 /// Excludes other schedlabs. The settings are restored by [`Guard::restore`], on drop, or after a
 /// crash by [`restore_all`](crate::restore_all).
+///
+/// If the scheduler stays, it keeps its measurements of the device (bfq: the peak rate), because
+/// each switch freezes the queue; warm-up compensates. After any write to `wbt_lat_usec`, bfq
+/// leaves throttling enabled for the disk's lifetime. The guard then writes it for every variant,
+/// but cannot clear that hidden flag.
 #[derive(Debug)]
 pub struct Guard {
     root: Root,
@@ -122,8 +108,19 @@ impl Guard {
         self.applied.as_ref().map(|applied| &applied.snapshot)
     }
 
-    /// First the scheduler, then values left by the previous variant, then its own, each read back.
-    /// An empty list proves the effect; otherwise the trial is invalid.
+    /// Applies the scheduler, then values left by the previous variant, then its own, each read
+    /// back. An empty list proves the effect; otherwise the trial is invalid.
+    ///
+    /// Values that the variant does not name are independent of previous variants:
+    /// - tunables have the kernel's defaults, as after a switch;
+    /// - the scheduler's queue attributes (`nr_requests`, `async_depth`, `wbt_lat_usec`) have the
+    ///   kernel's choice for this scheduler;
+    /// - other queue and device attributes have their values from before the experiment, restored
+    ///   before the switch, because an active cost model disables throttling.
+    ///
+    /// A device that already runs the scheduler gets the defaults recorded at an earlier switch;
+    /// without a record, it is switched away and back (about 25 ms each). A variant without a
+    /// scheduler starts from the original state.
     ///
     /// # Errors
     /// [`Error::NoScheduler`] and [`Error::UnknownTunable`] for a setting that can never work;

@@ -15,7 +15,8 @@ pub struct Profile {
     pub devices: Vec<DeviceProfile>,
     /// Requests of disks that are not profiled.
     pub beyond: u64,
-    /// Their stages count, but the disk's state around them may be wrong.
+    /// Requests with stages out of order: they count, but the disk's state around them may be
+    /// wrong.
     pub out_of_order: u64,
 }
 
@@ -27,12 +28,12 @@ pub struct DeviceProfile {
     /// Its size; 0 if unknown.
     pub sectors: u64,
     pub rotational: Option<bool>,
-    /// With their requests, in order of first use.
+    /// With their numbers of requests, in order of first use.
     pub schedulers: Vec<(String, u64)>,
-    /// First queued, last known stage reached.
+    /// From the first request queued to the last known stage.
     pub first_ns: u64,
     pub last_ns: u64,
-    /// Its distances are between consecutive requests to the disk.
+    /// Distances here are between consecutive requests to the disk.
     pub total: Actor,
     /// Threads merged; the longest user of the disk first.
     pub processes: Vec<Actor>,
@@ -79,11 +80,11 @@ pub struct Actor {
     pub sync: u64,
     pub failed: u64,
     pub requeued: u64,
-    /// Beginning at the end of the process's previous request.
+    /// Requests that begin at the end of the process's previous request.
     pub sequential: u64,
-    /// At most [`super::NEAR`] sectors from there, sequential ones included.
+    /// Requests at most [`super::NEAR`] sectors from there, sequential ones included.
     pub near: u64,
-    /// Requests that begin before it.
+    /// Requests that begin before that end.
     pub backward: u64,
     pub runs: u64,
     /// The range of the disk in use.
@@ -97,10 +98,10 @@ pub struct Actor {
     pub think_ns: Distribution,
     /// Requests made with others outstanding.
     pub overlapping: u64,
-    /// Outstanding after each of its requests.
+    /// Requests outstanding after each of its requests.
     pub depth_mean: f64,
     pub depth_max: u32,
-    /// Between its consecutive requests.
+    /// Time between its consecutive requests.
     pub between_ns: Distribution,
     /// From the end of each request to the beginning of its next, in either direction.
     pub distance_sectors: Distribution,
@@ -139,13 +140,13 @@ pub struct StageTimes {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Depth {
-    /// Queued and not completed.
+    /// Requests queued and not completed.
     pub queued_mean: f64,
     pub queued_max: u32,
-    /// At the disk.
+    /// Requests at the disk.
     pub device_mean: f64,
     pub device_max: u32,
-    /// On issue of another one, included.
+    /// Requests at the disk on each issue, the new one included.
     pub at_issue: Distribution,
 }
 

@@ -73,7 +73,7 @@ pub(crate) struct Machine<R> {
     /// When the timer fires, in [`Antic::WaitNext`].
     pub(super) antic_ends: Time,
     pub(super) who: Option<u32>,
-    /// A request of it has completed since.
+    /// One of its requests has completed since.
     pub(super) who_done: bool,
     /// A wait has ended, and the queue is to be run.
     pub(super) runs: Cell<bool>,

@@ -246,7 +246,7 @@ impl Model {
         (self.gaps, self.predicted, self.nr) = (0, 0, 0);
     }
 
-    /// `alone`: no other was in the device.
+    /// `alone`: nothing else was in the device.
     pub(super) fn respond(&mut self, nr_sectors: u32, bucket: usize, alone: bool, response: u64) {
         let extra = i64::from(nr_sectors.min(LARGEST)).saturating_sub(8).max(0);
         let transfer = ((self.of[0].slope * extra) >> BITS).max(SLOWEST * extra) as u64;

@@ -142,7 +142,7 @@ impl Shares {
         }
     }
 
-    /// Returns its flow, if its own.
+    /// Returns the flow, unless it was declared.
     pub(super) fn exited(&mut self, requests: &mut Requests, process: u32) -> Option<usize> {
         let flow = self.known(process)?;
         self.of[process as usize] = 0;

@@ -4,11 +4,9 @@
 //! leading dimension = array; MATGEN, DGEFA with partial pivoting, DGESL; rolled and unrolled
 //! vector operations in each round; repetitions double until a round is long enough). Over both
 //! forms, KFLOPS = 2 * reps * (2n³/3 + 2n²) / (1000 * (time in DGEFA + time in DGESL)); OVERHEAD is
-//! the rest, i.e. MATGEN.
-//!
-//! The clock is read only around each DGEFA and DGESL: about 0.1 µs per repetition, 0.1 % with
-//! array = 200 and much of it below array = 40. In addition to the source, LINPACK's normalised
-//! residual checks each round's last solution, and one of the transposed system.
+//! the rest, i.e. MATGEN. In addition, LINPACK's normalised residual checks each round's last
+//! solution. Reading the clock around DGEFA and DGESL takes 0.1 µs per repetition: 0.1 % with array
+//! = 200.
 
 mod blas;
 mod system;

@@ -1,15 +1,13 @@
 //! `fio` with a user's job file.
 //!
-//! The job file defines the I/O, schedlab the target: fio gets a validated copy ([`job`],
-//! [`allow`]) on standard input, with the device or a directory on it, and `--readonly` unless a
-//! job writes.
+//! fio gets a validated copy of it ([`job`], [`allow`]) on standard input, with the device or a
+//! directory on it, and `--readonly` unless a job writes. Its files are created in
+//! [`Runner::prepare`]; if a job writes, before each trial, because extending a file and
+//! overwriting it differ.
 //!
-//! Latency is fio's `lat`, from call to result. fio's percentiles are by default of `clat`, from
+//! Latency is `lat`, from call to result. fio's percentiles are by default of `clat`, from
 //! submission on; `lat_percentiles=1` switches them at no cost. They are centres of bins 1/64 of a
 //! power of two wide: within 0.8 %.
-//!
-//! fio creates its files in [`Runner::prepare`], outside of any window; if a job writes, before
-//! each trial, because extending a file and overwriting it differ.
 
 mod allow;
 mod job;

@@ -1,4 +1,10 @@
-//! Moves every task back.
+//! Moves every task back. Tasks are journaled with id, start time and mask before they are moved.
+//!
+//! - A noted task gets its exact mask back, unless another program has changed it since, which is
+//!   reported.
+//! - A later task with the reduced mask of a noted task of its line (`line`) gets that task's
+//!   mask. If its nearest older parent was not moved and has the same mask, it is left alone.
+//! - Other tasks are left alone. This repeats until nothing changes.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -34,7 +40,13 @@ struct Done {
     failed: BTreeSet<String>,
 }
 
-/// Every task that still has its reduced mask; returns these.
+/// Moves back every task that still has its reduced mask; returns these.
+///
+/// The kernel does not record who set a mask, so this can be wrong. A task that bound itself to a
+/// reduced mask is treated as a child of the moved one. An orphan may get the wider mask of another
+/// line with the same reduced mask (always, with two CPUs). A moved task no longer follows its
+/// cpuset when that grows. One that could use only isolated CPUs gets all others of its cpuset; its
+/// later children are found only if those are all others.
 pub(super) fn put_back(tasks: &dyn Tasks, moved: &Moved) -> Result<Vec<String>, Error> {
     let set = Mask::of(&moved.cpus);
     let mut done = Done::default();
@@ -122,8 +134,8 @@ fn set_back(
     }
 }
 
-/// The noted task whose mask a later one inherited: the nearest ancestor, or else any, because a
-/// parent may have exited.
+/// The noted task whose mask a later one inherited: the nearest of its own process, its parent's,
+/// and so on, or else any, because a parent may have exited.
 fn line<'a>(
     tasks: &dyn Tasks,
     moved: &'a Moved,

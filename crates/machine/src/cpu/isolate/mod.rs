@@ -1,25 +1,10 @@
-//! Moves every other task off the isolated CPUs, and back.
+//! Moves every other task off the isolated CPUs, and back (`back.rs`).
 //!
 //! Every task loses the CPUs from its affinity mask; one without others gets all others. New tasks
-//! inherit the mask, and a thread looks for rebound ones every 100 ms. Tasks that cannot be moved
-//! are counted with the reason. A later task that may use only isolated CPUs is the measured
-//! program, and is left alone. A cpuset partition would need a group for it and the v2 controller,
-//! and would leave the same interrupts and kernel threads.
-//!
-//! # Restoring
-//! Tasks are journaled with id, start time and mask before they are moved. At the end:
-//! - A noted task gets its exact mask back, unless another program has changed it since, which is
-//!   reported.
-//! - A later task with the reduced mask of a noted task of its line (its process, its parent's, and
-//!   so on; any noted task if a parent has exited) gets that task's mask. If its nearest older
-//!   parent was not moved and has the same mask, it is left alone.
-//! - Other tasks are left alone. This repeats until nothing changes.
-//!
-//! The kernel does not record who set a mask, so this can be wrong: a task that bound itself to a
-//! reduced mask is treated as a child of the moved one, and an orphan may get the wider mask of
-//! another line with the same reduced mask (always, with two CPUs). A moved task no longer follows
-//! its cpuset when that grows. One that could use only isolated CPUs gets all others of its cpuset;
-//! its later children are found only if those are all others.
+//! inherit the mask, and a thread looks for rebound ones every 100 ms. Unmovable tasks are counted
+//! with the reason. A later task that may use only isolated CPUs is the measured program, and is
+//! left alone. A cpuset partition would need a group for it and the v2 controller, and would leave
+//! the same interrupts and kernel threads.
 
 mod admit;
 mod back;

@@ -1,16 +1,10 @@
 //! Finds programs: in absolute directories of PATH and, as root, only where only root can put one.
 //!
-//! - Empty and relative elements of PATH are ignored, because schedlab may be started in other
-//!   users' directories.
-//! - As root, schedlab's helpers ([`find`], [`helper`]) come from directories of PATH that, with
-//!   every parent, root owns and neither group nor others may write; then from /usr/sbin and /sbin;
-//!   and if PATH has no such directory, from /usr/bin and /bin. A fixed list would miss /usr/local
-//!   and other systems' directories.
-//! - Programs that the *user* names (`command:run=`, `sched_ext:`) come from any absolute directory
-//!   of PATH ([`path_of_the_user`]).
-//!
-//! A sticky directory (/tmp) is allowed as a parent, because others cannot replace root's files in
-//! it.
+//! As root, schedlab's helpers ([`find`], [`helper`]) come from directories of PATH that, with
+//! every parent, root owns and neither group nor others may write (sticky parents excepted); then
+//! from /usr/sbin and /sbin; and if PATH has no such directory, from /usr/bin and /bin. A fixed
+//! list would miss /usr/local and other systems' directories. Programs that the *user* names
+//! (`command:run=`, `sched_ext:`) may be in any absolute directory of PATH ([`path_of_the_user`]).
 
 mod start;
 

@@ -13,14 +13,14 @@ const LONGEST_NS: u64 = 3_600_000_000_000;
 /// The result of running clients, on a real or simulated machine.
 #[derive(Debug, Clone, Default)]
 pub struct Measured {
-    /// In ns, to the planned or the last client's end; with the flush of buffered writes. Summed
-    /// over passes.
+    /// Length of the window in ns, to the planned or the last client's end, including the flush of
+    /// buffered writes. Summed over passes.
     pub window_ns: u64,
-    /// Completed in the window.
+    /// Reads completed in the window.
     pub reads: OpTotals,
-    /// Completed in the window.
+    /// Writes completed in the window.
     pub writes: OpTotals,
-    /// Completed in the window.
+    /// Syncs completed in the window.
     pub syncs: u64,
     /// Deadlines met and missed.
     pub deadlines: DeadlineTotals,
@@ -28,11 +28,11 @@ pub struct Measured {
     pub intervals: Intervals,
     /// Whether intervals are kept.
     pub keeps_intervals: bool,
-    /// Every other total is their sum.
+    /// The flows; every other total is their sum.
     pub flows: Vec<FlowMeasured>,
     /// The clients, by number.
     pub clients: Vec<ClientTotals>,
-    /// Over warm-up, window and drain.
+    /// Requests issued during warm-up, window and drain.
     pub issued: Issued,
     /// User and system time in the window, in ns; with io_uring the whole process's, because its
     /// workers are threads of it. Excludes kernel work elsewhere (interrupts, a loop device's
@@ -42,13 +42,13 @@ pub struct Measured {
     pub passes: u32,
     /// Clients' own bytes/s, mean over whole passes; for pass-based workloads only.
     pub sum_of_rates: Option<f64>,
-    /// At any time.
+    /// Errors at any time.
     pub errors: u64,
     /// The first error message.
     pub first_error: Option<String>,
-    /// The device disappeared or shrank: details.
+    /// Details, if the device disappeared or shrank.
     pub vanished: Option<String>,
-    /// A file could not be written because the device is full: details.
+    /// Details, if a file could not be written because the device is full.
     pub no_space: Option<String>,
     /// Whether the stop flag ended it.
     pub interrupted: bool,
@@ -182,7 +182,7 @@ pub struct FlowMeasured {
     pub name: String,
     /// Its guaranteed weight, if any.
     pub weight: Option<u32>,
-    /// Missed deadlines are then violations.
+    /// Whether missed deadlines are violations.
     pub is_bounded: bool,
     /// Its clients' totals.
     pub measured: Measured,
@@ -191,11 +191,11 @@ pub struct FlowMeasured {
 /// Requests of one direction.
 #[derive(Clone)]
 pub struct OpTotals {
-    /// Completed in the window.
+    /// Requests completed in the window.
     pub count: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Failed, at any time.
+    /// Requests that failed, at any time.
     pub errors: u64,
     /// Sum of their latencies in ns, for an exact mean.
     pub latency_sum_ns: u64,
@@ -262,7 +262,7 @@ pub struct ClientTotals {
     pub cpu_ns: u64,
     /// Requests that failed, at any time.
     pub errors: u64,
-    /// Not ended by time, another client or an error.
+    /// Whether it ended by itself, not by time, another client or an error.
     pub finished: bool,
 }
 
@@ -293,7 +293,7 @@ pub struct Lived {
     pub ended: Time,
 }
 
-/// Without error, for comparison with a device's counters.
+/// Requests without error, for comparison with a device's counters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Issued {
     /// Reads.
