@@ -7,7 +7,6 @@
 //! around them, and [`ELEVATORS`] the models that schedlab runs on modelled disks. To add a model,
 //! write a file in `algorithm/` and a row in `table.rs`.
 #![forbid(unsafe_code)]
-#![warn(missing_docs)]
 
 mod algorithm;
 mod chain;

@@ -3,7 +3,6 @@
 //! Pure: a verdict is a function of results file and criteria. No clock, file, thread or
 //! environment variable, so any conclusion can be recomputed elsewhere from the results file alone.
 #![forbid(unsafe_code)]
-#![warn(missing_docs)]
 
 pub mod advice;
 pub mod analysis;

@@ -37,7 +37,10 @@ impl fmt::Display for Merits {
 /// What to do, where that was measured, and its costs, in one line. Everything that prints an
 /// answer prints this one.
 pub fn headline(analysis: &Analysis) -> String {
-    let Merits { gain, costs } = headline_parts(analysis);
+    joined(headline_parts(analysis))
+}
+
+fn joined(Merits { gain, costs }: Merits) -> String {
     match costs {
         Some(costs) => format!("{}, but {costs}.", gain.trim_end_matches('.')),
         None => gain,
@@ -46,6 +49,39 @@ pub fn headline(analysis: &Analysis) -> String {
 
 /// The same in two parts, for a page.
 pub(crate) fn headline_parts(analysis: &Analysis) -> Merits {
+    linux_first(analysis).unwrap_or_else(|| parts(analysis))
+}
+
+/// The schedulers of today's Linux.
+const LINUX: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
+
+/// For a comparison in virtual time that recommends a scheduler which Linux does not have: first
+/// the best that it has, with what it is compared with. `None`: one answer is enough.
+fn linux_first(analysis: &Analysis) -> Option<Merits> {
+    let is_in_linux = |variant: &str| {
+        let found = analysis.variants.iter().find(|known| known.name == variant);
+        found
+            .and_then(|found| found.scheduler.as_deref())
+            .is_some_and(|scheduler| LINUX.contains(&scheduler))
+    };
+    let arena = ArenaFacts::find(&analysis.arena)?;
+    let best = analysis.recommendation.variant.as_deref().filter(|best| !is_in_linux(best))?;
+    let available = analysis.restricted_to(is_in_linux);
+    let baseline = &available.comparisons.first()?.baseline;
+    if !arena.is_virtual() || arena.is_cpu() || !is_in_linux(baseline) {
+        return None;
+    }
+    let merits = merits(&view::workloads(analysis, None), best)?;
+    let Merits { gain, costs } = parts(&available);
+    let other = format!("Not in today's Linux: {}: {merits}", words::clean(best));
+    let costs = match costs {
+        Some(costs) => Some(format!("{costs}. {other}")),
+        None => return Some(Merits { gain: format!("{gain} {other}."), costs: None }),
+    };
+    Some(Merits { gain, costs })
+}
+
+fn parts(analysis: &Analysis) -> Merits {
     let workloads = view::workloads(analysis, None);
     let deciding = all_deciding(&workloads);
     let place = place::of(analysis);
@@ -90,7 +126,7 @@ pub(crate) fn headline_here(analysis: &Analysis, offered: &[String]) -> String {
         Some((variant, true)) => {
             format!(
                 "{} This machine's kernel offers {}.",
-                headline(analysis),
+                joined(parts(analysis)),
                 words::clean(variant)
             )
         }
@@ -478,6 +514,28 @@ mod tests {
             let text = flat(text.replace("&#x2f;", "/").replace('\u{a0}', " "));
             assert!(text.contains(&flat(said.clone())), "{said}\n{text}");
         }
+    }
+
+    #[test]
+    fn the_best_of_linux_comes_before_one_that_linux_does_not_have() {
+        let mut lab = lab_with_costs(&[11.6]);
+        lab.analysis.arena = "sim".into();
+        for variant in &mut lab.analysis.variants {
+            if variant.scheduler.as_deref() == Some("mq-deadline") {
+                variant.scheduler = Some("anticipatory".into());
+            }
+        }
+        for comparison in
+            lab.analysis.comparisons.iter_mut().filter(|comparison| comparison.variant == "kyber")
+        {
+            (comparison.verdict, comparison.ratio, comparison.low, comparison.high) =
+                (Verdict::Better, Some(1.05), Some(1.04), Some(1.06));
+        }
+        let said = headline(&lab.analysis);
+        assert!(said.starts_with("Use kyber for oltp on a simulated SAMSUNG MZ7LH960"), "{said}");
+        assert!(said.contains("Not in today's Linux: mq-deadline: IOPS +11.1 %"), "{said}");
+        lab.analysis.arena = "disk".into();
+        assert!(headline(&lab.analysis).starts_with("Use mq-deadline"), "it was measured there");
     }
 
     #[test]

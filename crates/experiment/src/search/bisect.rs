@@ -6,8 +6,6 @@
 //! ([`ErrorShares`], Bonferroni). Source: `git bisect` and its `skip`. Departure: the order depends
 //! on the verdicts alone, so that a log can be replayed. The caller follows first parents.
 
-#![allow(missing_docs, reason = "what is good, bad or skipped is said above")]
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepState {
     Untested,

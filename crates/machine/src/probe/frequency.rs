@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(
             read(&machine(&[Some(0)], "processor\t: 0\nBogoMIPS\t: 50.00\n")),
             None,
-            "a VARIANT CPU tells none"
+            "an ARM CPU reports none"
         );
         assert_eq!(frequency_mhz(Path::new("/nowhere"), Path::new("/nowhere")), None);
     }

@@ -4,8 +4,6 @@
 //! writes a description for the simulator and the kernel arena. Its accuracy is measured on
 //! held-out reads ([`held_out`]) or held-out slices of the trace ([`recorded`]).
 
-#![allow(missing_docs, reason = "the names of most fields say what they are")]
-
 mod demerit;
 mod drive;
 pub mod hdd;

@@ -5,7 +5,6 @@
 //! readers in lockstep preempt each other until their first budgets are used up, as in the kernel.
 //! Claims: bfq gives sequential readers about what cfq does, and two readers nine tenths of one.
 //! The latter is set lower here, because one reader has the fastest zone to itself.
-#![allow(missing_docs)]
 
 use elevator::{Build, Elevator, ElevatorKind, FlowSpec};
 use sim::{Outcome, Trial, Unobserved, device, run};
