@@ -20,7 +20,7 @@ pub struct RegretRow {
     pub starved: u32,
     /// Cells in which no scheduler is certainly better.
     pub among_best: u32,
-    /// Cells in which it is the only such one.
+    /// Cells in which it is the only best one.
     pub alone_best: u32,
     /// The median, with the medians of the ends, which bound it if every cell's interval holds;
     /// `None` if unbounded.
