@@ -12,9 +12,9 @@ use crate::stats::repeats::Pooled;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Claim {
     pub(crate) verdict: Verdict,
-    /// Of the decision, or of the next test.
+    /// Level of the decision, or of the next test.
     pub(crate) level: f64,
-    /// Of the log ratio, at that level.
+    /// Interval of the log ratio, at that level.
     pub(crate) interval: Interval,
 }
 

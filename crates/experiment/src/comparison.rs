@@ -50,10 +50,10 @@ pub struct Comparison {
     pub variant: String,
     /// The variant compared with.
     pub baseline: String,
-    /// Over the rounds that count; missing without evidence and in old analyses.
+    /// Mean over the rounds that count; missing without evidence and in old analyses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant_mean: Option<f64>,
-    /// In the same rounds: `variant_mean` / `baseline_mean` is `ratio`.
+    /// Mean over the same rounds: `variant_mean` / `baseline_mean` is `ratio`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_mean: Option<f64>,
     /// exp of the mean log ratio; `None` without evidence.

@@ -182,7 +182,7 @@ const COUNTED: &[&str] = &[
 const SPREADS: &[&str] =
     &["stddev", "stdev", "std", "sd", "dev", "variance", "var", "cv", "error%"];
 
-/// The implied direction; `None` if there is none, or two.
+/// The implied direction; `None` without one, or if two conflict.
 pub fn by_words(name: &str) -> Option<Direction> {
     let words = words(name);
     let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));

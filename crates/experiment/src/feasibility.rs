@@ -30,7 +30,8 @@ pub struct Feasibility {
     pub least_rounds: u32,
     /// Variants other than the baseline, which share the error.
     pub comparisons: u32,
-    /// For an effect of one round-to-round SD beyond the margin; `None` for a rule without levels.
+    /// Power for an effect of one round-to-round SD beyond the margin; `None` for a rule without
+    /// levels.
     pub power_at_1_sd: Option<f64>,
     /// The smallest effect beyond the margin with 80 % power, in round-to-round SDs.
     pub detectable_sd: Option<f64>,

@@ -33,7 +33,7 @@ impl Outcome {
     }
 }
 
-/// For `--fail-if`; holds if it does for any primary comparison.
+/// A condition of `--fail-if`; holds if it does for any primary comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Condition {
     /// A variant is worse.

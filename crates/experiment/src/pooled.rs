@@ -14,7 +14,7 @@ pub struct Pooled {
     /// Number planned, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub planned: Option<u32>,
-    /// One per comparison, in order.
+    /// One effect per comparison, in order.
     pub effects: Vec<Effect>,
 }
 
@@ -33,7 +33,7 @@ pub struct Effect {
     pub between_percent: Option<f64>,
     /// Share of the variance of a repeat's mean, 0 to 1 (I²).
     pub between_share: Option<f64>,
-    /// For a further repeat, at the comparison's confidence; `None`: unbounded.
+    /// Interval for a further repeat, at the comparison's confidence; `None`: unbounded.
     pub next_low: Option<f64>,
     /// `None`: unbounded.
     pub next_high: Option<f64>,

@@ -17,39 +17,39 @@ pub enum Reason {
         /// The variant's name.
         variant: String,
     },
-    /// Invalid for the same cause.
+    /// Rounds or observations left out for the same cause.
     LeftOut {
-        /// How many.
+        /// Number left out.
         count: usize,
-        /// Of how many.
+        /// Total number.
         total: u32,
-        /// Otherwise observations.
+        /// Whether these are rounds; otherwise observations.
         rounds: bool,
         /// The first one.
         example: Example,
     },
-    /// Without a complete pair of variant and baseline.
+    /// Rounds without a complete pair of variant and baseline.
     Unfinished {
-        /// How many.
+        /// Number of rounds.
         rounds: u32,
         /// The baseline's name.
         baseline: String,
     },
-    /// In rounds that also have valid trials.
+    /// Invalid trials in rounds that also have valid ones.
     InvalidBesideValid {
-        /// How many.
+        /// Number of trials.
         trials: usize,
     },
     /// Variant and baseline have one observation each.
     OneObservationPerVariant,
-    /// Variant or baseline.
+    /// Variant or baseline has only one observation.
     OneObservationOf {
         /// Which of them.
         variant: String,
     },
-    /// At this confidence.
+    /// Too few rounds for an interval at this confidence.
     TooFewRounds {
-        /// How many there are.
+        /// Number of rounds.
         rounds: usize,
         /// The confidence, in percent.
         confidence_percent: f64,
@@ -63,19 +63,19 @@ pub enum Reason {
     },
     /// Every round has exactly the same ratio.
     SameRatio {
-        /// How many rounds.
+        /// Number of rounds.
         rounds: usize,
         /// The metric.
         metric: String,
     },
-    /// They are kept.
+    /// Outliers, which are kept.
     Outliers {
-        /// How many.
+        /// Number of outliers.
         outliers: usize,
-        /// Of how many rounds.
+        /// Number of rounds.
         rounds: usize,
     },
-    /// Without rounds.
+    /// Observations without rounds, compared by Welch's interval.
     Welch,
     /// A repeat without evidence about this variant.
     RepeatLeftOut {
@@ -92,12 +92,13 @@ pub enum Reason {
         variant: String,
         /// What did not complete: `reads`.
         what: &'static str,
-        /// In how many rounds.
+        /// Rounds affected.
         starved: u32,
-        /// Of how many that count.
+        /// Rounds that count.
         rounds: usize,
     },
-    /// Inside the margin, but the model omits CPU time, which distinguishes schedulers on flash.
+    /// The interval is inside the margin, but the model omits CPU time, which distinguishes
+    /// schedulers on flash.
     CpuTimeOmitted,
     /// A reason from a file.
     Read {
@@ -241,7 +242,7 @@ impl fmt::Display for Example {
     }
 }
 
-/// By text, since a reason read from analysis.json has nothing else.
+/// Compares texts, since a reason read from analysis.json has nothing else.
 impl PartialEq for Reason {
     fn eq(&self, other: &Reason) -> bool {
         self.to_string() == other.to_string()

@@ -44,7 +44,7 @@ pub enum Pushed {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Listing {
-    /// By name.
+    /// Entries by name.
     pub entries: Vec<Entry>,
     /// Files with other names.
     pub others: usize,

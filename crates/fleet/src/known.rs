@@ -18,7 +18,7 @@ pub struct Known {
     pub schema: u32,
     pub source: String,
     pub learnt_unix_ms: u64,
-    /// One per variant, question and model.
+    /// One answer per variant, question and model.
     pub answers: Vec<KnownAnswer>,
 }
 

@@ -152,7 +152,7 @@ fn group(
 
 type QuestionKey<'a> = (&'a str, &'a str, &'a str, &'a str);
 
-/// With a representative series.
+/// A family with a representative series.
 type Family<'a> = (&'a Series, BTreeMap<&'a str, VariantEffects>);
 
 fn key_of(series: &Series) -> QuestionKey<'_> {

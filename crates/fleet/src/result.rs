@@ -51,9 +51,9 @@ pub struct Header {
     pub boot: String,
     /// SHA-256 of plan.toml.
     pub plan: String,
-    /// By the machine's clock, in ms since 1970.
+    /// Start by the machine's clock, in ms since 1970.
     pub started_unix_ms: u64,
-    /// By the same clock.
+    /// End by the same clock.
     pub ended_unix_ms: u64,
     pub trials: u64,
     /// Whether a variant stopped at its verdict, which biases its effect upwards.

@@ -19,7 +19,7 @@ pub enum Location {
     Directory(PathBuf),
     Bucket {
         bucket: String,
-        /// Without `/` at either end.
+        /// Prefix without `/` at either end.
         prefix: String,
     },
 }

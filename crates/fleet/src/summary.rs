@@ -38,7 +38,7 @@ pub struct VariantSummary {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
     pub object: String,
-    /// Without the table of series.
+    /// The header without the table of series.
     pub header: Header,
     /// The selected variants.
     pub variants: Vec<VariantSummary>,

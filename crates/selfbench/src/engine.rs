@@ -22,11 +22,11 @@ use super::fio::{self, Sample};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
-    /// Of each case; at least 1.
+    /// Rounds of each case; at least 1.
     pub(crate) rounds: u32,
     pub(crate) seconds: f64,
     pub(crate) file_size: u64,
-    /// On a tmpfs.
+    /// A directory on a tmpfs.
     pub(crate) dir: PathBuf,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Case {
     pub(crate) fio: Vec<Sample>,
     /// Ours / fio's, median over pairs.
     pub(crate) ratio_iops_per_core: f64,
-    /// At 10 % and 90 % of the pairs.
+    /// Ratios at 10 % and 90 % of the pairs.
     pub(crate) ratio_per_core_range: [f64; 2],
     /// Each side's best: other load only makes requests more expensive.
     pub(crate) ratio_best_per_core: f64,

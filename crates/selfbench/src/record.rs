@@ -24,7 +24,7 @@ pub(crate) struct Options {
     pub(crate) rounds: u32,
     pub(crate) seconds: f64,
     pub(crate) schedlab: PathBuf,
-    /// On a tmpfs.
+    /// A directory on a tmpfs.
     pub(crate) dir: PathBuf,
 }
 
@@ -91,9 +91,9 @@ pub(crate) struct Row {
     /// Median, and at 10 and 90 % of the pairs.
     ratio: f64,
     ratio_range: [f64; 2],
-    /// Over all CPUs per request, without and with it, by pair.
+    /// CPU time over all CPUs per request, without and with the recorder, by pair.
     cpu_us: Vec<[f64; 2]>,
-    /// For ours: requests recorded, events lost, bytes written.
+    /// Requests recorded by our recorder, events lost, bytes written.
     requests: u64,
     lost: u64,
     bytes: u64,

@@ -10,9 +10,9 @@ pub struct Device {
     pub name: String,
     pub major: u32,
     pub minor: u32,
-    /// Of 512 bytes; 0 if unknown.
+    /// Size in sectors of 512 bytes; 0 if unknown.
     pub sectors: u64,
-    /// Bytes; 0 if unknown.
+    /// Size in bytes; 0 if unknown.
     pub logical_block: u32,
     pub physical_block: u32,
     pub rotational: Option<bool>,

@@ -31,11 +31,11 @@ pub struct Options {
     pub arena: String,
     /// Default: the first variant.
     pub baseline: Option<String>,
-    /// In report order; if empty those of the samples.
+    /// Variants in report order; if empty, those of the samples.
     pub variants: Vec<String>,
-    /// By workload; default: its first metric.
+    /// Primary metrics by workload; default: its first metric.
     pub primary: BTreeMap<String, String>,
-    /// By metric; others follow from the name, or are not compared.
+    /// Directions by metric; others follow from the name, or are not compared.
     pub directions: BTreeMap<String, Direction>,
     /// Criteria.
     pub criteria: Criteria,

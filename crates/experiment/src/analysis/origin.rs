@@ -22,7 +22,7 @@ pub struct Origin {
     pub measured_by: Option<String>,
     /// The device as in the plan; `None` for a table.
     pub device: Option<String>,
-    /// In ms since 1970 (UTC); `None` in virtual time and for a table.
+    /// Start in ms since 1970 (UTC); `None` in virtual time and for a table.
     pub started_unix_ms: Option<u64>,
     /// Seed of every random choice; `None` for a table.
     pub seed: Option<u64>,

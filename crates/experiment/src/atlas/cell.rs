@@ -14,7 +14,7 @@ pub const ALPHA: f64 = 0.05;
 pub struct Key {
     /// `sim`, `kernel`, or `matched-sim`: with the settings of the kernel arena's guest.
     pub arena: String,
-    /// Without a file's directory.
+    /// The device's name, without a file's directory.
     pub device: String,
     /// The workload's label.
     pub workload: String,
@@ -40,11 +40,11 @@ pub struct Entry {
     pub mean: f64,
     /// Rounds that count.
     pub rounds: u32,
-    /// How many times better; `None` for the baseline.
+    /// The factor over the baseline; `None` for the baseline itself.
     pub against_baseline: Option<Factor>,
-    /// How many times better the best is; at least 1.
+    /// The factor of the best over this one; at least 1.
     pub regret: Factor,
-    /// No other variant is better for certain.
+    /// Whether no other variant is certainly better.
     pub among_best: bool,
 }
 
@@ -57,13 +57,14 @@ pub struct Aspect {
     pub lower_is_better: bool,
     /// Variants with evidence.
     pub entries: Vec<Entry>,
-    /// Too little served for a value where others have one: worse than every entry, without bound.
+    /// Variants that served too little for a value where others have one: worse than every entry,
+    /// without bound.
     pub starved: Vec<Starved>,
     /// Variants without evidence, and why.
     pub invalid: Vec<(String, String)>,
 }
 
-/// Without a value in some undisturbed trial: its mean has no bound.
+/// A variant without a value in some undisturbed trial: its mean has no bound.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Starved {
     /// The variant.
@@ -90,20 +91,20 @@ pub struct Described {
 /// One experiment: a workload on a device in an arena.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// Which.
+    /// Its place in the atlas.
     #[serde(flatten)]
     pub key: Key,
     /// The variant to compare with.
     pub baseline: String,
-    /// On the primary metric.
+    /// The variants on the primary metric.
     pub deciding: Aspect,
     /// 99th percentile of latency; `None` with too few requests.
     pub tail: Option<Aspect>,
     /// The fairness metric, and its values.
     pub fairness: (String, Vec<Described>),
-    /// Omitted from the regret table.
+    /// Variants omitted from the regret table.
     pub special: Vec<String>,
-    /// Of the primary metric, larger is better.
+    /// Logarithms of the primary metric, larger is better.
     #[serde(skip)]
     pub(crate) logs: Vec<(String, Vec<(u32, f64)>)>,
     /// Known differences between simulator and kernel, by variant, as shares.
@@ -114,7 +115,7 @@ pub struct Cell {
 pub(crate) struct Values<'a> {
     pub(crate) metric: &'a str,
     pub(crate) direction: Direction,
-    /// In plan order.
+    /// Values by variant, in plan order.
     pub(crate) variants: Vec<(&'a str, Vec<(u32, f64)>)>,
     /// Starved variants; empty if no variant has a value.
     pub(crate) starved: Vec<Starved>,

@@ -14,16 +14,16 @@ pub struct RegretRow {
     pub arena: String,
     /// The scheduler.
     pub variant: String,
-    /// With evidence, and all of the arena.
+    /// Cells with evidence, and all of the arena.
     pub cells: (u32, u32),
     /// Cells in which it starved, with unbounded regret.
     pub starved: u32,
-    /// No scheduler is certainly better.
+    /// Cells in which no scheduler is certainly better.
     pub among_best: u32,
-    /// Cells in which it is the only such one.
+    /// Cells in which it is the only best one.
     pub alone_best: u32,
-    /// With the medians of the ends, which bound it if every cell's interval holds; `None` if
-    /// unbounded.
+    /// The median, with the medians of the ends, which bound it if every cell's interval holds;
+    /// `None` if unbounded.
     pub median: Option<Factor>,
     /// `None` if it starved anywhere.
     pub worst: Option<Factor>,

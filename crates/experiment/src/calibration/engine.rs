@@ -10,7 +10,7 @@ use crate::stats::holm::{StepDown, step_down};
 use crate::stats::spending::{Design, Look, Sides, critical_t};
 use crate::stats::{Interval, Running, futility, sequence};
 
-/// From planned rounds, rounds so far, level and look; `None`: no t suffices yet.
+/// Critical t from planned rounds, rounds so far, level and look; `None`: no t suffices yet.
 pub type Critical = fn(usize, usize, f64, Look) -> Option<f64>;
 
 /// A rule under test.

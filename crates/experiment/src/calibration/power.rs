@@ -6,7 +6,7 @@ use super::noise::{Noise, Source};
 use crate::stats::spending::Look;
 use crate::stats::{Moments, fixed, three_sigma};
 
-/// Of the sequential design in the power table.
+/// Maximum rounds of the sequential design in the power table.
 pub const MOST_ROUNDS: usize = 200;
 const BUDGETS: [usize; 3] = [12, 24, 48];
 /// Its effects, in standard deviations of a round.
@@ -33,7 +33,7 @@ pub struct Power {
     pub false_alarms: f64,
 }
 
-/// Under three rules: one variant, margin 0, normal noise.
+/// Decisions under three rules: one variant, margin 0, normal noise.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
     /// Rounds of the budget.
@@ -59,7 +59,7 @@ pub struct Saving {
     pub fixed_rounds: usize,
     /// Correct verdicts of the fixed design; `None` at the margin, where none is correct.
     pub fixed_correct: Option<f64>,
-    /// Of the group-sequential design, limited to [`MOST_TIMES_FIXED`].
+    /// Mean rounds of the group-sequential design, limited to [`MOST_TIMES_FIXED`].
     pub mean_rounds: f64,
     /// Correct verdicts of the group-sequential design.
     pub correct: Option<f64>,

@@ -14,7 +14,7 @@ use crate::stats::Moments;
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Evidence {
-    /// One per counted round, or all without rounds.
+    /// Values, one per counted round, or all without rounds.
     pub(super) variant: Vec<f64>,
     /// Likewise.
     pub(super) baseline: Vec<f64>,
@@ -23,7 +23,7 @@ pub(super) struct Evidence {
     /// Rounds with a bound for the variant, and for the baseline.
     pub(super) starved: [u32; 2],
     pub(super) paired: bool,
-    /// Including invalid ones.
+    /// Number of rounds, including invalid ones.
     pub(super) total: u32,
     pub(super) invalid: u32,
     /// Neither evidence nor invalid.

@@ -26,7 +26,7 @@ use evidence::{Cells, Evidence};
 /// Maximum further rounds reported.
 pub const MOST_ROUNDS: usize = 10_000;
 
-/// At this share of alpha a single test has about the bound of the last of several dozen looks.
+/// Share of alpha at which a single test has about the bound of the last of several dozen looks.
 const LAST_LOOK: f64 = 0.6;
 
 /// One metric of one workload.

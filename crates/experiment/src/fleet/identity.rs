@@ -134,7 +134,7 @@ impl fmt::Display for Finding {
 /// Machines and findings of a set of results.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Checked {
-    /// In the given order; `None` if it does not count.
+    /// Machines in the given order; `None` if a result does not count.
     pub machines: Vec<Option<String>>,
     /// Anomalies.
     pub findings: Vec<Finding>,

@@ -35,7 +35,7 @@ pub struct VariantLevels {
 pub struct LevelComparison {
     /// The variant.
     pub variant: String,
-    /// Invalid with fewer than [`LEAST_MACHINES`] machines in either group.
+    /// The verdict; invalid with fewer than [`LEAST_MACHINES`] machines in either group.
     pub verdict: Verdict,
     /// Second / first.
     pub ratio: Option<Ratios>,

@@ -40,7 +40,7 @@ pub struct Effect {
 pub struct VariantEffects {
     /// The variant.
     pub variant: String,
-    /// One per result.
+    /// Effects, one per result.
     pub effects: Vec<Effect>,
 }
 
@@ -51,7 +51,7 @@ pub struct Outlier {
     pub machine: String,
     /// Variant / baseline.
     pub ratio: f64,
-    /// From the median, in standard deviations between machines.
+    /// Distance from the median, in standard deviations between machines.
     pub distance: f64,
 }
 
@@ -81,21 +81,21 @@ pub enum Prediction {
 pub struct FleetComparison {
     /// The variant.
     pub variant: String,
-    /// Invalid with fewer than [`LEAST_MACHINES`].
+    /// The verdict; invalid with fewer than [`LEAST_MACHINES`].
     pub verdict: Verdict,
-    /// Over the machines that count.
+    /// Mean over the machines that count.
     pub mean: Option<Ratios>,
-    /// Including outliers, if any.
+    /// Mean including outliers, if any.
     pub with_outliers: Option<Ratios>,
-    /// For a new machine.
+    /// Prediction for a new machine.
     pub further_machine: Option<Ratios>,
     /// How the prediction was made.
     pub prediction: Prediction,
-    /// The verdict holds for a new machine: its interval is on the same side of the margin.
+    /// Whether the verdict holds for a new machine: its interval is on the same side of the margin.
     pub holds_for_one: bool,
-    /// Corrected for the number of variants.
+    /// Confidence, corrected for the number of variants.
     pub confidence: f64,
-    /// Of the prediction.
+    /// Confidence of the prediction.
     pub further_confidence: f64,
     /// Machines that count.
     pub machines: usize,

@@ -11,7 +11,7 @@ use crate::stats::describe::median;
 use crate::stats::fixed::critical;
 use crate::stats::repeats::Repeat;
 
-/// Below this number of machines none is an outlier.
+/// Minimum number of machines for outliers.
 pub const LEAST_FOR_OUTLIERS: usize = 6;
 
 /// Maximum share of machines omitted.

@@ -44,7 +44,7 @@ pub struct HistoryChange {
     pub noticed: String,
     /// After divided by before.
     pub ratio: f64,
-    /// Between the first test after the change and the one before.
+    /// Differences between the first test after the change and the one before.
     pub differences: Vec<Difference>,
 }
 

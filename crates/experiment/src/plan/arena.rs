@@ -10,7 +10,7 @@ use super::Plan;
 /// The device of plans in the cpu arena.
 pub const CPU_DEVICE: &str = "cpu";
 
-/// Only `lab::arena`, which opens arenas, distinguishes them by this.
+/// The kind of an arena; only `lab::arena`, which opens arenas, uses it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ArenaKind {
@@ -45,17 +45,17 @@ enum Kernel {
 pub struct ArenaFacts {
     /// Its name in a plan.
     pub kind: ArenaKind,
-    /// In plans, on the command line and in analysis.json.
+    /// The name in plans, on the command line and in analysis.json.
     pub name: &'static str,
     subject: Subject,
     kernel: Kernel,
-    /// For `--help`.
+    /// The text for `--help`.
     pub help: &'static str,
     /// Whose schedulers run, for sentences.
     pub schedulers: &'static str,
     /// The measured system, for a report's facts.
     pub about: &'static str,
-    /// For papers; empty on this machine, where the drive is named.
+    /// The name in papers; empty on this machine, where the drive is named.
     pub paper: &'static str,
     /// Why `watch` is not possible, if it is not.
     pub watch_refusal: Option<&'static str>,
@@ -117,7 +117,7 @@ pub static KERNEL: ArenaFacts = ArenaFacts {
 
 const MODELS_STAY: &str = "--arena: a modelled device never changes; watch a real one";
 
-/// In the order of [`ArenaKind`].
+/// All arenas, in the order of [`ArenaKind`].
 pub static ARENAS: [&ArenaFacts; 4] = [&DISK, &CPU, &SIM, &KERNEL];
 
 impl ArenaFacts {

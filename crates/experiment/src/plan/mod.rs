@@ -113,12 +113,12 @@ pub struct Published {
 pub struct Variant {
     /// Its name in the report; unique.
     pub name: String,
-    /// As written (aliases are resolved by the check); in the cpu arena the CPU scheduler, default
-    /// `default`.
+    /// The scheduler as written (aliases are resolved by the check); in the cpu arena the CPU
+    /// scheduler, default `default`.
     #[serde(default)]
     pub scheduler: String,
-    /// As text: scheduler tunables and queue attributes (`slice_idle`, `nr_requests`, …), or
-    /// `nice`, `policy`, ….
+    /// Settings as text: scheduler tunables and queue attributes (`slice_idle`, `nr_requests`, …),
+    /// or `nice`, `policy`, ….
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "scalars")]
     pub tunables: BTreeMap<String, String>,
 }
@@ -260,7 +260,7 @@ impl Default for Budget {
     }
 }
 
-/// By default about a dozen rounds fit the budget.
+/// The length of a trial; by default about a dozen rounds fit the budget.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TrialLength {

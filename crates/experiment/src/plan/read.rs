@@ -14,10 +14,10 @@ use super::{CPU_DEVICE, Plan, SCHEMA};
 /// Why a plan, or a compact form of a part of it, is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PlanError {
-    /// Not TOML, or a value of the wrong type.
+    /// The text is not TOML, or a value has the wrong type.
     #[error("plan, line {line}: {message}")]
     Syntax {
-        /// From 1.
+        /// Line number from 1.
         line: usize,
         /// The TOML parser's message.
         message: String,
@@ -25,7 +25,7 @@ pub enum PlanError {
     /// An unknown key or choice.
     #[error("plan, line {line}: unknown {what} `{word}` {}", expected_one_of(word, known.iter().map(String::as_str)))]
     UnknownWord {
-        /// From 1.
+        /// Line number from 1.
         line: usize,
         /// `key` or `choice`.
         what: &'static str,

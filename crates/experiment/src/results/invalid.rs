@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
 pub enum InvalidReason {
-    /// Not in effect when the trial began, although the write succeeded.
+    /// A setting was not in effect when the trial began, although the write succeeded.
     NotInEffect {
         /// The attribute, e.g. `scheduler`.
         attribute: String,

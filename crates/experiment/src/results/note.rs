@@ -88,7 +88,7 @@ pub enum Event {
     },
     /// The pilot run had too few events for the primary metric, so trials are longer than chosen.
     LengthenedTrials {
-        /// With the fewest events relative to the requirement.
+        /// The workload with the fewest events relative to the requirement.
         workload: String,
         /// The metric that decides.
         metric: String,

@@ -19,7 +19,7 @@ use crate::plan::SCHEMA;
 pub struct Results {
     /// Plan and environment.
     pub header: Header,
-    /// In order of execution.
+    /// Trials in order of execution.
     pub trials: Vec<Trial>,
     /// Events between trials.
     pub notes: Vec<Note>,
@@ -72,7 +72,7 @@ pub enum ResultsError {
         "results file, line {line}: {problem}; restore the file from a copy, or remove that line if you know what it was"
     )]
     Garbage {
-        /// From 1.
+        /// Line number from 1.
         line: usize,
         /// The problem.
         problem: String,

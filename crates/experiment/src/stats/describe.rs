@@ -4,7 +4,7 @@
 
 use super::Moments;
 
-/// In scaled deviations from the median.
+/// An outlier's minimum distance from the median, in scaled deviations.
 pub const OUTLIER_BOUND: f64 = 3.5;
 
 /// Two close values would make any third one an outlier.

@@ -10,7 +10,7 @@
 pub struct Selected {
     /// Whether each hypothesis is rejected, in their order.
     pub rejected: Vec<bool>,
-    /// Of the selected intervals: q times their share of all.
+    /// Level of the selected intervals: q times their share of all.
     pub level: f64,
 }
 

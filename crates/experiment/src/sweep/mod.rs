@@ -147,7 +147,7 @@ pub struct Point {
     pub verdict: Verdict,
     /// Rounds that count.
     pub rounds: u32,
-    /// If inconclusive: estimated further rounds.
+    /// Estimated further rounds, if inconclusive.
     pub more_rounds: Option<u32>,
 }
 

@@ -52,7 +52,7 @@ fn honest(of: &Fleet, rng: &mut ChaCha8Rng) -> Repeat {
     Repeat::of_rounds(&ratios).expect("rounds")
 }
 
-/// Also returns the liars' names and the effect of one more honest machine.
+/// Also returns the liars' names and the effect of one more correct machine.
 fn made(of: &Fleet, seed: u64) -> (VariantEffects, Vec<String>, f64) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let (mut effects, mut liars) = (Vec::new(), Vec::new());

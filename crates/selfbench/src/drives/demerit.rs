@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn lists_of_different_lengths_are_compared_at_the_longer_ones_steps() {
-        // Steps of a third: the single time represents all of them.
+        // Steps of a third: the single time represents them all.
         let expected = ((1.0 + 0.0 + 4.0) / 3.0_f64).sqrt();
         assert_eq!(demerit(&[1.0, 2.0, 4.0], &[2.0]), Some(expected));
     }

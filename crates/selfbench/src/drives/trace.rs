@@ -22,7 +22,7 @@ pub(super) struct Request {
     pub(super) sector: u64,
     pub(super) nr_sectors: u32,
     pub(super) service_us: f64,
-    /// From its completion to the next request.
+    /// Time from its completion to the next request.
     pub(super) think_us: f64,
 }
 

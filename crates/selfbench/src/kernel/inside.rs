@@ -28,9 +28,9 @@ const FOR_EVER_NS: u64 = 86_400_000_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Readers {
-    /// One process each, by system calls.
+    /// Clients are processes, by system calls.
     Processes,
-    /// One kernel thread each.
+    /// Clients are kernel threads.
     Threads,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Case {
     pub(super) null_blk: PathBuf,
     pub(super) modelload: PathBuf,
     pub(super) readers: Readers,
-    /// Per client.
+    /// Reads per client.
     pub(super) reads: u32,
     pub(super) schedulers: Vec<String>,
 }

@@ -72,12 +72,12 @@ pub(crate) struct Side {
     kernel: String,
     /// `processes` (plain) or `threads` (ours).
     clients: &'static str,
-    /// Including boot.
+    /// Real time including boot.
     real_s: Vec<f64>,
     /// Its virtual seconds.
     virtual_s: Vec<f64>,
     ios: u64,
-    /// From boot to the result of a nearly empty trial; empty for the plain approach.
+    /// Time from boot to the result of a nearly empty trial; empty for the plain approach.
     empty_s: Vec<f64>,
 }
 

@@ -29,7 +29,7 @@ pub struct Record {
 /// A log.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Log {
-    /// In order of submission.
+    /// Records in order of submission.
     pub records: Vec<Record>,
     /// Later commands that did not fit.
     pub lost: u64,
@@ -52,7 +52,7 @@ pub enum LogError {
     /// An invalid record.
     #[error("log, record {record}: {why}")]
     Record {
-        /// From 0.
+        /// Record number from 0.
         record: usize,
         /// The reason.
         why: &'static str,
@@ -67,21 +67,21 @@ pub enum Difference {
         "log, record {record}: {command:?} at {submit_ns} ns completes at {modelled:?} ns in the model (found {logged:?} ns in the log)"
     )]
     Time {
-        /// From 0.
+        /// Record number from 0.
         record: usize,
         /// The command.
         command: Command,
         /// Time of submission.
         submit_ns: u64,
-        /// By the log; `None`: not yet.
+        /// Completion time in the log; `None`: not yet.
         logged: Option<u64>,
-        /// By the model; `None`: never.
+        /// Completion time in the model; `None`: never.
         modelled: Option<u64>,
     },
     /// This model could not have been given the command.
     #[error("log, record {record}: {command:?} at {submit_ns} ns: {why}")]
     Command {
-        /// From 0.
+        /// Record number from 0.
         record: usize,
         /// The command.
         command: Command,

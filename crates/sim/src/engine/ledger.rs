@@ -24,7 +24,7 @@ pub(crate) struct Ledger {
     /// `MAX` for both: none.
     open: Time,
     close: Time,
-    /// With a command at the device.
+    /// Time with a command at the device.
     pub(crate) busy_ns: u64,
     /// Idle with requests held.
     pub(crate) idle_holding_ns: u64,
@@ -35,7 +35,7 @@ pub(crate) struct Ledger {
     /// The same as the sum of latencies.
     pub(crate) latency_sum: u128,
     pub(crate) longest_wait_ns: u64,
-    /// Between consecutive requests, in the windows.
+    /// Distances between consecutive requests in the windows.
     seek_sectors: u128,
     seeks: u64,
     last_end: Option<u64>,

@@ -32,7 +32,7 @@ use running::{ClientState, RunningClient};
 use slots::Slots;
 use wakes::Wakes;
 
-/// Above the tags of all requests; the device has one flush at most.
+/// Tag above those of all requests; the device has at most one flush.
 const FLUSH_TAG: u32 = 1 << 20;
 /// Maximum events at one instant: a closed loop needs a few per open bio (at most 65,536).
 const STANDSTILL: u32 = 10_000_000;

@@ -10,15 +10,15 @@ const DIRTY_BIOS: u32 = 1024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClientState {
     Due,
-    /// At its iodepth; resumes after a completion.
+    /// The client is at its iodepth; resumes after a completion.
     Full,
-    /// Until at most this many requests are open.
+    /// Waits until at most this many requests are open.
     Awaiting(u32),
     /// Its thread sleeps for a tag.
     Blocked,
     /// Its CPU is submitting a request.
     Submitting,
-    /// Until its wake-up; since when.
+    /// Waits for its wake-up; since when.
     Copying(Request, Time),
     Throttled(Request),
     Syncing,
@@ -40,7 +40,7 @@ pub(super) struct RunningClient {
     pub(super) wake: u64,
     /// Bios in flight that it waits for.
     pub(super) in_flight: u32,
-    /// Of the request being submitted, waiting for a tag.
+    /// Parts of the request being submitted that wait for a tag.
     pub(super) waiting_parts: u32,
     /// Completions while blocked: they make room once everything else is submitted.
     pub(super) unseen: u32,

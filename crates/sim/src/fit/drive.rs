@@ -46,7 +46,7 @@ impl Timed {
 /// Properties known before measuring.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
-    /// As the user named it.
+    /// The name that the user gave.
     pub name: String,
     pub sectors: u64,
     /// Sectors of the smallest read; all reads are aligned to it.

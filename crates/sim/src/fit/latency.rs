@@ -46,7 +46,7 @@ pub struct Latency {
     depths: Vec<u32>,
     fitted: BTreeMap<Cell, Vec<Vec<u64>>>,
     held_out: BTreeMap<Cell, Vec<u64>>,
-    /// From a trace.
+    /// Writes of a trace; a measured drive has none.
     pub writes: Option<Writes>,
 }
 

@@ -21,7 +21,7 @@ const MOST_PERCENT: f64 = 10_000.0;
 pub struct Writes {
     /// Writes examined.
     pub seen: usize,
-    /// By size in sectors and depth, rounded up to powers of two.
+    /// Latencies by size in sectors and depth, rounded up to powers of two.
     cells: BTreeMap<(u32, u32), Vec<u64>>,
     /// Ratio of write to read medians at equal size and depth.
     factor: f64,

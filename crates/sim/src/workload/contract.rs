@@ -10,9 +10,9 @@ use elevator::FlowSpec;
 /// A client's arrival curve and latency bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Contract {
-    /// Bytes/s.
+    /// Rate in bytes/s.
     pub rate: u64,
-    /// Bytes at once.
+    /// Burst in bytes.
     pub burst: u64,
     /// Nanoseconds from submission to completion.
     pub latency_ns: u64,

@@ -8,7 +8,7 @@ use crate::workload::contract::Contract;
 pub(crate) struct Contracted {
     inner: Box<dyn Client + Send>,
     contract: Contract,
-    /// Bytes × 10⁹, so that a nanosecond's tokens are whole at any rate.
+    /// Tokens in bytes × 10⁹, so that a nanosecond's are whole at any rate.
     tokens: u128,
     at: Time,
 }

@@ -17,7 +17,7 @@ pub(crate) struct Paced<P> {
     pattern: P,
     think: Think,
     sync_every: u32,
-    /// Bytes; `None`: no bound.
+    /// Bytes left; `None`: no bound.
     left: Option<u64>,
     /// Writes since the last sync.
     unsynced: u32,

@@ -57,7 +57,7 @@ pub fn exponential(bits: u64, mean: u64) -> u64 {
 /// −ln u with [`FRACTION_BITS`]; u is not 0. The highest bit is the integer part of log₂; squaring
 /// the rest yields one further bit at a time.
 fn negative_ln(u: u64) -> u128 {
-    /// As a fraction of 2⁶⁴.
+    /// ln 2 as a fraction of 2⁶⁴.
     const LN_2: u128 = 0xB172_17F7_D1CF_79AB;
     let shift = u.leading_zeros();
     let mut mantissa = u << shift;

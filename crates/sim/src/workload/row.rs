@@ -23,7 +23,7 @@ use crate::workload::timed::setup::TimedParams;
 pub enum Layout {
     /// All clients work on one region.
     Shared,
-    /// On a device consecutively, with gaps of 1 MiB.
+    /// Clients follow each other on a device, with gaps of 1 MiB.
     FilePerClient,
 }
 
@@ -53,11 +53,11 @@ pub struct WorkloadKind {
     pub(crate) depth: fn(&Params, u32) -> u32,
     pub(crate) writing: fn(&Params) -> bool,
     pub(crate) timed: fn(&Params) -> bool,
-    /// Independent of the target; errors include the remedy.
+    /// Checks independent of the target; errors include the remedy.
     pub(crate) possible: fn(&Params) -> Result<(), String>,
-    /// For a region of this many bytes.
+    /// Checks for a region of this many bytes.
     pub(crate) fits: fn(&Params, u64) -> Result<(), String>,
-    /// For direct I/O on logical blocks of this many bytes.
+    /// Checks for direct I/O on logical blocks of this many bytes.
     pub(crate) aligned: fn(&Params, u32) -> Result<(), String>,
     pub(crate) build: fn(&Params, Seat) -> Box<dyn Client + Send>,
 }
@@ -71,7 +71,7 @@ impl std::fmt::Debug for WorkloadKind {
 /// A client's number, region and seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seat {
-    /// From 0.
+    /// Client number, from 0.
     pub index: u32,
     /// Number of clients; more than `index`.
     pub count: u32,
@@ -173,15 +173,15 @@ impl fmt::Debug for FlowWork {
 pub struct Params {
     /// Concurrent clients; at least 1.
     pub clients: u32,
-    /// In addition to `mixed`'s reader; at least 1.
+    /// Writers besides `mixed`'s reader; at least 1.
     pub writers: u32,
     /// Bytes of a request.
     pub block_size: u32,
-    /// If sizes are drawn: block_size times a power of two.
+    /// Maximum, if sizes are drawn: block_size times a power of two.
     pub block_size_max: u32,
     /// Bytes of a write of `mixed`.
     pub write_size: u32,
-    /// Of the region, or of each client's file; `None`: the whole device or file.
+    /// Bytes of the region, or of each client's file; `None`: the whole device or file.
     pub file_size: Option<u64>,
     /// Nanoseconds of think time after each request.
     pub think_time_ns: u64,

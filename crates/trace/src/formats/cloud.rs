@@ -169,7 +169,7 @@ fn sectors_of(sector: &str, sectors: u64) -> Result<Extent, String> {
     Extent::of_sectors(sector, sectors)
 }
 
-/// `since_1970` tells whether `at` is wall-clock time.
+/// With `since_1970`, `at` is wall-clock time.
 fn push(to: &mut Builder, at: u64, since_1970: bool, kind: Kind, extent: Extent, volume: &str) {
     let (process, device) = (to.process(0, volume), to.device(volume));
     to.push(asked(at, 0, kind, extent, process, device));

@@ -33,7 +33,7 @@ pub(super) struct Actor {
     pub(super) history: History,
     last_end: Option<u64>,
     pub(super) outstanding: u32,
-    /// If it has made no request since.
+    /// Set while the process makes no request.
     pub(super) idle_since: Option<u64>,
 }
 

@@ -81,7 +81,7 @@ struct Rule {
 #[derive(Debug, Clone, Default)]
 pub(super) struct History {
     pub(super) totals: Totals,
-    /// Until the outcome is known.
+    /// The chance whose outcome is not yet known.
     pub(super) chance: Option<Chance>,
     wpcas: Option<Box<Wpcas>>,
 }

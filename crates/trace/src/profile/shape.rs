@@ -42,11 +42,11 @@ pub struct DeviceProfile {
     pub depth: Depth,
     pub idle: Idle,
     pub anticipation: Anticipation,
-    /// By distance from the previous request.
+    /// Service times by distance from the previous request.
     pub service: Vec<Service>,
-    /// From the end of each request to the beginning of the next issued.
+    /// Distances from the end of each request to the beginning of the next issued.
     pub seeks: Distribution,
-    /// Beginning at the end of the previously issued one.
+    /// Requests that begin at the end of the previously issued one.
     pub seeks_none: u64,
     pub series: Series,
     pub sector_map: HeatMap,
@@ -94,7 +94,7 @@ pub struct Actor {
     pub last_ns: u64,
     /// Disk time, from the later of issue and previous completion.
     pub device_ns: u64,
-    /// From its last outstanding completion to its next request.
+    /// Time from its last outstanding completion to its next request.
     pub think_ns: Distribution,
     /// Requests made with others outstanding.
     pub overlapping: u64,
@@ -103,7 +103,7 @@ pub struct Actor {
     pub depth_max: u32,
     /// Time between its consecutive requests.
     pub between_ns: Distribution,
-    /// From the end of each request to the beginning of its next, in either direction.
+    /// Distances from the end of each request to the beginning of its next, in either direction.
     pub distance_sectors: Distribution,
     pub size_sectors: Distribution,
     /// Queued to completed.
@@ -129,7 +129,7 @@ impl Actor {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StageTimes {
-    /// In btt's notation (Q2D) if it has one.
+    /// The name in btt's notation (Q2D) if it has one.
     pub name: String,
     pub what: String,
     pub reads: Distribution,
@@ -155,7 +155,7 @@ pub struct Depth {
 pub struct Idle {
     pub busy_ns: u64,
     pub idle_ns: u64,
-    /// With requests held back by the scheduler, its tags or a plug.
+    /// Time with requests held back by the scheduler, its tags or a plug.
     pub held_ns: u64,
     pub periods: u64,
     /// Periods ended by a nearby request of the process served last, which had not asked yet.
@@ -247,7 +247,7 @@ pub struct Moment {
     pub others: u64,
     pub read_bytes: u64,
     pub write_bytes: u64,
-    /// Of requests queued then.
+    /// Latency of requests queued then.
     pub latency_ns: u64,
     pub completed: u64,
     pub busy_ns: u64,

@@ -53,7 +53,7 @@ pub struct Summary {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replay {
-    /// By client, each in order of time.
+    /// Requests by client, each in order of time.
     requests: Vec<Request>,
     lanes: Vec<Lane>,
     pub summary: Summary,

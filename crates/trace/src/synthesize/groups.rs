@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::spread::Spread;
 use crate::profile::{Actor, DeviceProfile, Distribution};
 
-/// Per group and per client.
+/// Maximum clients per group, and open requests per client.
 const MOST: u64 = 128;
 /// Per request, and open in a group.
 const LARGEST_BLOCK: u64 = 4 << 20;
@@ -32,7 +32,7 @@ pub struct Group {
     pub requests: u64,
     /// Mean concurrency.
     pub clients: u32,
-    /// Percent.
+    /// In percent.
     pub read_share: u32,
     pub block_size: u32,
     /// Percent of requests that do not begin at the end of the client's previous one.

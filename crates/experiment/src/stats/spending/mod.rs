@@ -18,7 +18,7 @@ use recursion::{Law, State, Step};
 use super::sequence::LEAST_WITHOUT_SPREAD;
 use super::{Interval, Moments};
 
-/// With fewer values almost no alpha is available.
+/// First look: with fewer values almost no alpha is available.
 pub const FIRST_LOOK: usize = 4;
 
 /// Chosen by power and mean rounds at N = 24 for effects of 0.5, 1 and 2 round SDs (20,000
@@ -33,7 +33,7 @@ const KEPT: usize = 64;
 pub enum Look {
     /// A planned look; after the last one alpha is spent.
     Planned,
-    /// At the end of the time budget: spends the rest.
+    /// The end of the time budget, which spends the rest.
     Last,
 }
 

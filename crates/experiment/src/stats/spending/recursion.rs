@@ -29,7 +29,7 @@ pub(super) enum Law {
 /// One-sided or two-sided bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sides {
-    /// Above only.
+    /// Only above.
     One,
     /// Above or below.
     Two,
@@ -41,7 +41,7 @@ pub(super) struct State {
     law: Law,
     sides: Sides,
     n: usize,
-    /// In the law's coordinate.
+    /// Bound in the law's coordinate.
     bound: f64,
     low: f64,
     /// Chebyshev coefficients of H between `low` and `bound`.

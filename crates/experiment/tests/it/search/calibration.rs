@@ -15,7 +15,7 @@ const ALPHA: f64 = 0.05;
 /// probability 99 %.
 const SEARCHES: u32 = 1500;
 const BOUND: u32 = 108;
-/// For the wrong rule, which errs in more than 12 %: 98 %.
+/// Searches for the wrong rule, which errs in more than 12 % and so fails with probability 98 %.
 const FEW_SEARCHES: u32 = 500;
 const FEW_BOUND: u32 = 45;
 

@@ -15,7 +15,7 @@ const MOST_SEARCHED: usize = 64;
 pub(super) struct Priority {
     /// Maximum reads overtaking a waiting operation.
     pub(super) passes: u32,
-    /// Per program, and per erase.
+    /// Maximum suspensions per program, and per erase.
     pub(super) program_suspends: u32,
     pub(super) erase_suspends: u32,
     pub(super) program_suspend_ns: u64,

@@ -12,7 +12,7 @@ pub(super) struct Times {
     pub(super) channel_bytes_per_s: u64,
     pub(super) link_bytes_per_s: u64,
     pub(super) read_overhead_ns: u64,
-    /// For reads of at most 4 KiB.
+    /// Overhead of reads of at most 4 KiB.
     pub(super) read_overhead_4k_ns: u64,
     pub(super) write_overhead_ns: u64,
     pub(super) write_unit_ns: u64,

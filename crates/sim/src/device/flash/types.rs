@@ -11,7 +11,7 @@ pub(super) const UNIT_SECTORS: u64 = UNIT_BYTES / SECTOR_BYTES;
 pub(super) struct Settings {
     pub(super) queue_depth: u32,
     pub(super) queues: u32,
-    /// Over all queues; the rest wait.
+    /// Commands in service over all queues; the rest wait.
     pub(super) command_slots: u32,
     pub(super) early_completion: bool,
     pub(super) buffer_units: u64,

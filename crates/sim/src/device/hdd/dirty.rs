@@ -1,6 +1,6 @@
 //! The write cache: runs of sectors reported done but not yet on the medium.
 
-/// In sectors: the drive cannot be interrupted within a run. A proposal.
+/// Maximum length of a run in sectors: the drive cannot be interrupted within one. A proposal.
 const LONGEST: u64 = 2048;
 
 /// The drive examines each run before every movement. A proposal.
@@ -26,9 +26,9 @@ impl Extent {
 #[derive(Debug, Clone)]
 pub(super) struct Dirty {
     pub(super) extents: Vec<Extent>,
-    /// In sectors; 0: no write cache.
+    /// Size of the write cache in sectors; 0: none.
     pub(super) room: u64,
-    /// Including the moving run.
+    /// Sectors held, including the moving run.
     held: u64,
     writes: u64,
     runs: usize,

@@ -11,14 +11,14 @@ pub(super) struct Electronics {
     pub(super) read_overhead_ns: [u64; 2],
     pub(super) hit_overhead_ns: [u64; 2],
     pub(super) write_overhead_ns: [u64; 2],
-    /// From data ready to the bus, after a disconnect.
+    /// Time from data ready to the bus, after a disconnect.
     pub(super) reconnect_ns: u64,
-    /// From the last data on the bus (reads) or medium (writes).
+    /// Time from the last data on the bus (reads) or medium (writes).
     pub(super) read_completion_ns: u64,
     pub(super) write_completion_ns: u64,
     /// Minimum from the end of its overhead to the first sector.
     pub(super) write_seek_least_ns: u64,
-    /// For reads and writes, limited by the host.
+    /// Bus rates for reads and writes, limited by the host.
     pub(super) bus_bytes_per_s: [u64; 2],
     /// Sectors buffered before the medium begins, at most all.
     pub(super) write_watermark: u64,

@@ -55,7 +55,7 @@ enum Work {
         /// The segment to extend; `None`: a new one.
         segment: Option<usize>,
         media_end_ns: u64,
-        /// Overwritten during the read: do not cache it.
+        /// Whether it was overwritten during the read, so that it must not be cached.
         stale: bool,
     },
     Write {

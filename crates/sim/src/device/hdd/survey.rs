@@ -26,7 +26,7 @@ impl Hdd {
 
 pub(super) struct Moment<'a> {
     disk: &'a Hdd,
-    /// For reads and writes: departure, and delay after the overhead.
+    /// Departure and delay after the overhead, for reads and for writes.
     sides: [(Departure, u64); 2],
     low: u32,
     high: u32,

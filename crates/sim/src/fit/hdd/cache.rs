@@ -14,7 +14,7 @@ pub(super) struct Cache {
     pub(super) segment: u64,
     pub(super) read_ahead: u64,
     pub(super) to_track_end: bool,
-    /// Of one unit, and of each further unit.
+    /// Latency of a hit of one unit, and of each further unit.
     pub(super) hit_ns: f64,
     pub(super) unit_ns: f64,
 }

@@ -16,7 +16,7 @@ const MOST_ZONES: usize = 64;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Zone {
     pub(super) first: u64,
-    /// One past its last unit.
+    /// First unit after its last.
     pub(super) end: u64,
     pub(super) first_cylinder: u64,
     pub(super) cylinders: u64,
@@ -26,7 +26,7 @@ pub(super) struct Zone {
     /// Tracks before the first and after the last numbered unit.
     pub(super) reserved: u64,
     pub(super) spare_tracks: u64,
-    /// Of its first cylinder, in turns from the reference.
+    /// Angle of its first cylinder, in turns from the reference.
     pub(super) phase: f64,
 }
 

@@ -10,7 +10,7 @@ pub const INTERVAL_NS: u64 = 100_000_000;
 pub struct DeadlineTotals {
     /// Deadlines in the window.
     pub count: u64,
-    /// Completed late.
+    /// Requests completed late.
     pub missed: u64,
     /// Sum of lateness, in ns.
     pub tardiness_sum_ns: u64,

@@ -262,7 +262,7 @@ pub struct ClientTotals {
     pub cpu_ns: u64,
     /// Requests that failed, at any time.
     pub errors: u64,
-    /// Whether it ended by itself, not by time, another client or an error.
+    /// Whether it completed its work: not ended by time, another client or an error.
     pub finished: bool,
 }
 

@@ -5,7 +5,7 @@ use super::allocator::Run;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct File {
-    /// From 1 in order of creation.
+    /// Number in order of creation, from 1.
     pub(super) number: u32,
     /// 0: the slot is free.
     pub(super) size: u32,

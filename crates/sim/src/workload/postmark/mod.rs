@@ -39,7 +39,7 @@ const INODE: u64 = 256;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Layout {
     groups: u64,
-    /// At the front of each group.
+    /// Bytes of metadata at the front of each group.
     metadata: u64,
     group: u64,
 }
@@ -68,7 +68,7 @@ impl Layout {
     }
 }
 
-/// As PostMark counts them.
+/// Counters as in PostMark.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Counts {
     created: u64,

@@ -16,7 +16,7 @@ use elevator::{Completion, Request, Time};
 
 use crate::workload::client::{Client, Step};
 
-/// In ns from the client's first step.
+/// A request; times are ns from the client's first step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Arrival {
     pub(crate) at_ns: u64,
@@ -31,7 +31,7 @@ pub(crate) trait Schedule {
     fn draw(&mut self) -> Option<Arrival>;
 }
 
-/// Independent of completions. Arrivals beyond the iodepth wait for room.
+/// A client whose arrivals do not depend on completions; those beyond the iodepth wait for room.
 #[derive(Debug)]
 pub(crate) struct OpenLoop<S> {
     schedule: S,
