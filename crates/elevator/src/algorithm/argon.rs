@@ -40,7 +40,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             min: 1,
             max: 99,
             evidence: Evidence::Confirmed,
-            help: "part of its share of its throughput alone that a flow is to have",
+            help: "minimum fraction of its share of its standalone throughput",
             role: Role::Knob,
         },
         tunable("switch_cost", 1, 10_000_000, "time that changing over to another flow takes"),

@@ -33,7 +33,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             "sectors",
             0,
             INT_MAX,
-            "largest budget of a flow; 0: what the device does in timeout_sync",
+            "largest budget of a flow; 0: what the device transfers in timeout_sync",
         ),
         Tunable::recalled("timeout_sync", "ms", 1, INT_MAX, "longest service of a flow at a time"),
         Tunable::recalled(

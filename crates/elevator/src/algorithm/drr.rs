@@ -71,7 +71,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             "percent",
             1,
             100,
-            "largest error of a share, of the share, at which batches may grow",
+            "maximum relative error of a share at which batches may grow",
         ),
         Tunable::proposed(
             "adapt",

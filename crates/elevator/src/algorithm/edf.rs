@@ -19,7 +19,7 @@ use crate::vocabulary::Time;
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "edf",
     origin: Origin::Literature,
-    help: "earliest deadline first, whatever the seek; requests without a deadline when no other is there",
+    help: "earliest deadline first, whatever the seek; requests without a deadline come last",
     source: "Liu and Layland, JACM 20(1) 1973 (recalled)",
     evidence: Evidence::Recalled,
     guarantees: &[Guarantee::WorkConserving, Guarantee::MeetsFeasibleDeadlines],

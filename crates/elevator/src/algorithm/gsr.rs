@@ -28,7 +28,7 @@ use crate::scheduler::Elevator;
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "gsr",
     origin: Origin::Literature,
-    help: "moves tasks of a real-time schedule to wherever they are on the way, as long as all deadlines are met",
+    help: "reorders a real-time schedule by position as long as all deadlines are met",
     source: "Journal of Systems and Software 80(2) 2007 (recalled)",
     evidence: Evidence::Recalled,
     guarantees: &[Guarantee::IdlesWithTimer, Guarantee::MeetsWhatEdfMeets, Guarantee::LinearTime],

@@ -35,7 +35,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
         min: 1,
         max: i32::MAX as u64,
         evidence: Evidence::Confirmed,
-        help: "requests in the device at most",
+        help: "maximum requests in the device",
         role: Role::Window,
     }],
     build,

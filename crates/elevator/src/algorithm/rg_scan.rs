@@ -28,7 +28,7 @@ use crate::scheduler::Elevator;
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "rg-scan",
     origin: Origin::Literature,
-    help: "sweeps over all runs of a schedule that it neither makes late nor delays others by; the rest in the slack",
+    help: "sweeps over those runs of a schedule in which no deadline is missed; other requests in the slack",
     source: "Chang, Chang, Shih and Chang, JSS 59(2) 2002 (abstract; construction recalled)",
     evidence: Evidence::Recalled,
     guarantees: &[Guarantee::IdlesWithTimer, Guarantee::MeetsWhatEdfMeets, Guarantee::LinearTime],

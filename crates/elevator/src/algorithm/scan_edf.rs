@@ -34,7 +34,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             min: 0,
             max: 60_000_000,
             evidence: Evidence::Recalled,
-            help: "deadlines count as the multiple of this below them, so that they tie; 0: as they are",
+            help: "deadlines are rounded down to a multiple of this; 0: not rounded",
             role: Role::Knob,
         },
         FIRST_DIRECTION,

@@ -41,7 +41,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
         min: 1,
         max: 1024,
         evidence: Evidence::Proposed,
-        help: "requests that are taken by their tags and served together in order of sectors",
+        help: "requests per batch: chosen by tag, served by sector",
         role: Role::Window,
     }],
     build,

@@ -51,7 +51,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             "KiB",
             1,
             1 << 20,
-            "what a tenant may send in its turn, and what fills a slot",
+            "quantum of a tenant's turn, and size of a slot",
         ),
         Tunable {
             role: Role::Reading,

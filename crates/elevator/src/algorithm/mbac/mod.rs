@@ -32,13 +32,13 @@ const MS: u64 = 1_000_000;
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "mbac",
     origin: Origin::Literature,
-    help: "admits flows by measured use; deadlines for admitted ones, what is left for the others",
+    help: "admits flows by measured use; deadlines for admitted ones, the remaining capacity for others",
     source: "Peng, Chiueh: measurement-based admission control, ICDCS 2008; Stonehenge",
     evidence: Evidence::SecondHand,
     guarantees: &[Guarantee::WorkConserving],
     tunables: &[
-        Tunable::proposed("capacity", "KiB/s", 0, 1 << 32, "what the device does; 0: measured"),
-        Tunable::proposed("margin", "percent", 0, 99, "part of the capacity that is not reserved"),
+        Tunable::proposed("capacity", "KiB/s", 0, 1 << 32, "device throughput; 0: measured"),
+        Tunable::proposed("margin", "percent", 0, 99, "share of the capacity left unreserved"),
         Tunable::proposed("window", "ms", 1, 60_000, "time over which use is measured"),
         Tunable::proposed(
             "default_latency",

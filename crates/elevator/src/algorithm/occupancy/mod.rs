@@ -42,7 +42,7 @@ use window::{TARGETS, Window};
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "occupancy",
     origin: Origin::BlkMq,
-    help: "our own: fair shares of learned device time, a window steered by delay, waits that pay",
+    help: "schedlab's own: fair shares of learned device time, a delay-controlled window, idling only where it pays",
     source: "this laboratory; parts from SFQ, FlashFQ, BFQ, the anticipatory scheduler, Kyber and Gimbal",
     evidence: Evidence::Proposed,
     guarantees: &[

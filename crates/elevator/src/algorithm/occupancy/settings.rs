@@ -42,13 +42,13 @@ settings! {
     RtCosts Internal "rt_costs" "requests" 1..=1024, 4, "automatic target of the real-time class, in services of a small read";
     SyncCosts Internal "sync_costs" "requests" 1..=1024, 32, "automatic target of synchronous requests, in services of a small read";
     AsyncCosts Internal "async_costs" "requests" 1..=10000, 200, "automatic target of asynchronous requests, in services of a small read";
-    Turn Internal "turn" "percent" 0..=1000, 25, "length of a turn of asynchronous requests, of the slack";
-    OverdueTargets Internal "overdue_targets" "targets" 1..=1000, 4, "a request is overdue this many targets after its flow could have had it served";
-    LeastWindow Internal "least_window" "requests" 1..=1024, 32, "the window is never smaller than this many mean requests";
+    Turn Internal "turn" "percent" 0..=1000, 25, "length of an asynchronous turn, relative to the slack";
+    OverdueTargets Internal "overdue_targets" "targets" 1..=1000, 4, "a request is overdue this many targets after its fair service time";
+    LeastWindow Internal "least_window" "requests" 1..=1024, 32, "minimum window, in mean requests";
     CreditCosts Internal "credit_costs" "requests" 0..=100000, 1000, "burst credit of a process, in mean random requests";
-    CreditShare Internal "credit_share" "weights" 1..=100, 7, "weight of all processes with credit, in weights of all others";
-    IdlePercent Internal "idle_percent" "percent" 0..=100, 12, "waits that fail take at most this part of the time";
-    DebtMost Internal "debt_most" "times" 1..=100, 9, "largest charge of a write, in its occupancy";
+    CreditShare Internal "credit_share" "weights" 1..=100, 7, "weight of all processes on credit, relative to all others";
+    IdlePercent Internal "idle_percent" "percent" 0..=100, 12, "maximum share of time for failed waits";
+    DebtMost Internal "debt_most" "times" 1..=100, 9, "largest charge of a write, as a multiple of its occupancy";
     Exposed Internal "exposed" "requests" 1..=4096, 32, "how many requests of a flow the one-way order sees";
 }
 
