@@ -21,7 +21,6 @@ const OWN_WORDS: [&str; 6] = ["file=", "run=", "script=", "dir=", "/", "\\"];
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Contribution {
     pub contribution: u32,
-    /// The build that measured.
     pub schedlab: String,
     pub model: String,
     pub firmware: String,

@@ -4,7 +4,6 @@ use bytes::Bytes;
 
 use crate::result::MachineResult;
 
-/// The directory of results.
 pub(crate) const RESULTS: &str = "results";
 
 const EXTENSION: &str = ".parquet";
@@ -26,7 +25,6 @@ impl Entry {
     }
 }
 
-/// The file name of a result.
 pub(crate) fn file_of(name: &str) -> String {
     format!("{name}{EXTENSION}")
 }
@@ -44,7 +42,6 @@ pub enum Pushed {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Listing {
-    /// Entries by name.
     pub entries: Vec<Entry>,
     /// Files with other names.
     pub others: usize,

@@ -270,7 +270,6 @@ impl ResultFile {
         let (values, known) = column::<DoubleType>(reader.as_ref(), 2, rows, true)?;
         let (invalid, is_invalid) = column::<ByteArrayType>(reader.as_ref(), 3, rows, true)?;
         let mut values = values.into_iter();
-        // Rows share reasons in memory, too.
         let mut reasons: BTreeMap<(usize, usize), Arc<str>> = BTreeMap::new();
         ensure!(
             invalid.iter().all(|text| text.len() <= 4 * REASON),

@@ -88,7 +88,6 @@ pub struct FleetAnalysis {
     pub results: usize,
     pub machines: usize,
     pub groups: Vec<GroupAnalysis>,
-    /// Anomalies in the results.
     pub findings: Vec<Finding>,
     /// Unusable files.
     pub damaged: Vec<Damaged>,

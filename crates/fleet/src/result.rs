@@ -30,7 +30,6 @@ const FACT: usize = 300;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Header {
     pub schema: u32,
-    /// The build that measured.
     pub schedlab: String,
     /// SHA-256 of the results file's first line: plan, machine, start.
     pub experiment: String,
@@ -118,7 +117,6 @@ pub struct MachineResult {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
-    /// Its name in the fleet.
     pub name: String,
 }
 

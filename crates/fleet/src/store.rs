@@ -79,7 +79,6 @@ impl Store {
         }
     }
 
-    /// Lists the results.
     pub fn list(&self) -> Result<Listing> {
         let mut listing = match self {
             Store::Directory(directory) => directory.list()?,

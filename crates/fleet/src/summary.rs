@@ -40,7 +40,6 @@ pub struct Summary {
     pub object: String,
     /// The header without the table of series.
     pub header: Header,
-    /// The selected variants.
     pub variants: Vec<VariantSummary>,
 }
 

@@ -37,14 +37,12 @@ pub(crate) struct Report {
     pub(crate) array: u32,
     pub(crate) operations: f64,
     pub(crate) table: Vec<Row>,
-    /// The C compiler's version and command line.
     pub(crate) compiler: String,
     /// Our measurements paired with C's, in order.
     pub(crate) schedlab: Vec<Row>,
     pub(crate) c: Vec<Row>,
     /// Ours / C's KFLOPS, median over pairs.
     pub(crate) ratio_kflops: f64,
-    /// Minimum and maximum of these ratios.
     pub(crate) ratio_range: [f64; 2],
 }
 

@@ -179,7 +179,6 @@ fn instructions(row: &'static elevator::ElevatorKind) {
     println!("{:<14} random {random:>6.0} sequential {sequential:>6.0}", row.name);
 }
 
-/// Runs a trial under callgrind.
 fn counted(name: &str, workload: &str, duration_ns: u64) -> (u64, u64) {
     let program = std::env::current_exe().expect("the bench knows its own file");
     let output = std::process::Command::new("valgrind")

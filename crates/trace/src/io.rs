@@ -120,7 +120,6 @@ pub struct Io {
 }
 
 impl Io {
-    /// A request without known stages.
     pub fn asked(queued: u64, kind: Kind, sector: u64, sectors: u32, process: u32) -> Io {
         Io {
             queued,
@@ -141,7 +140,6 @@ impl Io {
         }
     }
 
-    /// The sector after its last one.
     pub fn end(&self) -> u64 {
         self.sector.saturating_add(u64::from(self.sectors))
     }

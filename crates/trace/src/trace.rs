@@ -73,7 +73,6 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Sorts the requests by queueing time (stable).
     pub fn sort(&mut self) {
         self.ios.sort_by_key(|io| io.queued);
     }

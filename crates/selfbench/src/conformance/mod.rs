@@ -141,7 +141,6 @@ fn one(
     Ok(compare::row(case, &simulated, &heard, &measured, &log, &others, replayed))
 }
 
-/// Writes one command per line.
 fn keep(
     dir: &std::path::Path,
     case: &cases::Case,

@@ -27,7 +27,6 @@ pub(crate) struct Options {
     /// DiskSim's tree, or its directory `valid`.
     pub(crate) disksim: PathBuf,
     pub(crate) only: Option<String>,
-    /// Overrides for every preset, as KEY=VALUE.
     pub(crate) with: Vec<String>,
     pub(crate) logs: Option<PathBuf>,
 }

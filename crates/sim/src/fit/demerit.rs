@@ -10,7 +10,6 @@ use serde::Serialize;
 /// Latencies of a device and its model for the same reads.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Error {
-    /// Reads on each side.
     pub reads: usize,
     /// Relative to the device's mean.
     pub demerit: f64,

@@ -43,7 +43,6 @@ impl Timed {
     }
 }
 
-/// Properties known before measuring.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     /// The name that the user gave.

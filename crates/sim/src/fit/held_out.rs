@@ -35,7 +35,6 @@ pub fn single_reads(facts: &crate::fit::drive::Facts, seed: u64) -> Vec<(u64, Re
         .collect()
 }
 
-/// Draws a log-uniform length.
 fn length(random: &mut Stream, longest: u64) -> u64 {
     let most = 1 << random.below(u64::from(longest.ilog2()) + 1);
     (1 + random.below(most)).min(longest)

@@ -19,7 +19,6 @@ const MOST_PERCENT: f64 = 10_000.0;
 /// Findings from a trace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Writes {
-    /// Writes examined.
     pub seen: usize,
     /// Latencies by size in sectors and depth, rounded up to powers of two.
     cells: BTreeMap<(u32, u32), Vec<u64>>,

@@ -164,7 +164,6 @@ pub(super) fn waited_for(kind: Kind, flags: Flags) -> Flags {
     if waited { flags.with(Flags::SYNC) } else { flags }
 }
 
-/// Parses `8,0`.
 fn numbers_of(word: &str) -> Option<(u32, u32)> {
     let (major, minor) = word.split_once(',')?;
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());

@@ -39,7 +39,6 @@ impl Parser {
         Parser { format, options, reader, to, rest: Vec::new(), line: 0, last: 0, ended: false }
     }
 
-    /// Feeds the next bytes.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<(), TraceError> {
         let mut bytes = bytes;
         while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
@@ -70,7 +69,6 @@ impl Parser {
         self.ended
     }
 
-    /// Returns the trace.
     pub fn finish(mut self) -> Result<Trace, TraceError> {
         let rest = std::mem::take(&mut self.rest);
         if !self.ended && !rest.is_empty() {

@@ -8,7 +8,6 @@ use crate::io::{Flags, Io, Kind};
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Actor {
-    /// Number of threads merged.
     threads: u64,
     requests: [u64; 3],
     bytes: [u64; 2],

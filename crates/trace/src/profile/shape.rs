@@ -76,7 +76,6 @@ pub struct Actor {
     pub others: u64,
     pub read_bytes: u64,
     pub write_bytes: u64,
-    /// Synchronous requests.
     pub sync: u64,
     pub failed: u64,
     pub requeued: u64,
@@ -222,7 +221,6 @@ impl Waits {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Service {
-    /// `read` or `write`.
     pub kind: String,
     /// Distances from this up to the next bucket; 0 alone is sequential.
     pub from_sectors: u64,

@@ -8,5 +8,4 @@ pub const NEAR: u64 = 8192;
 /// block layer and a plug take less.
 pub const HELD: u64 = 200_000;
 
-/// Maximum number of disks profiled.
 pub const DEVICES: usize = 64;

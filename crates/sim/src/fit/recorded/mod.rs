@@ -150,7 +150,6 @@ impl Recorded {
         keys(self.sectors, self.queue_depth, &sizes, &depths, &reads, Some(&writes))
     }
 
-    /// Replays the held-out slices.
     pub fn errors(&self, description: &str, seed: u64) -> Result<Vec<KindError>, FitError> {
         let modelled = replayed::latencies(description, seed, &self.held_out)?;
         let took = |slices: &[Vec<Served>], kind: Kind| -> Vec<u64> {
