@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Version differences for the modules: 6.1, 6.12, and newer as far as known. No other file tests
- * LINUX_VERSION_CODE.
+ * Version differences for the modules: 6.1 to 7.3. No other file tests LINUX_VERSION_CODE.
  *
  * The second part requires COMPAT_ELEVATOR and the block layer's private headers of exactly the
  * target kernel, whose directory Kbuild adds to the include path.
@@ -43,11 +42,11 @@ static inline void compat_hrtimer_setup(struct hrtimer *timer,
 #error "schedlab's elevators are for Linux 6.1 and later"
 #endif
 
-/*
- * Since 6.18 the block layer allocates the elevator_queue, calls ->depth_updated per queue, and
- * applies a shallow depth to the whole tag map.
- */
-#define COMPAT_CORE_ALLOCATES (LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0))
+/* Since 6.16.4 and 6.17, the block layer allocates the elevator_queue. */
+#define COMPAT_CORE_ALLOCATES (LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 4))
+
+/* Since 6.18, a shallow depth applies to the whole tag map, and before to each of its words. */
+#define COMPAT_WHOLE_DEPTH (LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0))
 
 /*
  * Whether the block layer calls ->finish_request and ->completed_request. Otherwise it does not
@@ -116,7 +115,7 @@ static inline struct io_cq *compat_find_icq(struct request_queue *q)
 static inline void compat_limit(struct blk_mq_alloc_data *data, unsigned int limit,
 				unsigned int total)
 {
-#if COMPAT_CORE_ALLOCATES
+#if COMPAT_WHOLE_DEPTH
 	data->shallow_depth = limit;
 #else
 	unsigned int word = 1u << data->hctx->sched_tags->bitmap_tags.sb.shift;
@@ -125,62 +124,84 @@ static inline void compat_limit(struct blk_mq_alloc_data *data, unsigned int lim
 #endif
 }
 
+/* Lets ->limit_depth restrict allocations of a hardware queue down to one tag. */
+static inline void compat_allow_limits(struct blk_mq_hw_ctx *hctx)
+{
+	sbitmap_queue_min_shallow_depth(&hctx->sched_tags->bitmap_tags, 1);
+}
+
+static inline void compat_allow_queue_limits(struct request_queue *q)
+{
+	struct blk_mq_hw_ctx *hctx;
+	unsigned long i;
+
+	queue_for_each_hw_ctx(q, hctx, i)
+		compat_allow_limits(hctx);
+}
+
 /*
- * COMPAT_SCHED(init, resize, limits) defines compat_init_sched, compat_init_hctx and
- * compat_depth_updated. int init(struct request_queue *, struct elevator_queue *) sets
+ * ->depth_updated gets the queue since 6.17, and each hardware queue before; stable kernels and
+ * distributions differ, so the type decides and not the version.
+ */
+#define COMPAT_DEPTH_UPDATED								\
+	_Generic(((struct elevator_mq_ops *)NULL)->depth_updated,			\
+		 void (*)(struct request_queue *): compat_queue_depth_updated,		\
+		 void (*)(struct blk_mq_hw_ctx *): compat_hctx_depth_updated)
+
+/*
+ * COMPAT_SCHED(init, resize, limits) defines compat_init_sched, compat_init_hctx and the functions
+ * of COMPAT_DEPTH_UPDATED. int init(struct request_queue *, struct elevator_queue *) sets
  * elevator_data; void resize(struct request_queue *) is called after the number of tags has
  * changed, once or per hardware queue; bool limits(void) returns whether ->limit_depth may restrict
  * an allocation.
  */
+#define COMPAT_SCHED(init, resize, limits)						\
+	static void __maybe_unused compat_queue_depth_updated(struct request_queue *q)	\
+	{										\
+		if (limits())								\
+			compat_allow_queue_limits(q);					\
+		resize(q);								\
+	}										\
+	static void __maybe_unused compat_hctx_depth_updated(struct blk_mq_hw_ctx *hctx) \
+	{										\
+		if (limits())								\
+			compat_allow_limits(hctx);					\
+		resize(hctx->queue);							\
+	}										\
+	static int compat_init_hctx(struct blk_mq_hw_ctx *hctx, unsigned int index)	\
+	{										\
+		if (limits())								\
+			compat_allow_limits(hctx);					\
+		return 0;								\
+	}										\
+	COMPAT_INIT_SCHED(init)
+
 #if COMPAT_CORE_ALLOCATES
-#define COMPAT_SCHED(init, resize, limits)							\
-	static void compat_depth_updated(struct request_queue *q)				\
-	{											\
-		if (limits())									\
-			blk_mq_set_min_shallow_depth(q, 1);					\
-		resize(q);									\
-	}											\
-	static int compat_init_sched(struct request_queue *q, struct elevator_queue *eq)	\
-	{											\
-		int error = init(q, eq);							\
-												\
-		if (!error) {									\
-			q->elevator = eq;							\
-			if (limits())								\
-				blk_mq_set_min_shallow_depth(q, 1);				\
-		}										\
-		return error;									\
+#define COMPAT_INIT_SCHED(init)								\
+	static int compat_init_sched(struct request_queue *q, struct elevator_queue *eq) \
+	{										\
+		int error = init(q, eq);						\
+											\
+		if (!error)								\
+			q->elevator = eq;						\
+		return error;								\
 	}
-#define COMPAT_INIT_HCTX
 #else
-#define COMPAT_SCHED(init, resize, limits)							\
-	static void compat_depth_updated(struct blk_mq_hw_ctx *hctx)				\
-	{											\
-		if (limits())									\
-			sbitmap_queue_min_shallow_depth(&hctx->sched_tags->bitmap_tags, 1);	\
-		resize(hctx->queue);								\
-	}											\
-	static int compat_init_hctx(struct blk_mq_hw_ctx *hctx, unsigned int index)		\
-	{											\
-		if (limits())									\
-			sbitmap_queue_min_shallow_depth(&hctx->sched_tags->bitmap_tags, 1);	\
-		return 0;									\
-	}											\
-	static int compat_init_sched(struct request_queue *q, struct elevator_type *type)	\
-	{											\
-		struct elevator_queue *eq = elevator_alloc(q, type);				\
-		int error;									\
-												\
-		if (!eq)									\
-			return -ENOMEM;								\
-		error = init(q, eq);								\
-		if (error)									\
-			kobject_put(&eq->kobj);							\
-		else										\
-			q->elevator = eq;							\
-		return error;									\
+#define COMPAT_INIT_SCHED(init)								\
+	static int compat_init_sched(struct request_queue *q, struct elevator_type *type) \
+	{										\
+		struct elevator_queue *eq = elevator_alloc(q, type);			\
+		int error;								\
+											\
+		if (!eq)								\
+			return -ENOMEM;							\
+		error = init(q, eq);							\
+		if (error)								\
+			kobject_put(&eq->kobj);						\
+		else									\
+			q->elevator = eq;						\
+		return error;								\
 	}
-#define COMPAT_INIT_HCTX .init_hctx = compat_init_hctx,
 #endif
 
 #endif

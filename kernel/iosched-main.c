@@ -217,8 +217,8 @@ static struct elevator_type iosched_type = {
 	.ops = {
 		.init_sched = compat_init_sched,
 		.exit_sched = iosched_exit_sched,
-		COMPAT_INIT_HCTX
-		.depth_updated = compat_depth_updated,
+		.init_hctx = compat_init_hctx,
+		.depth_updated = COMPAT_DEPTH_UPDATED,
 		.allow_merge = iosched_allow_merge,
 		.bio_merge = iosched_bio_merge,
 		.request_merge = iosched_request_merge,

@@ -23,7 +23,7 @@ static void fill_bio(struct iosched *io, struct bio *bio, struct core_request *o
 		.write = op_is_write(bio_op(bio)),
 		.sync = op_is_sync(bio->bi_opf),
 	};
-	iosched_fill_priority(out, bio_prio(bio));
+	iosched_fill_priority(out, bio->bi_ioprio);
 }
 
 static void unhash(struct iosched *io, struct request *rq)

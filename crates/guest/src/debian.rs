@@ -15,9 +15,11 @@ use crate::child::Run;
 use crate::image::sha256_of;
 use crate::{Error, Progress};
 
-/// If the system's suites do not have a package.
-const NEWER: &str = "stable sid";
-/// Validity of newer suites' package lists.
+/// Suites to search if the system's do not have a package.
+const NEWER: &str = "stable trixie-backports sid";
+/// Its age is that of the newer suites' package lists.
+const STAMP: &str = "fetched";
+/// Validity of these lists.
 const FRESH: Duration = Duration::from_secs(24 * 3600);
 
 /// An archive in /usr/src that no package has installed.
@@ -165,7 +167,7 @@ impl Debian<'_> {
     fn newer_suites(&mut self) -> Result<Apt, Error> {
         let apt = Apt::prepare(&self.dir.join("apt"))?;
         let Apt::Private { dir } = &apt else { unreachable!("prepare makes a private one") };
-        let stamp = dir.join("fetched");
+        let stamp = dir.join(STAMP);
         let age = fs::metadata(&stamp)
             .and_then(|about| about.modified())
             .ok()
@@ -215,6 +217,10 @@ impl Apt {
         );
         for (name, text) in [("parts/newer.sources", &sources), ("apt.conf", &conf)] {
             let path = dir.join(name);
+            if fs::read_to_string(&path).is_ok_and(|written| written == *text) {
+                continue;
+            }
+            forget_lists(dir)?;
             fs::write(&path, text).map_err(|cause| Error::io("write", &path, cause))?;
         }
         Ok(Apt::Private { dir: dir.to_owned() })
@@ -232,6 +238,17 @@ impl Apt {
             command.env("APT_CONFIG", dir.join("apt.conf"));
         }
         command
+    }
+}
+
+/// Package lists of other suites are fetched again.
+fn forget_lists(dir: &Path) -> Result<(), Error> {
+    let stamp = dir.join(STAMP);
+    match fs::remove_file(&stamp) {
+        Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::io("remove", &stamp, cause))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -375,6 +392,21 @@ mod tests {
              deb mirror://m/security bookworm-security main\ndeb [arch=amd64 signed-by=/k.gpg] mirror://m/debian bookworm main contrib\n";
         assert_eq!(with_suites(old_format, "bookworm", "sid").as_deref(), Some(expected));
         assert_eq!(with_suites(old_format, "trixie", "sid"), None);
+    }
+
+    #[test]
+    fn lists_of_other_suites_are_fetched_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let Ok(Apt::Private { .. }) = Apt::prepare(dir.path()) else {
+            return; // not Debian
+        };
+        let stamp = dir.path().join(STAMP);
+        File::create(&stamp).unwrap();
+        Apt::prepare(dir.path()).unwrap();
+        assert!(stamp.exists(), "the same suites");
+        fs::write(dir.path().join("parts/newer.sources"), "Suites: stable sid\n").unwrap();
+        Apt::prepare(dir.path()).unwrap();
+        assert!(!stamp.exists());
     }
 
     #[test]

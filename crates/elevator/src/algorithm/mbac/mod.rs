@@ -45,7 +45,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             "ms",
             1,
             1 << 20,
-            "latency bound of an admitted flow that is guaranteed none",
+            "latency bound of an admitted flow that declares none",
         ),
     ],
     build,
