@@ -149,7 +149,7 @@ fn an_edited_plan_is_refused_by_its_keys_and_a_named_results_serves_as_reference
     gate(&lab, "b", &format!("{against} --state x"))
         .expect_status(2)
         .says(&["--state", "last-good"]);
-    gate(&lab, "b", "--against nowhere").expect_status(1).says(&["nowhere"]);
+    gate(&lab, "b", "--against nowhere").expect_status(2).says(&["nowhere"]);
     let xml = lab.path("made/here/junit.xml");
     gate(&lab, "b", &format!("{against} --junit {}", xml.display())).expect_status(0);
     assert!(xml.is_file(), "its directory is made");
