@@ -40,7 +40,7 @@ struct Missing;
 
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("no such file or directory")
+        f.write_str("No such file or directory (os error 2)")
     }
 }
 

@@ -160,7 +160,7 @@ fn the_status_of_results_that_was_cut_off_says_how_to_go_on() {
     let status = lab.run(&format!("status {}", lab.path("a").display())).expect_status(1);
     prints(&status.stdout, &["cut off after", "--resume", "3 trials"]);
     lab.run(&format!("status {}", lab.path("none").display()))
-        .expect_status(1)
+        .expect_status(2)
         .says(&["cannot read", "--out"]);
 }
 
