@@ -4,7 +4,7 @@
 //! supervisor confines its kernel's process to writing in a working directory with a task and a
 //! result file. Its console is a pipe, whose last lines become part of an error.
 //!
-//! The guest periodically writes its clock to a file, so that a hang can be told from computing.
+//! The guest periodically writes its clock to a file, to distinguish a hang from computing.
 //! Reading a pipe would wake the writer, so the guest's kernel would read its clock at times that
 //! depend on the machine.
 

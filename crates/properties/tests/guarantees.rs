@@ -75,7 +75,7 @@ fn the_table_of_guarantees_says_of_each_whether_it_is_kept() {
          whether the search for counter-examples found one. A counter-example is the smallest that the\n\
          search could make of the first one. The mark says how sure it is that the scheduler is its\n\
          source's: C confirmed, C2 second-hand, D derived, R recalled, P our proposal. [Which scheduler\n\
-         guarantees what](../explanation/guarantees.md) explains the guarantees.\n\n\
+         guarantees what](../../docs/internals/guarantees.md) explains the guarantees.\n\n\
          | scheduler | mark | guarantee | kept |\n|---|---|---|---|\n",
     );
     for row in ELEVATORS.iter().flat_map(rows) {

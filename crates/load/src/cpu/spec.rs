@@ -21,7 +21,7 @@ pub enum Spec {
 }
 
 impl Spec {
-    /// Runs until `stop`; other works are incomplete if stopped.
+    /// Whether it runs until `stop`; other workloads are incomplete if stopped.
     pub fn is_load(&self) -> bool {
         matches!(self, Spec::Spin(_) | Spec::Memory(_) | Spec::Forks(_) | Spec::Io(_))
     }

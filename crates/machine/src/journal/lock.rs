@@ -9,7 +9,7 @@ use crate::files::{Attempt, Dir, OwnLock};
 use crate::error::Error;
 use crate::root::Root;
 
-/// Whoever can open a lock file can hold its lock, so the state directory is closed to others.
+/// Anyone who can open a lock file can hold its lock, so the state directory is closed to others.
 pub(super) const DIR: &str = "lock";
 
 #[derive(Debug)]

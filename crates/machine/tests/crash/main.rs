@@ -189,7 +189,7 @@ impl Experiment {
     /// Runs the victim under strace, killed when it enters `call`; returns whether it succeeded.
     fn run(&self, call: Option<&Call>) -> bool {
         let mut strace = Command::new("strace");
-        // Processes are told apart by their ids.
+        // Process ids separate the processes.
         if self.children || call.is_none() {
             strace.arg("-f");
         }
