@@ -82,7 +82,7 @@ impl Change {
         let two_digits = (1 - self.ratio.max(1e-99).log10().floor() as i32).max(0);
         let apart =
             width.map_or(0, |width| -(width.max(1e-99) / 2.0 * 1.001).log10().floor() as i32);
-        apart.clamp(two_digits, two_digits + 1)
+        apart.clamp(two_digits, (two_digits + 1).min(MAX_DECIMALS.max(two_digits)))
     }
 }
 

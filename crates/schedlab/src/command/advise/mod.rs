@@ -186,7 +186,8 @@ fn replayed(root: &Root, args: &AdviseArgs, case: &Case, dir: &Path) -> Result<O
 
 fn show(advice: &Advice, case: &Case, dir: &Path, command: Option<&str>) -> Result<()> {
     out::paragraph(&advice.sentence)?;
-    if let Some(words) = &advice.set {
+    // Only for a disk that this machine has.
+    if let Some(words) = advice.set.as_ref().filter(|_| command.is_some()) {
         let set: Vec<String> = words.iter().map(|word| quoted(word.clone())).collect();
         out::line(format_args!(
             "until the next boot: sudo schedlab set {} {}",

@@ -126,6 +126,9 @@ fn advice_for_two_readers_waits_and_plans_for_no_missing_disk() {
     assert!(!reasons.contains("does not pay"), "{reasons}");
     assert!(lab.path("a/replay/results.jsonl").exists());
     assert_eq!(advice["best"], "anticipatory", "{advice:#}");
+    let text = options.trim_end_matches(" --json");
+    let ran = lab.run(&format!("advise {file} {text} --out {out}2")).expect_status(0);
+    assert!(!ran.stdout.contains("schedlab set"), "of a disk that is elsewhere: {}", ran.stdout);
 }
 
 /// Reads and writes of a loop device by programs, until it is dropped. Each lives for a tenth of a
