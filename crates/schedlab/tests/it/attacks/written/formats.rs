@@ -69,7 +69,10 @@ impl Format {
             Format::Html => check_html(path)?,
             Format::Svg => check_elements(
                 &text,
-                &["svg", "g", "rect", "text", "line", "polyline", "polygon", "circle", "path"],
+                &[
+                    "svg", "style", "g", "rect", "text", "line", "polyline", "polygon", "circle",
+                    "path",
+                ],
             )?,
             Format::JUnit => check_elements(
                 &text,
@@ -135,11 +138,20 @@ fn check_elements(text: &str, known: &[&str]) -> Check {
         let event = node.attributes().find(|attribute| {
             attribute.name().starts_with("on") || attribute.name().contains("href")
         });
-        if !is_known || node.is_comment() || node.is_pi() || event.is_some() {
+        let is_foreign_style = node.has_tag_name(("http://www.w3.org/2000/svg", "style"))
+            && !is_dark_form(node.text().unwrap_or_default());
+        if !is_known || is_foreign_style || node.is_comment() || node.is_pi() || event.is_some() {
             return Err(format!("{node:?} {event:?}"));
         }
     }
     Ok(())
+}
+
+/// The rules of a figure's dark form, which load nothing and contain no name.
+fn is_dark_form(style: &str) -> bool {
+    let loads = ["url", "@import", "\\", MARK];
+    style.starts_with("@media (prefers-color-scheme: dark){")
+        && !loads.iter().any(|word| style.contains(word))
 }
 
 /// Our own elements in Markdown.

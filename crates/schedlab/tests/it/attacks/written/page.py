@@ -3,7 +3,7 @@
 import sys, re
 from html.parser import HTMLParser
 TAGS = set("""html head meta title style body main header section nav p h1 h2 h3 h4 ul li dl dt dd div span strong em small br a table
-thead tbody tr th td figure figcaption details summary pre code svg g rect text line polyline polygon circle path""".split())
+thead tbody tfoot tr th td wbr figure figcaption details summary pre code svg g rect text line polyline polygon circle path""".split())
 ATTRIBUTES = set("""lang charset name content id class href role aria-label tabindex scope data-head style open title viewbox width height
 x y x1 y1 x2 y2 cx cy r points d fill stroke opacity stroke-width stroke-opacity fill-opacity dy dx text-anchor font-family font-size
 font-weight transform colspan""".split())
