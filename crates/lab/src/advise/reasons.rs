@@ -178,9 +178,23 @@ mod tests {
         assert!(!speaks_against(&said(true)), "{}", said(true));
     }
 
+    /// The same, each asking 1 ms after its completion, while the other is served.
+    fn two_readers_at_once() -> Trace {
+        let served = 8_000_000;
+        let io = |slot: u64| {
+            let (process, start) = (slot % 2, slot * served);
+            let asked = slot.checked_sub(1).map_or(0, |before| before * served + 1_000_000);
+            let asked = if slot < 2 { 0 } else { asked };
+            let io =
+                Io::asked(asked, Kind::Read, process * 1_000_000 + slot / 2 * 8, 8, process as u32);
+            Io { issued: At::ns(start), completed: At::ns(start + served), ..io }
+        };
+        Trace { ios: (0..800).map(io).collect(), ..two_readers() }
+    }
+
     #[test]
     fn a_gain_that_the_trace_cannot_show_is_not_denied() {
-        let profile = profile::of(&two_readers());
+        let profile = profile::of(&two_readers_at_once());
         let said = reasons(&profile.devices[0], true, false).join("; ");
         assert!(said.contains("pays is not known") && said.contains("at most"), "{said}");
     }

@@ -114,5 +114,5 @@ fn a_result_holds_the_verdicts_on_both_sides_and_the_part_of_the_difference() {
     );
     let json = serde_json::to_value(&result).unwrap();
     assert_eq!((json["conclusion"].as_str(), json["bad"].as_u64()), (Some("range"), Some(3)));
-    assert_eq!(result::in_words(result.ends.as_ref().unwrap()), "worse, 0.250× [0.248, 0.252]");
+    assert_eq!(result::in_words(result.ends.as_ref().unwrap()), "worse, 0.250× [0.247, 0.253]");
 }
