@@ -64,13 +64,10 @@ fn linux_first(analysis: &Analysis) -> Option<Merits> {
             .and_then(|found| found.scheduler.as_deref())
             .is_some_and(|scheduler| LINUX.contains(&scheduler))
     };
-    let arena = ArenaFacts::find(&analysis.arena)?;
+    ArenaFacts::find(&analysis.arena).filter(|arena| arena.is_virtual() && !arena.is_cpu())?;
     let best = analysis.recommendation.variant.as_deref().filter(|best| !is_in_linux(best))?;
     let available = analysis.restricted_to(is_in_linux);
-    let baseline = &available.comparisons.first()?.baseline;
-    if !arena.is_virtual() || arena.is_cpu() || !is_in_linux(baseline) {
-        return None;
-    }
+    available.comparisons.first().filter(|comparison| is_in_linux(&comparison.baseline))?;
     let merits = merits(&view::workloads(analysis, None), best)?;
     let Merits { gain, costs } = parts(&available);
     let other = format!("Not in today's Linux: {}: {merits}", words::clean(best));

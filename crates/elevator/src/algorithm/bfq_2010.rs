@@ -14,7 +14,8 @@
 //! `back_seek_penalty` (factor, 2).
 //!
 //! Departures: budget feedback and order within a flow are those of Linux 6.12; a timed-out turn is
-//! charged its whole budget (recalled).
+//! charged its whole budget (recalled). Service of two flows differs by two largest budgets at
+//! most.
 
 use crate::algorithm::bfq::Variant;
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Tunable};
