@@ -1,4 +1,4 @@
-//! The kernel of a variant: found in the cache or built, with our modules.
+//! The kernel of a variant with our modules: taken from the cache or built.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ pub(super) struct Built {
 }
 
 impl Built {
-    /// Finds or builds what a setting needs.
+    /// Returns the kernel for a setting, building it if necessary.
     pub(super) fn of(
         cache: &Cache,
         source: &Source,
@@ -38,11 +38,11 @@ impl Built {
     }
 }
 
-/// Finds or builds the kernel of a variant, and its modules: its key in the cache, and whether it
-/// was built now. `source` is the plan's.
+/// Builds a variant's kernel and modules unless cached. Returns the key in the cache and whether
+/// the kernel was built now. `source` is the plan's.
 ///
 /// # Errors
-/// As [`Cache::build`], with [`guest::Error`] as the cause.
+/// As for [`Cache::build`], with [`guest::Error`] as the cause.
 pub fn build(
     cache: &Cache,
     source: &Source,
@@ -60,7 +60,7 @@ pub fn build(
     Ok((built.kernel.key, !there))
 }
 
-/// The cache of kernels: where the user says, or at its usual place.
+/// The kernel cache in `dir`, or in its default place.
 pub fn cache(dir: Option<&Path>) -> Result<Cache> {
     let dir = dir.map(Path::to_owned).or_else(Cache::default_dir).ok_or_else(|| {
         usage("kernel cache: no directory for built kernels; set HOME or SCHEDLAB_CACHE_DIR, or give --cache-dir")

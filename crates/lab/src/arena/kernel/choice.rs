@@ -1,11 +1,10 @@
-//! Which kernel a variant runs: the plan's or one of its own, and the patches that are applied to
-//! it.
+//! The kernel of a variant: its source and the patches applied to it.
 //!
-//! A variant names patches behind its scheduler: `kyber@my.patch` is one file, `kyber@DIR` a
-//! series, `kyber@DIR#3` the first three patches of it. A series is the `series` file of a
-//! directory in the format of quilt (one name a line, `#` begins a comment), else its `*.patch`
-//! files in the order of their names. A whole kernel is named by the attribute `kernel`, so that
-//! two kernels can be compared under one scheduler.
+//! Patches follow the scheduler's name: `kyber@my.patch` is one file, `kyber@DIR` a series, and
+//! `kyber@DIR#3` the first three patches of the series. A series is the quilt `series` file of a
+//! directory (one name per line, `#` starts a comment), otherwise its `*.patch` files in
+//! alphabetical order. The attribute `kernel` selects a different source, so two kernels can be
+//! compared under one scheduler.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,25 +16,24 @@ use text::limits::{SERIES_BYTES, SERIES_PATCHES};
 
 use crate::failure::usage;
 
-/// The list of a directory of patches.
+/// The quilt file that lists a directory's patches.
 const SERIES: &str = "series";
 
-/// The kernel of a variant.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct KernelChoice {
-    /// None: the plan's.
+    /// None: the plan's source.
     pub source: Option<Source>,
-    /// The patches as the variant names them.
+    /// The patches as written in the variant.
     pub word: Option<String>,
-    /// The files that this means, in order of application.
+    /// Patch files in order of application.
     pub patches: Vec<PathBuf>,
 }
 
 impl KernelChoice {
-    /// Reads the words of a variant: what stands behind `@`, and the attribute `kernel`.
+    /// Parses the text after `@` and the value of the attribute `kernel`.
     ///
     /// # Errors
-    /// Wrong usage: a source or series that does not exist.
+    /// Wrong usage: the source or series does not exist.
     pub fn of(word: Option<&str>, source: Option<&str>) -> Result<KernelChoice> {
         Ok(KernelChoice {
             source: source.map(read_source).transpose()?,
@@ -44,7 +42,7 @@ impl KernelChoice {
         })
     }
 
-    /// Distinguishes the kernels of a plan, and names them in a results file.
+    /// Identifies the kernel within a plan and in a results file.
     #[must_use]
     pub fn label(&self) -> String {
         let source =
@@ -53,7 +51,7 @@ impl KernelChoice {
         format!("release{source}{patches}")
     }
 
-    /// What is built for it, beside kernels of Debian as they are.
+    /// Describes the build; None for an unpatched Debian kernel.
     pub(crate) fn built(&self) -> Option<String> {
         let Some(Source::Directory(tree)) = &self.source else {
             return self.word.as_ref().map(|patches| format!("builds a kernel with {patches:?}"));
@@ -63,8 +61,8 @@ impl KernelChoice {
     }
 }
 
-/// A source as a variant names it: in a word of the command line, where a colon ends a value,
-/// `debian/6.12` stands for `debian:6.12`.
+/// Parses the source of a variant. `debian/6.12` means `debian:6.12`, because a colon ends a value
+/// on the command line.
 fn read_source(word: &str) -> Result<Source> {
     let word = word
         .strip_prefix("debian/")
@@ -72,12 +70,12 @@ fn read_source(word: &str) -> Result<Source> {
     source(&word)
 }
 
-/// The source that a word names.
+/// Parses a kernel source; errors are wrong usage.
 pub fn source(word: &str) -> Result<Source> {
     word.parse().map_err(|error: guest::Error| usage(error.to_string()))
 }
 
-/// Path and number of patches of a word such as `DIR#3`. A file of that very name goes first.
+/// Splits `DIR#3` into path and number. A file of that exact name takes precedence.
 fn split(word: &str) -> (&str, Option<&str>) {
     match word.rsplit_once('#') {
         Some((path, number)) if !Path::new(word).exists() => (path, Some(number)),
@@ -85,13 +83,12 @@ fn split(word: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Where the patches of a word lie, whatever the number behind it.
 #[must_use]
 pub fn path_of(word: &str) -> &Path {
     Path::new(split(word).0)
 }
 
-/// The patches that a word means. A file that does not exist is reported when it is read.
+/// The patch files that a word selects. A missing single file is reported only when it is read.
 fn patches(word: &str) -> Result<Vec<PathBuf>> {
     let (path, number) = split(word);
     let path = Path::new(path);
@@ -114,10 +111,10 @@ fn patches(word: &str) -> Result<Vec<PathBuf>> {
     Ok(all)
 }
 
-/// The patches of a series in order: a directory, or its `series` file.
+/// The patches of a series in order, given its directory or `series` file.
 ///
 /// # Errors
-/// Wrong usage: it cannot be read, holds no patch, or names a file outside of its directory.
+/// Wrong usage: the series cannot be read, is empty, or names a file outside its directory.
 pub fn series(path: &Path) -> Result<Vec<PathBuf>> {
     let unreadable = |cause: std::io::Error| {
         usage(format!("{}: cannot read the series: {cause}", path.display()))
@@ -156,12 +153,11 @@ pub fn series(path: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The files that a `series` file names.
 fn listed(list: &Path, dir: &Path, text: &str) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.split(" #").next().unwrap_or_default().trim();
-        // Options of quilt, such as -p1, follow the name.
+        // quilt options such as -p1 follow the name.
         let mut words = line.split_whitespace();
         let Some(name) = words.next().filter(|name| !name.starts_with('#')) else { continue };
         if words.any(|option| option.starts_with("-p") && option != "-p1" || option == "-R") {

@@ -1,5 +1,5 @@
-//! The modelled disk of a guest: made through configfs, its scheduler and attributes set through
-//! sysfs, its counters in debugfs.
+//! A guest's modelled disk: created through configfs, configured through sysfs, with counters in
+//! debugfs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,12 +10,10 @@ use sim::device::DeviceStats;
 
 use super::order::Disk;
 
-/// Where disks are made.
 const CONFIG: &str = "/sys/kernel/config/modeldisk";
-/// Its name in /dev.
 const NAME: &str = "disk0";
 
-/// A modelled disk that is there.
+/// A modelled disk that exists.
 #[derive(Debug)]
 pub(super) struct Modelled {
     path: PathBuf,
@@ -24,7 +22,7 @@ pub(super) struct Modelled {
 }
 
 impl Modelled {
-    /// Makes it, from the tables of its model.
+    /// Creates the disk from the tables of its model.
     pub(super) fn make(disk: &Disk, tables: &Path) -> Result<Modelled> {
         let config = Path::new(CONFIG).join(NAME);
         fs::create_dir(&config).context("modelled disk: cannot create")?;
@@ -46,27 +44,24 @@ impl Modelled {
         })
     }
 
-    /// Its file in /dev.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Its name in /sys/block.
+    /// Name in /sys/block.
     pub(super) fn name(&self) -> &'static str {
         NAME
     }
 
-    /// Its directory in /sys/block.
+    /// Directory in /sys/block.
     pub(super) fn directory(&self) -> &Path {
         self.queue.parent().expect("the queue is in the disk's directory")
     }
 
-    /// Its number, `MAJOR:MINOR`.
     pub(super) fn number(&self) -> Result<String> {
         get(&self.directory().join("dev"))
     }
 
-    /// Its size.
     pub(super) fn bytes(&self) -> Result<u64> {
         let path = self.queue.with_file_name("size");
         let sectors: u64 = get(&path)?
@@ -75,18 +70,17 @@ impl Modelled {
         Ok(sectors * elevator::SECTOR_BYTES)
     }
 
-    /// Lets its life begin anew at this time of the guest's clock, which may be still to come:
-    /// position of the platters, counters, log.
+    /// Restarts the disk at guest time `ns`, which may be in the future: resets rotational
+    /// position, counters and log.
     pub(super) fn begin_at(&self, ns: u64) -> Result<()> {
         put(&Path::new(CONFIG).join(NAME).join("epoch"), ns.to_string().as_bytes())
     }
 
-    /// Its log of commands.
     pub(super) fn log(&self) -> PathBuf {
         self.counters.join("log")
     }
 
-    /// Sets the scheduler and then the attributes, and reads everything back.
+    /// Sets the scheduler, then the attributes, and verifies each. Returns the values in effect.
     pub(super) fn apply(
         &self,
         scheduler: &str,
@@ -127,7 +121,7 @@ impl Modelled {
         Ok(applied)
     }
 
-    /// What it has done since it was made.
+    /// Counters since the epoch.
     pub(super) fn stats(&self) -> Result<DeviceStats> {
         let of = self.numbers(&self.counters.join("stats"))?;
         let at = |name: &str| of.get(name).copied().unwrap_or(0);
@@ -148,7 +142,7 @@ impl Modelled {
         })
     }
 
-    /// What its scheduler's waiting on purpose cost and brought; None for one that never does.
+    /// Anticipation statistics, if the scheduler has any.
     pub(super) fn anticipation(&self) -> Result<Option<elevator::Anticipation>> {
         let path = self.queue.join("iosched/antic_stats");
         if !path.exists() {
@@ -159,7 +153,7 @@ impl Modelled {
         Ok(Some(told.with_context(|| format!("{}: invalid value: {text}", path.display()))?))
     }
 
-    /// Requests that were joined with others, by the kernel's own count.
+    /// Merges according to the kernel (`stat` in sysfs).
     pub(super) fn merges(&self) -> Result<u64> {
         let text = get(&self.queue.with_file_name("stat"))?;
         let fields: Vec<u64> =
@@ -177,7 +171,7 @@ impl Modelled {
     }
 }
 
-/// Reads `antic_stats`: names and numbers in turn, on one line.
+/// Parses `antic_stats`: alternating names and numbers on one line.
 fn anticipation(text: &str) -> Option<elevator::Anticipation> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let at = |name: &str| {

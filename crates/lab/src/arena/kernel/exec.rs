@@ -1,8 +1,8 @@
-//! A program of the user's in a guest: what `schedlab kernel exec` does, outside and inside.
+//! `schedlab kernel exec`: runs a user's program in a guest.
 //!
-//! Its output goes through two files of the working directory, which the guest writes to the
-//! machine at once and which are read here while it grows: a pipe into the guest would be drained
-//! in real time, and a guest that waits for it would see virtual time pass.
+//! The guest appends the program's output to two files of the working directory; they are read here
+//! while they grow. A pipe would be drained in real time, and virtual time would pass while the
+//! guest waits for it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -29,58 +29,49 @@ use crate::controllers::Control;
 use crate::progress::Progress;
 use crate::signals::Stop;
 
-/// Where the file system is mounted, when there is one; the same in every guest, since a program
-/// may show it.
+/// Mount point of the file system. Fixed, because programs may print it.
 pub const FILES_AT: &str = "/tmp/disk0";
-/// Files of the working directory that hold what the program says.
+/// The program's output, as files of the working directory.
 const STREAMS: [&str; 2] = ["stdout", "stderr"];
-/// The answer for a program that cannot be started, and for one that is not there, as shells have
-/// it.
+/// Exit statuses used by shells: the program cannot be executed, and it was not found.
 const CANNOT_START: u8 = 126;
 const NOT_FOUND: u8 = 127;
 
-/// What is to be run.
 #[derive(Debug)]
 pub struct ProgramSpec<'a> {
-    /// The modelled device; None: the guest has no disk.
+    /// Modelled device; None: the guest has no disk.
     pub device: Option<&'a str>,
-    /// Its scheduler, and the patch of the kernel.
+    /// The scheduler and the kernel patches.
     pub setting: Setting,
-    /// The kernel without the patch.
+    /// The unpatched kernel.
     pub source: Source,
-    /// Whether it has the checks for kernel tests.
+    /// Whether to build the kernel with debug checks.
     pub debug: bool,
-    /// How time passes.
     pub time_travel: TimeTravel,
-    /// How long the guest may be silent.
+    /// Maximum time without output from the guest.
     pub patience: Duration,
-    /// Its memory.
     pub memory_mib: u32,
-    /// Program and arguments.
     pub command: &'a [String],
 }
 
-/// How it went.
 #[derive(Debug)]
 pub struct Done {
-    /// The program's exit status; 128 and the signal's number where one ended it.
+    /// Exit status of the program, or 128 + the signal's number.
     pub status: u8,
-    /// The kernel's release.
     pub release: String,
-    /// The guest's clock at the end.
+    /// Guest clock at the end.
     pub virtual_ns: u64,
-    /// Real time of the guest.
+    /// Real time that the guest ran.
     pub real: Duration,
 }
 
-/// Sent to the guest, as JSON.
 #[derive(Debug, Serialize, Deserialize)]
 struct GuestRequest {
     here: PathBuf,
     path: String,
     command: Vec<String>,
     modules: Vec<(PathBuf, String)>,
-    /// Where all of them are.
+    /// Directory of all modules, for the program.
     modules_dir: PathBuf,
     disk: Option<Disk>,
     scheduler: String,
@@ -89,7 +80,7 @@ struct GuestRequest {
     files: Option<FileSystem>,
 }
 
-/// Boots a guest for one program, and copies its standard output and standard error to `output`.
+/// Boots a guest for one program and copies its standard output and standard error to `output`.
 pub fn execute(
     cache: &Cache,
     spec: &ProgramSpec<'_>,
@@ -116,7 +107,8 @@ pub fn execute(
             .map(|model| super::modules(&built, &spec.setting, model))
             .unwrap_or_default(),
         modules_dir: built.modules.dir().to_owned(),
-        // Programs read what they have written, with a file system or without.
+        // Programs expect to read back what they wrote, so the disk needs memory even without a
+        // file system.
         disk: model
             .as_ref()
             .map(|model| Disk { memory_backed: true, ..super::disk(&spec.setting, model) }),
@@ -131,7 +123,7 @@ pub fn execute(
     let mut output = output;
     if order.here != here {
         let note = "others may not enter it (the guest runs as another user), so the program starts in /; chmod o+rx it, or cd elsewhere";
-        // A closed output does not end the program.
+        // As below, a closed output does not end the program.
         drop(writeln!(output[1], "schedlab: {}: {note}", here.display()));
     }
     let boot = Boot {
@@ -149,7 +141,7 @@ pub fn execute(
         .zip(output)
         .map(|(name, ours)| Stream::new(dir, name, ours))
         .collect::<io::Result<Vec<_>>>()?;
-    // Both are looked at, whichever has something.
+    // `|` rather than `||`: both streams are polled every time.
     let mut look = || streams.iter_mut().fold(false, |seen, stream| stream.pass_on() | seen);
     let ended = boot.run_watched(dir, &stop.flag(), &mut look)?;
     let Answer { result, release, virtual_ns } = order::answered(dir)?;
@@ -161,7 +153,7 @@ pub fn execute(
     })
 }
 
-/// The modules, and the program where it is named by its path.
+/// Files the guest may read: the modules, and a program given by path.
 fn readable(spec: &ProgramSpec<'_>, built: &Built) -> Vec<PathBuf> {
     let named = spec.command.first().filter(|program| program.contains('/'));
     let program =
@@ -169,7 +161,7 @@ fn readable(spec: &ProgramSpec<'_>, built: &Built) -> Vec<PathBuf> {
     program.into_iter().chain([built.modules.dir().to_owned()]).collect()
 }
 
-/// One of the program's streams, on its way to our own of the same name.
+/// One of the program's output files, copied to our stream of the same name.
 struct Stream {
     file: File,
     ours: Box<dyn Write>,
@@ -182,9 +174,9 @@ impl Stream {
         Ok(Stream { file, ours })
     }
 
-    /// Hands on what is new; whether there was something.
+    /// Copies new output; returns whether there was any.
     fn pass_on(&mut self) -> bool {
-        // What comes meanwhile is the next call's: a guest can write faster than it is read.
+        // Stop at the current size: a guest may write faster than it is read.
         let Ok(mut new) = self.file.metadata().map(|found| (&self.file).take(found.len())) else {
             return false;
         };
@@ -199,12 +191,12 @@ impl Stream {
     }
 }
 
-/// The first process of the guest; comes back only if this is none.
+/// The guest's init; returns only if this is not a guest.
 pub fn inside(workdir: &Path) -> Result<u8> {
     order::answer(&Inside::begin_for_programs(workdir)?, command)
 }
 
-/// Runs the program, and gives its exit status.
+/// Runs the program and returns its exit status.
 fn command(inside: &Inside) -> Result<u8> {
     let order: GuestRequest = order::read(inside.workdir(), order::ORDER)?;
     for (module, parameters) in &order.modules {
@@ -239,8 +231,8 @@ fn command(inside: &Inside) -> Result<u8> {
     }
     std::env::set_current_dir(&order.here)
         .with_context(|| format!("{}: cannot enter", order.here.display()))?;
-    // Below /tmp and others that the guest covers, getcwd(2) gives a name that the machine does not
-    // have; shells prefer this one.
+    // getcwd(2) returns a path unknown to the machine for directories that the guest mounts over,
+    // such as /tmp. Shells prefer PWD.
     command.current_dir(&order.here).env("PWD", &order.here);
     let mut child = match command.spawn() {
         Ok(child) => child,
@@ -259,7 +251,7 @@ fn command(inside: &Inside) -> Result<u8> {
         })
         .collect();
     let status = child.wait().context("program: cannot wait for it")?;
-    // What it has left behind holds the pipes open.
+    // Processes left behind would keep the pipes open.
     inside.end_all()?;
     for relay in relays {
         relay
@@ -274,8 +266,8 @@ fn command(inside: &Inside) -> Result<u8> {
     Ok(code.unwrap_or(u8::MAX))
 }
 
-/// The file of a program. Looked for here, since the standard library's search needs a socket, and
-/// the guest has none.
+/// Locates the program. The standard library's search needs a socket, which the guest does not
+/// have.
 fn found(program: &str, path: &str) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(PathBuf::from(program)).filter(|file| file.exists());
@@ -300,7 +292,7 @@ fn relay(mut pipe: Box<dyn Read + Send>, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Appends to a file of the machine's: closing it writes what the guest has of it to the machine.
+/// Appends to a file of the host; closing it flushes the guest's copy.
 fn say(to: &Path, text: &[u8]) -> io::Result<()> {
     OpenOptions::new().append(true).open(to)?.write_all(text)
 }

@@ -1,4 +1,4 @@
-//! From what a trial in a guest showed to the metrics and counters of the results file.
+//! Converts the measurements of a guest's trial into metrics and counters of the results file.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +10,15 @@ use super::disk::Modelled;
 use crate::arena::evidence::curves;
 use crate::arena::modelled::{ms, of_anticipation, of_device};
 
-/// What the clients of a trial showed.
+/// Measurements of a trial's clients.
 #[derive(Debug)]
 pub(super) struct Shown {
     pub(super) measured: Measured,
-    /// The longest time that a request waited, where the clients can tell.
+    /// Longest wait of a request, if known.
     pub(super) longest_wait_ns: Option<u64>,
-    /// Requests that had been joined with others before the clients began.
+    /// Merges before the clients started.
     pub(super) merged: u64,
-    /// Metrics of flows held against themselves alone, where that was asked for.
+    /// Flows compared with their solo runs, if requested.
     pub(super) against_alone: BTreeMap<String, f64>,
 }
 
@@ -28,11 +28,11 @@ impl Shown {
     }
 }
 
-/// The trial as the results file keeps it; nothing is said against it yet.
+/// The trial as recorded in the results file, without reasons for invalidity.
 pub(super) fn observation(shown: &Shown, disk: &Modelled) -> Result<Observation> {
     let measured = &shown.measured;
     let mut metrics = sim::workload::metrics(measured);
-    // No CPU's time is measured where computing takes none.
+    // Computing takes no virtual time, so CPU time is meaningless.
     metrics.retain(|name, _| name.rsplit('.').next() != Some("cpu_us_per_io"));
     metrics.extend(shown.against_alone.clone());
     let (device, merges) = (disk.stats()?, disk.merges()? - shown.merged);

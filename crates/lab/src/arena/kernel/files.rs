@@ -1,8 +1,8 @@
-//! Files in a guest: a file system on the modelled disk.
+//! A file system on a guest's modelled disk.
 //!
-//! It is the same in every guest, whatever the machine's configuration of mkfs says and whenever it
-//! is made: its features, its identifier and the seed by which it spreads directories are given,
-//! and what Linux would write behind the back of the work, at times drawn by lot, is left out.
+//! It is identical in every guest, independent of the machine's mkfs configuration and of the time:
+//! features, UUID and the hash seed are fixed, and background writes that Linux would start at
+//! random times are disabled.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,33 +14,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::usage;
 
-/// Kinds of file systems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Files {
-    /// ext4 with a journal of 32 MiB.
+    /// ext4 with a 32 MiB journal.
     Ext4,
 }
 
-/// A file system that is to be made.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct FileSystem {
-    /// The program that makes it.
     mkfs: PathBuf,
 }
 
-/// What makes two file systems the same: identifier, and seed of the hash of names.
+/// Fixed UUID, also the seed of the directory hash.
 const UUID: &str = "5c4ed1ab-0000-4000-8000-000000000001";
 const FEATURES: &str = "none,has_journal,ext_attr,resize_inode,dir_index,filetype,extent,64bit,flex_bg,sparse_super,large_file,\
                         huge_file,dir_nlink,extra_isize,metadata_csum";
-/// MiB of the journal.
 pub(super) const JOURNAL_MIB: u64 = 32;
 
 impl Files {
-    /// Finds what is needed to make it.
+    /// Locates mkfs.
     ///
     /// # Errors
-    /// When it is not installed.
+    /// Wrong usage: it is not installed.
     pub(super) fn found(self) -> Result<FileSystem> {
         let Files::Ext4 = self;
         match programs::find("mkfs.ext4") {
@@ -53,7 +49,7 @@ impl Files {
 }
 
 impl FileSystem {
-    /// Makes it on a device of the guest, and mounts it on a directory that is there.
+    /// Creates the file system on a guest's device and mounts it on an existing directory.
     pub(super) fn make(&self, inside: &Inside, device: &Path, at: &Path) -> Result<()> {
         let features = FEATURES.replace(' ', "");
         let extended = format!(
@@ -72,14 +68,14 @@ impl FileSystem {
             let said = String::from_utf8_lossy(&made.stderr);
             bail!("{} in the guest: {}", self.mkfs.display(), said.trim());
         }
-        // Tables of inodes would be zeroed, and bitmaps of blocks read ahead of their use, in the
-        // background, beginning at a random time within five seconds.
+        // By default, ext4 zeroes inode tables and prefetches block bitmaps in the background,
+        // starting at a random time within five seconds.
         inside.mount(device, at, "ext4", "noinit_itable,no_prefetch_block_bitmaps")?;
         Ok(())
     }
 }
 
-/// Everything is on the disk, and nothing of it in memory.
+/// Flushes dirty pages and drops the caches.
 pub(super) fn cold() -> Result<()> {
     rustix::fs::sync();
     let caches = Path::new("/proc/sys/vm/drop_caches");

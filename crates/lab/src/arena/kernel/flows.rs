@@ -1,9 +1,9 @@
-//! The flows of a trial in a guest: a control group and a process for each, and the settings of the
-//! variant around them.
+//! The flows of a trial in a guest: a control group and a process for each, with the variant's
+//! settings.
 //!
-//! Every group is a leaf below the root, because I/O of the root is throttled and weighed by
-//! nobody. All settings are there before the first process joins its group, and all processes have
-//! joined before the first of them begins.
+//! Every group is a leaf below the root, because the root group's I/O is neither throttled nor
+//! weighted. All settings are written before the first process joins its group, and all processes
+//! join before the first one starts.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,15 +22,14 @@ use super::disk::Modelled;
 use crate::arena::flows::{self, FlowReport, FlowRequest, ROLE, Span};
 use crate::controllers::{self, Control, Location};
 
-/// This program, as it runs.
+/// This executable.
 const ITSELF: &str = "/proc/self/exe";
 
-/// A flow with its number and its files.
+/// A flow with its index and files.
 type Numbered<'a> = (usize, &'a FlowWork, &'a [ClientFile]);
 
-/// Runs the flows from one common start on, and before that each of them alone where that is asked
-/// for. The disk's time 0 is the start. Returns also the metrics of the flows held against
-/// themselves alone.
+/// Runs the flows from a common start, which is disk time 0. If `alone` is set, each flow first
+/// runs alone; the second result then compares the flows with their solo runs.
 pub(super) fn run(
     params: &Params,
     files: &[Vec<ClientFile>],
@@ -68,7 +67,7 @@ pub(super) fn run(
     Ok((together, if params.alone { against } else { BTreeMap::new() }))
 }
 
-/// Runs some of the flows at once.
+/// Runs these flows at the same time.
 fn round(
     flows: &[Numbered<'_>],
     controls: &[Control],
@@ -83,13 +82,13 @@ fn round(
     for ((number, flow, files), child) in flows.iter().zip(&mut running) {
         let request = FlowRequest::new(flow, *number, files, &span).to_json()?;
         let mut input = child.stdin.take().expect("it was asked for as a pipe");
-        // A process that has ended already says why on standard error.
+        // If the process has already exited, its standard error contains the cause.
         drop(input.write_all(&request));
     }
     flows.iter().zip(running).map(|((_, flow, _), child)| report(&flow.name, child)).collect()
 }
 
-/// The settings of the device, which hold for every flow and for work without flows.
+/// Writes the device's settings, which apply to all flows and to workloads without flows.
 pub(super) fn set_device(controls: &[Control], disk: &Modelled) -> Result<()> {
     let device = disk.number()?;
     controls
@@ -102,7 +101,7 @@ fn group(flow: &str) -> PathBuf {
     Path::new(CONTROL_GROUPS).join(flow)
 }
 
-/// Writes a setting and reads it back.
+/// Writes a setting and verifies it.
 fn set(control: &Control, device: &str, disk: &Modelled) -> Result<()> {
     let row = control.row();
     let file = match row.location {
@@ -141,7 +140,7 @@ fn write(control: &Control, file: &Path, device: &str) -> Result<()> {
     Ok(())
 }
 
-/// Starts a flow's process, which waits for its request, and puts it where it belongs.
+/// Starts a flow's process, which waits for its request, in its group and with its I/O priority.
 fn start(flow: &FlowWork, controls: &[Control]) -> Result<Child> {
     let mut command = programs::itself(Path::new(ITSELF));
     command.arg(ROLE).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -160,7 +159,7 @@ fn start(flow: &FlowWork, controls: &[Control]) -> Result<Child> {
     Ok(child)
 }
 
-/// The I/O priority of a flow: the variant's, else the workload's.
+/// I/O priority of a flow; the variant overrides the workload.
 fn priority(flow: &FlowWork, controls: &[Control]) -> Option<u16> {
     let of_flow = |control: &&Control| {
         control.row().location == Location::Processes
@@ -197,7 +196,7 @@ mod tests {
         fs::write(&file, "").unwrap();
         write(&qos, &file, "8:0").unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "8:0 enable=1");
-        // A file that forgets what is written into it.
+        // A file that discards what is written.
         let weight = control("io.weight@reader", "400");
         let error = write(&weight, Path::new("/dev/null"), "8:0").unwrap_err().to_string();
         assert!(

@@ -1,5 +1,5 @@
-//! The first program of a guest: makes the disk, sets the scheduler, lets the clients work, writes
-//! down what they saw, and switches the guest off.
+//! The guest's init during a trial: creates the disk, sets the scheduler, runs the clients, writes
+//! the result and powers off.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -24,31 +24,28 @@ use crate::arena::evidence::{never_reached, too_few};
 use crate::arena::flows::{Span, place_in_directory, place_on_device};
 use crate::workloads::Work;
 
-/// The files of each flow's clients; one list for work without flows.
+/// Files per flow; a single list for workloads without flows.
 type Placed = Vec<Vec<ClientFile>>;
 
-/// A device that has not answered for so long, in virtual time, hangs.
+/// A device that does not respond within this virtual time is considered hung.
 const PATIENCE: Duration = Duration::from_secs(3600);
-/// Bytes of the modelled disk's smallest unit.
+/// Logical block size of the modelled disk, in bytes.
 pub(super) const LOGICAL_BLOCK: u32 = 512;
 
-/// How far ahead the start of the clients is set: more than it takes to tell the disk and them of
-/// it.
+/// Lead of the clients' start, enough to prepare the disk and the clients.
 const LEAD_NS: u64 = 1_000_000;
-/// By this time the guest has booted and counts its ticks evenly: the first few are counted before
-/// they are over.
+/// By this time the guest has booted and its ticks are regular; the first few are counted early.
 const BOOTED_NS: u64 = 100_000_000;
-/// From the start of the clients until all of their first requests are with the scheduler: readings
-/// of the guest's clock, which cost 256 ns each. The disk's life begins then, so that the first
-/// request comes at its time 0 as in the simulator: a microsecond later the first sector of the
-/// disk would have passed the head, and everything would happen a revolution later.
+/// Allowance from the clients' start until each has submitted its first request; each reading of
+/// the guest clock costs 256 ns. The disk's epoch is the end of this allowance, so that the first
+/// request arrives at disk time 0 as in the simulator. If it arrived a microsecond late, the first
+/// sector would have passed the head and every request would be one revolution later.
 const FIRST_NS: u64 = 4096;
 const FIRST_NS_A_CLIENT: u64 = 1024;
-/// A tick of the guest's clock: the disk's time 0 is the beginning of one, as in the simulator, for
-/// schedulers that count ticks.
+/// A tick of the guest. The epoch is aligned to it because some schedulers count ticks.
 const TICK_NS: u64 = 10_000_000;
 
-/// Runs the order in `workdir`; comes back only if this is no guest.
+/// Runs the trial described in `workdir`; returns only if this is not a guest.
 pub fn run(workdir: &Path) -> Result<u8> {
     order::answer(&Inside::begin(workdir)?, trial)
 }
@@ -61,8 +58,8 @@ fn trial(inside: &Inside) -> Result<Observation> {
         inside.load(module, parameters)?;
     }
     let disk = Modelled::make(&order.disk, &inside.workdir().join(order::TABLES))?;
-    // Files are made before the scheduler is set: all variants find the same disk, and none has
-    // seen how it came to be.
+    // Files are created before the scheduler is set, so that the disk is the same for all variants
+    // and no scheduler sees its preparation.
     let files =
         order.files.as_ref().map(|files| files_of(&order, files, inside, &disk)).transpose()?;
     disk.apply(&order.scheduler, &order.attributes)?;
@@ -71,11 +68,11 @@ fn trial(inside: &Inside) -> Result<Observation> {
     let trace = order.traced.then(|| RunningTrace::begin(inside, &disk)).transpose()?;
     let shown = Shown { merged, ..work(&order, &disk, files)? };
     trace.map_or(Ok(()), |trace| trace.end(&inside.workdir().join(order::TRACE)))?;
-    // The disk counts from the start of the clients on.
+    // Disk counters start at the epoch, the clients' start.
     let moved = disk.stats()?.bytes;
     let mut invalid = invalid(&shown.measured);
     let Work { kind, params } = crate::workloads::work_of(&order.workload)?;
-    // A page that is written again before its write-back reaches the disk once.
+    // With write-back caching, a page written twice may reach the disk once.
     if params.direct || !kind.writes_with(&params) {
         invalid.extend(never_reached(&shown.measured.issued, moved, &order.limits));
     }
@@ -87,7 +84,7 @@ fn trial(inside: &Inside) -> Result<Observation> {
     Ok(observation)
 }
 
-/// Makes the file system and the clients' files, and forgets what of them is in memory.
+/// Creates the file system and the clients' files, then drops the page cache.
 fn files_of(
     order: &TrialRequest,
     files: &FileSystem,
@@ -102,7 +99,7 @@ fn files_of(
     Ok(made)
 }
 
-/// Lets the clients work: as threads of the kernel, or by system calls.
+/// Runs the clients, as kernel threads or by system calls.
 fn work(order: &TrialRequest, disk: &Modelled, files: Option<Placed>) -> Result<Shown> {
     let work = crate::workloads::work_of(&order.workload)?;
     let disk_bytes = disk.bytes()?;
@@ -119,8 +116,8 @@ fn work(order: &TrialRequest, disk: &Modelled, files: Option<Placed>) -> Result<
         let TrialRequest {
             seed, warmup_ns, duration_ns, turnaround_ns, turnaround_spread_ns, ..
         } = *order;
-        // The disk's time 0 is the clients': else the platters would stand elsewhere than in the
-        // simulator, and wherever the guest's start has left them.
+        // Disk time 0 is the clients' start. Otherwise the rotational position would depend on boot
+        // time and differ from the simulator's.
         let clients = u64::from(params.clients);
         let at_start = || {
             let at = (guest::inside::now_ns() + LEAD_NS).max(BOOTED_NS).next_multiple_of(TICK_NS);
@@ -169,7 +166,7 @@ fn work(order: &TrialRequest, disk: &Modelled, files: Option<Placed>) -> Result<
     Ok(Shown::of(::load::run(&drive, &AtomicBool::new(false))?))
 }
 
-/// Lets each flow work in a process and a control group of its own.
+/// Runs each flow in its own process and control group.
 fn of_flows(
     order: &TrialRequest,
     disk: &Modelled,
@@ -194,7 +191,7 @@ fn of_flows(
     Ok(Shown { against_alone, ..Shown::of(measured) })
 }
 
-/// What the trial itself says against it.
+/// Reasons found in the measurement.
 fn invalid(measured: &Measured) -> Vec<InvalidReason> {
     let mut invalid = Vec::new();
     if measured.errors > 0 {

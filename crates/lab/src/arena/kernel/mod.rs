@@ -1,9 +1,9 @@
-//! The kernel arena: the schedulers of a real Linux, which runs as a process in virtual time, on a
+//! The kernel arena: the schedulers of a real Linux kernel, run as a process in virtual time on a
 //! modelled disk.
 //!
-//! A trial is one boot of a User-mode Linux (crate `guest`): nothing of an earlier trial can be
-//! left in it, and the same trial gives the same figures, bit for bit. Inside, this same program is
-//! the init (`inside`). All variants of a round get the same seed, as in the simulator.
+//! Each trial is one boot of a User-mode Linux (crate `guest`), so trials share no state, and
+//! repeating a trial reproduces its figures bit for bit. This program is also the guest's init
+//! (`inside`). As in the simulator, all variants of a round use the same seed.
 
 mod built;
 mod choice;
@@ -55,88 +55,84 @@ use crate::workloads::{Work, Workloads};
 use files::Files;
 use order::{Answer, Disk, TrialRequest};
 
-/// Memory of a guest whose clients are all there is.
+/// Guest memory, excluding traces, flows and files.
 const MEMORY_MIB: u32 = 256;
-/// Memory of the process of a flow.
+/// Memory per flow process.
 const FLOW_MIB: u32 = 24;
-/// Memory of a guest for a request of a trace: while it is read, and while it is replayed.
+/// Guest memory per traced request, for reading and replaying it.
 const REQUEST_BYTES: u64 = 160;
-/// Memory of a guest without files.
+/// Upper bound on guest memory, excluding files.
 const MOST_MEMORY_MIB: u32 = 8 << 10;
-/// Bytes of files that a guest may hold: its disk is kept in its memory.
+/// Upper bound on the bytes of a guest's files, which reside in its memory.
 const MOST_FILES: u64 = 2 << 30;
 
-/// Bytes of a disk's log.
+/// Upper bound on the bytes of a disk's log.
 const MOST_OF_A_LOG: u64 = 1 << 30;
-/// The parameter of a workload that names a file.
+/// The workload parameter that names a file.
 const TRACE: &str = "file";
 
-/// The kernel arena.
 pub struct KernelArena {
     guests: Guests,
-    /// What the tunables of a sweep have at the baseline.
+    /// Baseline values of a sweep's tunables.
     defaults: Defaults,
     course: Progression,
     opened: Instant,
     traces: Traces,
 }
 
-/// What a trial needs; each trial that is measured on another thread has a copy.
+/// Everything a trial needs; cloned into each job.
 #[derive(Debug, Clone)]
 struct Guests {
     variants: Arc<Variants<Setting>>,
     fixed: Arc<Fixed>,
 }
 
-/// What is the same for all trials.
+/// Shared by all trials.
 #[derive(Debug)]
 struct Fixed {
     model: Model,
     cache: PathBuf,
-    /// By the label of a variant's choice.
+    /// Keyed by [`KernelChoice::label`].
     kernels: BTreeMap<String, Built>,
     workloads: Workloads,
-    /// The workloads as a guest reads them.
+    /// The workloads in the form sent to the guests.
     specs: Vec<WorkloadSpec>,
     limits: experiment::plan::Limits,
     stop: Stop,
     flag: Arc<AtomicBool>,
     here: PathBuf,
     exe: PathBuf,
-    /// Virtual nanoseconds of all guests, and requests that were done in them.
+    /// Totals over all guests: virtual time, requests, boots.
     virtual_ns: AtomicU64,
     ios: AtomicU64,
     boots: AtomicU64,
 }
 
-/// One trial to be measured.
 #[derive(Debug)]
 struct Wanted {
     duration: Duration,
     warmup: Duration,
-    /// Commands of the disk to keep.
+    /// Number of disk commands to log.
     log: u32,
-    /// How many clients there are; None: as the workload says.
+    /// None: the workload's own number of clients.
     clients: Option<u32>,
-    /// Where a trace of the same trial, which is measured once more for it, goes.
+    /// Where to write the trace; the traced trial is an additional run.
     trace: Option<TraceTo>,
 }
 
-/// What came of a boot.
 #[derive(Debug)]
 struct Booted {
     observation: Observation,
-    /// The disk's log; empty where none was asked for.
+    /// Empty unless requested.
     log: Vec<u8>,
 }
 
 impl KernelArena {
-    /// Opens the arena for a plan whose parts are resolved, and builds the kernels that its
-    /// variants need.
+    /// Opens the arena for a resolved plan and builds the kernels of its variants.
     ///
     /// # Errors
-    /// Wrong usage: a device, file system or workload that a guest cannot have; or a kernel cannot
-    /// be built.
+    /// Wrong usage: a guest does not support the device, file system or workload; or building a
+    /// kernel failed.
     pub fn open(
         plan: &Plan,
         model: Model,
@@ -183,33 +179,30 @@ impl KernelArena {
         })
     }
 
-    /// Starts guests with another program than this process's own.
+    /// Boots guests with `program` as init instead of this executable.
     pub fn started_by(mut self, program: PathBuf) -> KernelArena {
         let fixed = Arc::get_mut(&mut self.guests.fixed).expect("no trial has begun");
         fixed.exe = program;
         self
     }
 
-    /// Runs guests on this number of threads instead of one on each CPU. No figure depends on it.
+    /// Sets the number of guests that run at the same time; the default is one per CPU. Does not
+    /// affect results.
     pub fn with_threads(mut self, nr_threads: usize) -> KernelArena {
         self.course = Progression::on(nr_threads);
         self
     }
 
-    /// What the kernels call themselves.
+    /// The kernels' `uname -r`.
     pub fn releases(&self) -> Vec<String> {
         self.guests.fixed.kernels.values().map(|built| built.kernel.release.clone()).collect()
     }
 
-    /// The disk's model.
     pub fn model(&self) -> &Model {
         &self.guests.fixed.model
     }
 
-    /// One trial, and the disk's log of its first `log` commands.
-    ///
-    /// # Errors
-    /// The guest failed.
+    /// Runs one trial and logs its first `log` disk commands.
     pub fn logged(
         &self,
         variant: VariantIndex,
@@ -254,7 +247,7 @@ impl Guests {
         let traces =
             traces(&request.workload).flat_map(|file| recorder::file::parts(Path::new(file)));
         let readable: Vec<PathBuf> = traces.chain([built.modules.dir().to_owned()]).collect();
-        // Of this trial's seed: a device may draw its times by lot.
+        // The tables depend on the seed: a device may randomise its service times.
         std::fs::write(dir.path().join(order::TABLES), tables(&self.fixed.model, key.seed)?)
             .context("tables of the disk: cannot write")?;
         let boot = Boot {
@@ -304,7 +297,7 @@ impl Guests {
         let mut workload =
             with_whole_path(self.fixed.specs[key.workload].clone(), &self.fixed.here);
         if trace.is_some() {
-            // Of flows that are measured alone as well, the trace has what they do together.
+            // The trace shows the flows together, without their solo runs.
             workload.params.remove("alone");
         }
         let ns = |time: &Duration| {
@@ -342,7 +335,7 @@ impl Guests {
         } else {
             (measured(one(None, None))?, None)
         };
-        // Trace takes time of the guest: the results file has the trial without it.
+        // Tracing takes guest time, so the traced trial is a separate run and is not recorded.
         if wanted.trace.is_some() {
             measured(one(clients, wanted.trace.clone()))?;
         }
@@ -350,20 +343,19 @@ impl Guests {
     }
 }
 
-/// The directory itself, or / if a guest may not enter it: the guest of root's runs as another
-/// user.
+/// `dir`, or `/` if `dir` is not accessible to others: root's guests run as another user.
 fn where_others_may_be(dir: &Path) -> PathBuf {
     let allowed = std::fs::metadata(dir).is_ok_and(|found| found.mode() & 0o005 == 0o005);
     let root = rustix::process::geteuid().is_root();
     if allowed || !root { dir.to_owned() } else { PathBuf::from("/") }
 }
 
-/// Directories that a guest must find: the one that it begins in.
+/// Directories outside the guest that must be visible in it.
 fn reachable(here: &Path) -> Vec<PathBuf> {
     if here == Path::new("/") { Vec::new() } else { vec![here.to_owned()] }
 }
 
-/// The workload with the name of its file as it is from everywhere.
+/// Makes the paths of trace files absolute.
 fn with_whole_path(mut workload: WorkloadSpec, here: &Path) -> WorkloadSpec {
     let of_flows = workload.flows.iter_mut().map(|flow| &mut flow.params);
     for file in of_flows.chain([&mut workload.params]).filter_map(|params| params.get_mut(TRACE)) {
@@ -373,13 +365,13 @@ fn with_whole_path(mut workload: WorkloadSpec, here: &Path) -> WorkloadSpec {
     workload
 }
 
-/// The traces that a workload or its flows replay.
+/// The trace files that a workload and its flows replay.
 fn traces(workload: &WorkloadSpec) -> impl Iterator<Item = &String> {
     let of_flows = workload.flows.iter().map(|flow| &flow.params);
     of_flows.chain([&workload.params]).filter_map(|params| params.get(TRACE))
 }
 
-/// The tables of a model that the guest's driver has, too, for a trial with this seed.
+/// The device model as tables for the guest's driver.
 fn tables(model: &Model, seed: u64) -> Result<Vec<u8>> {
     model.make(seed)?.tables().ok_or_else(|| {
         usage(format!(
@@ -389,7 +381,7 @@ fn tables(model: &Model, seed: u64) -> Result<Vec<u8>> {
     })
 }
 
-/// Modules that a setting needs, with their parameters.
+/// The modules to load and their parameters.
 fn modules(built: &Built, setting: &Setting, model: &Model) -> Vec<(PathBuf, String)> {
     let mut modules =
         vec![("modeldisk".to_owned(), String::new()), ("modelload".to_owned(), String::new())];
@@ -403,7 +395,6 @@ fn modules(built: &Built, setting: &Setting, model: &Model) -> Vec<(PathBuf, Str
     found.filter_map(|(file, parameters)| Some((file?.to_owned(), parameters))).collect()
 }
 
-/// The disk that a setting works on.
 fn disk(setting: &Setting, model: &Model) -> Disk {
     let takes = model.look(|device| device.queue_depth());
     let queue_depth = setting.queue_depth.unwrap_or(u32::MAX).clamp(1, takes);
@@ -415,7 +406,7 @@ fn disk(setting: &Setting, model: &Model) -> Disk {
     }
 }
 
-/// Whether a variant wants threads of the kernel for flows, which are processes.
+/// Rejects `clients=kernel` with flows: a flow is a process, and kernel threads have none.
 fn check_clients(variants: &Variants<Setting>, workloads: &Workloads) -> Result<()> {
     let variant = variants.iter().find(|(_, _, setting)| setting.clients == Clients::Kernel);
     let flows = workloads.engine().find(|(_, work)| !work.params.flows.is_empty());
@@ -427,7 +418,7 @@ fn check_clients(variants: &Variants<Setting>, workloads: &Workloads) -> Result<
     }
 }
 
-/// Whether a workload is served from memory: copying takes no virtual time, so that its trial would
+/// Rejects workloads served from the page cache: copying takes no virtual time, so the trial would
 /// never end.
 fn check_reach(workloads: &Workloads) -> Result<()> {
     match workloads.engine().find(|(_, work)| !work.kind.reaches_device) {
@@ -439,7 +430,7 @@ fn check_reach(workloads: &Workloads) -> Result<()> {
     }
 }
 
-/// Whether the files of every workload can be made where a variant wants files.
+/// Checks that each file system is available and that the workloads' files fit.
 fn check_files(variants: &Variants<Setting>, workloads: &Workloads) -> Result<()> {
     for files in variants.iter().filter_map(|(_, _, setting)| setting.files) {
         files.found()?;
@@ -450,7 +441,6 @@ fn check_files(variants: &Variants<Setting>, workloads: &Workloads) -> Result<()
     Ok(())
 }
 
-/// Bytes of the files of a workload.
 fn file_bytes(work: &Work) -> Result<u64> {
     let sizes = work
         .kind
@@ -469,18 +459,18 @@ fn file_bytes(work: &Work) -> Result<u64> {
     Ok(bytes)
 }
 
-/// Requests of the trace that is read; more than are replayed of it.
+/// Requests in the trace file, an upper bound on those replayed.
 fn nr_replayed(params: &sim::workload::Params) -> u64 {
     params.replay.trace.as_ref().map_or(0, |replay| replay.summary.recorded)
 }
 
-/// Bytes that the clients of a replay hold in requests.
+/// Bytes of buffers for replayed requests in flight.
 fn replay_buffers(kind: &sim::workload::WorkloadKind, params: &sim::workload::Params) -> u64 {
     if params.replay.trace.is_some() { kind.buffer_bytes(params) } else { 0 }
 }
 
-/// Memory of a guest: for a trace that it reads, what its replay has open, and for files as
-/// much again as they hold, and again where they are cached.
+/// Guest memory. Includes the traces, their buffers, and the files: once for the disk, once more
+/// for the page cache.
 fn memory_mib(files: Option<Files>, work: &Work) -> Result<u32> {
     let flows = u32::try_from(work.params.flows.len()).expect("flows are bounded");
     let replayed: u64 = work

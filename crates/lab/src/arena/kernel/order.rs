@@ -1,4 +1,4 @@
-//! The request to a guest and its answer: two files in its working directory.
+//! The request to a guest and its answer: two files in the guest's working directory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,69 +13,63 @@ use super::files::FileSystem;
 use super::setting::Clients;
 use crate::controllers::Control;
 
-/// One trial.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct TrialRequest {
-    /// The directory that relative names are meant in.
+    /// Base directory of relative paths.
     pub(super) here: PathBuf,
-    /// Modules to load, in this order, with their parameters.
+    /// Modules to load and their parameters, in order.
     pub(super) modules: Vec<(PathBuf, String)>,
-    /// The disk.
     pub(super) disk: Disk,
-    /// The scheduler's name.
     pub(super) scheduler: String,
-    /// What is written into sysfs, in this order: below `queue/`, and the value.
+    /// Sysfs attributes below `queue/` and their values, in the order of writing.
     pub(super) attributes: Vec<(String, String)>,
-    /// Settings of the device and of flows, in the order in which they are written.
+    /// Settings of the device and of flows, in the order of writing.
     pub(super) controls: Vec<Control>,
-    /// The work.
     pub(super) workload: WorkloadSpec,
-    /// Who does it.
     pub(super) clients: Clients,
-    /// Bounds outside of which the trial is invalid.
+    /// Validity limits of the trial.
     pub(super) limits: Limits,
-    /// The file system that its files are on; None: the bare device.
+    /// File system of the clients' files; None: the bare device.
     pub(super) files: Option<FileSystem>,
-    /// Seed of the clients' random choices.
+    /// Seed of the clients.
     pub(super) seed: u64,
-    /// The measured window.
+    /// Length of the measurement.
     pub(super) duration_ns: u64,
-    /// Work before it.
+    /// Length of the warmup.
     pub(super) warmup_ns: u64,
-    /// From a completion to the same client's next request.
+    /// Delay from a completion to the same client's next request.
     pub(super) turnaround_ns: u64,
-    /// At most so much earlier or later.
+    /// Maximum deviation of that delay, in both directions.
     pub(super) turnaround_spread_ns: u64,
-    /// Whether what the disk is asked for is recorded.
+    /// Whether to record the disk's I/O.
     pub(super) traced: bool,
 }
 
-/// A modelled disk in the guest.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Disk {
-    /// Tags of its adapter.
+    /// Tags of the host adapter.
     pub(super) tags: u32,
-    /// Requests that it gets at once.
+    /// Limit on requests in the device.
     pub(super) queue_depth: u32,
-    /// Commands to keep for comparison with the simulator; 0: none.
+    /// Number of commands to log; 0: none.
     pub(super) log: u32,
-    /// Whether what is written can be read again.
+    /// Whether the disk stores written data.
     pub(super) memory_backed: bool,
 }
 
-/// What a guest answers at its end.
+/// A guest's answer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Answer<T> {
-    /// What came of its order, or why nothing did.
+    /// The result, or the error.
     pub result: std::result::Result<T, String>,
-    /// What `uname -r` says in it.
+    /// `uname -r` in the guest.
     pub release: String,
-    /// Its clock at the end.
+    /// Guest clock at the end.
     pub virtual_ns: u64,
 }
 
-/// Carries out a guest's order, writes down what came of it, and switches the guest off; comes back
-/// only if this is no guest.
+/// Carries out a guest's request, writes the answer and powers off; returns only if this is not a
+/// guest.
 pub fn answer<T: Serialize>(
     inside: &Inside,
     carry_out: impl FnOnce(&Inside) -> Result<T>,
@@ -89,7 +83,7 @@ pub fn answer<T: Serialize>(
     Err(guest::inside::power_off().into())
 }
 
-/// What a guest has answered. The guest is not trusted: see [`guest::read_result`].
+/// Reads a guest's answer. The guest is not trusted: see [`guest::read_result`].
 pub fn answered<T: DeserializeOwned>(dir: &Path) -> Result<Answer<T>> {
     let path = dir.join(REPORT);
     let text = guest::read_result(dir, REPORT, MOST_OF_A_REPORT);
@@ -98,18 +92,16 @@ pub fn answered<T: DeserializeOwned>(dir: &Path) -> Result<Answer<T>> {
     serde_json::from_slice(&text).with_context(|| format!("{} is broken", path.display()))
 }
 
-/// The files' names.
 pub const ORDER: &str = "order.json";
 const REPORT: &str = "report.json";
-/// Bytes of an answer: more than the histograms of the longest trial.
+/// Upper bound on the bytes of an answer; the histograms of the longest trial are smaller.
 const MOST_OF_A_REPORT: u64 = 256 << 20;
-/// The tables of the disk's model.
 pub(super) const TABLES: &str = "tables";
-/// The disk's log, where one was asked for.
+/// The disk's log, if requested.
 pub(super) const LOG: &str = "log";
-/// The trace, where one was asked for.
+/// The trace, if requested.
 pub(super) const TRACE: &str = "trace.parquet";
-/// The directory that a file system is mounted on.
+/// Mount point of the file system.
 pub(super) const FILES: &str = "files";
 
 pub fn write<T: Serialize>(dir: &Path, name: &str, what: &T) -> Result<()> {

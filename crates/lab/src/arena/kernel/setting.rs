@@ -1,5 +1,5 @@
-//! From a variant of a plan to a scheduler of a real Linux: which kernel it needs, its tunables,
-//! and what is around it.
+//! Converts a variant of a plan into a kernel, a scheduler with its tunables, and the settings
+//! around it.
 
 use anyhow::{Context, Result};
 use elevator::{Geometry, Named, Role, Tunable};
@@ -14,26 +14,26 @@ use crate::controllers::{self, Control, Location};
 use crate::failure::usage;
 use text::{Field, Form, expected_one_of, field};
 
-/// Elevators that we bring along as modules.
+/// Schedulers that schedlab adds to the kernel as modules.
 pub const MODULES: &[&str] = &["anticipatory", "wpcas", "occupancy"];
 
-/// Who does the clients' I/O.
+/// Issuer of the clients' I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Clients {
-    /// Threads of the kernel where the work allows it, else programs.
+    /// Kernel threads if they support the workload, otherwise system calls.
     #[default]
     Auto,
-    /// Threads of the kernel: a client costs no system call.
+    /// Kernel threads: no system call per request.
     Kernel,
-    /// A program's threads, by system calls.
+    /// Threads of a program, by system calls.
     Syscalls,
 }
 
-/// The attribute that names a variant's own kernel.
+/// The attribute that selects a variant's kernel.
 pub const KERNEL: &str = "kernel";
 
-/// What belongs to the queue and the clients rather than to a scheduler.
+/// Settings of the queue and the clients, not of a scheduler.
 pub static ATTRIBUTES: &[Field] = &[
     field(
         "nr_requests",
@@ -73,34 +73,29 @@ pub static ATTRIBUTES: &[Field] = &[
     ),
 ];
 
-/// One variant, ready to be tried.
+/// A parsed variant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
-    /// The scheduler's name in the guest.
+    /// Name in the guest's `queue/scheduler`.
     pub scheduler: String,
-    /// Its kernel, and the patches that this is built with.
     pub kernel: KernelChoice,
-    /// Its tunables, as they are written into sysfs.
+    /// Names and values in `queue/iosched`.
     pub tunables: Vec<(String, String)>,
-    /// Settings of the device and of flows that Linux keeps beside the scheduler, in the order in
-    /// which they are written.
+    /// Settings of the device and of flows outside the scheduler, in the order of writing.
     pub controls: Vec<Control>,
-    /// Requests that can exist at once, where the variant says so.
     pub nr_requests: Option<u32>,
-    /// Requests that the device gets at once, where the variant says so.
     pub queue_depth: Option<u32>,
-    /// From a completion to the same client's next request, in nanoseconds.
+    /// Delay from a completion to the same client's next request.
     pub turnaround_ns: u64,
-    /// Who does the I/O.
     pub clients: Clients,
-    /// The file system that the clients' files are on; None: they work on the device.
+    /// File system of the clients' files; None: they use the device directly.
     pub files: Option<Files>,
-    /// A note for the user, where the variant names the scheduler by an old name.
+    /// A note for the user if the variant uses an old scheduler name.
     pub renamed: Option<String>,
 }
 
 impl Setting {
-    /// Reads a variant; whether the kernel takes it is seen when it is tried.
+    /// Parses a variant. Values are validated by the kernel only when the trial runs.
     pub fn of(variant: &Variant) -> Result<Setting> {
         let (name, patches) = match variant.scheduler.split_once('@') {
             Some((name, patches)) => (name, Some(patches)),
@@ -135,8 +130,7 @@ impl Setting {
         Ok(setting)
     }
 
-    /// Refuses a scheduler that nobody can have: one that no Linux has may come by a patch, or with
-    /// a tree of the user's.
+    /// Rejects an unknown scheduler, unless a patch or the user's source tree may provide it.
     pub fn check_known(&self, kernel: Option<&str>) -> Result<()> {
         let of_plan = kernel.is_none_or(|word| word.starts_with("debian:"));
         let plain = self
@@ -151,7 +145,7 @@ impl Setting {
         Ok(())
     }
 
-    /// What is written into sysfs, in this order: below `queue/`, and the value.
+    /// Sysfs attributes below `queue/` and their values, in the order of writing.
     pub(super) fn attributes(&self) -> Vec<(String, String)> {
         let tunables =
             self.tunables.iter().map(|(name, value)| (format!("iosched/{name}"), value.clone()));
@@ -197,8 +191,8 @@ impl Setting {
         Ok(())
     }
 
-    /// Tunables of a scheduler that we know are checked before anything is booted; those of a
-    /// patched one are its own affair.
+    /// Checks tunables of known schedulers before anything is booted. A patched kernel may have
+    /// others.
     fn check_tunable(&self, variant: &str, name: &str, text: &str) -> Result<()> {
         if self.kernel.word.is_some()
             || name == "max_inflight" && MODULES.contains(&self.scheduler.as_str())
@@ -206,13 +200,13 @@ impl Setting {
             return Ok(());
         }
         let Some(kind) = elevator::find(&self.scheduler) else { return Ok(()) };
-        // A kernel has no tunables that are internal to a scheduler of ours.
+        // The kernel's schedulers lack the tunables internal to our models.
         let exists = |row: &Tunable| row.role != Role::Internal;
         tunable(variant, kind, exists, ATTRIBUTES, name, text).map(drop)
     }
 }
 
-/// The parameters of one of our modules: wpcas requires the disk that it schedules for.
+/// Module parameters: wpcas requires the geometry and seek curve of the disk.
 pub(super) fn parameters(scheduler: &str, geometry: &Geometry) -> String {
     if scheduler != "wpcas" || geometry.cylinders == 0 {
         return String::new();
@@ -234,7 +228,7 @@ pub(super) fn parameters(scheduler: &str, geometry: &Geometry) -> String {
     words.join(" ")
 }
 
-/// The kernel's name of a scheduler.
+/// Resolves a name to the kernel's name of the scheduler, with a note if it was renamed.
 fn scheduler(name: &str) -> Result<(String, Option<String>)> {
     if MODULES.contains(&name) {
         return Ok((name.to_owned(), None));
@@ -249,7 +243,7 @@ fn scheduler(name: &str) -> Result<(String, Option<String>)> {
             "scheduler {name}: not in the kernel arena: {fate} (expected one of {}); the simulator has it: --arena sim",
             known().collect::<Vec<_>>().join(", ")
         ))),
-        // A patch may bring a scheduler of its own, see `check_known`.
+        // A patch may add the scheduler; see `check_known`.
         Named::Unknown if !name.is_empty() && elevator::find(name).is_none() => {
             Ok((name.to_owned(), None))
         }

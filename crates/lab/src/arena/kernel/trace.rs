@@ -1,9 +1,8 @@
-//! What the disk of a guest is asked for, recorded in the guest by the events of its tracefs, for
-//! traces of Perfetto.
+//! Records the I/O of a guest's disk, in the guest, from tracefs events; for Perfetto traces.
 //!
-//! An event reads the guest's clock, which takes 256 ns of virtual time where interrupts are
-//! enabled. So a trial with a trace is another one than without, by microseconds; it is measured
-//! beside the trial of the record, which has no trace.
+//! An event reads the guest clock, which takes 256 ns of virtual time if interrupts are enabled.
+//! Tracing therefore shifts a trial by microseconds, so it uses a separate run that is not
+//! recorded.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,30 +21,28 @@ use super::disk::Modelled;
 use super::order;
 use crate::arena::traced::TraceTo;
 
-/// Memory of a guest for the buffers of its events and the requests of its trace.
+/// Additional guest memory for event buffers and traced requests.
 pub(super) const MEMORY_MIB: u32 = 192;
-/// Requests of a trace: a hundred bytes of memory each.
+/// Maximum number of requests in a trace, about 100 bytes of memory each.
 const MOST_REQUESTS: usize = 1_000_000;
-/// Bytes of a trace.
+/// Maximum size of a trace file.
 const MOST_BYTES: u64 = 64 << 20;
-/// Virtual time between two looks at the events: 16 MiB of buffer hold some 40,000 requests.
+/// Virtual time between reads of the event buffer: 16 MiB hold about 40,000 requests.
 const EVERY: Duration = Duration::from_millis(10);
-/// The journal of a guest, in memory: what it records ends with its kernel.
+/// The guest's state directory, in memory: it is not needed after shutdown.
 const STATE: &str = "/dev/schedlab";
-/// Where Linux expects its tracefs.
 const TRACEFS: &str = "/sys/kernel/tracing";
 
-/// A trace in a guest.
 pub(super) struct RunningTrace {
     ends: Arc<AtomicBool>,
     thread: JoinHandle<Result<Trace>>,
 }
 
 impl RunningTrace {
-    /// Begins to record.
+    /// Starts recording.
     ///
     /// # Errors
-    /// The guest's kernel has no events of the block layer.
+    /// The guest's kernel has no block-layer events.
     pub(super) fn begin(inside: &Inside, disk: &Modelled) -> Result<RunningTrace> {
         inside.mount(Path::new("none"), Path::new(TRACEFS), "tracefs", "")?;
         let devices = vec![disk.name().to_owned()];
@@ -60,15 +57,11 @@ impl RunningTrace {
             let _ = begun.send(());
             record(live, &until)
         });
-        // Nothing is sent where it failed; its end says why.
+        // If starting failed, the channel is closed; `end` returns the error.
         let _ = begins.recv();
         Ok(RunningTrace { ends, thread })
     }
 
-    /// Ends the trace and writes it.
-    ///
-    /// # Errors
-    /// Those of trace; the file cannot be written.
     pub(super) fn end(self, to: &Path) -> Result<()> {
         self.ends.store(true, Ordering::Relaxed);
         let trace =
@@ -101,10 +94,7 @@ fn record(mut live: Live, ends: &AtomicBool) -> Result<Trace> {
     Ok(trace)
 }
 
-/// Writes the trace of what a guest recorded. The guest is not trusted: see [`guest::read_result`].
-///
-/// # Errors
-/// The guest has left no trace; the trace cannot be written.
+/// Writes the trace that a guest recorded. The guest is not trusted: see [`guest::read_result`].
 pub(super) fn pass_on(dir: &Path, to: &TraceTo) -> Result<()> {
     let bytes = guest::read_result(dir, order::TRACE, MOST_BYTES)
         .context("trace: the guest has left none")?;
