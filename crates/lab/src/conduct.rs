@@ -1,8 +1,7 @@
 //! A comparison: rounds of trials until every verdict is reached or the budget is spent.
 //!
-//! In turn, each workload gets one round; a round holds every variant that is still
-//! undecided, and the baseline, once, in shuffled order. Workloads take turns, so that a
-//! disturbance of a minute does not hit one of them alone.
+//! Workloads take turns, one round each, so that a short disturbance does not fall on one of them
+//! alone. A round measures the baseline and every undecided variant once, in shuffled order.
 
 use std::time::Duration;
 
@@ -21,18 +20,14 @@ use crate::signals::Stop;
 use crate::store::Store;
 use text::limits::TRIALS;
 
-/// The number of rounds that are announced where it is not known how many there will be.
+/// Number of rounds to announce if the total is unknown.
 const LOOKAHEAD: u32 = 128;
 
-/// The number of a variant in the plan.
+/// Index of a variant in the plan.
 type Variant = usize;
 
-/// Measures a plan in an arena, from where `record` ends (its header alone, for a new experiment)
-/// to the end, and writes the end into the results file. `variants` are the plan's variants in the
-/// arena.
-///
-/// # Errors
-/// The arena or the store failed; the results file says so where it still can.
+/// Measures a plan from the end of `results` (only a header for a new experiment) and appends the
+/// end to the results file. `variants` are the plan's variants in the arena.
 pub(crate) fn conduct(
     plan: &Plan,
     results: &Results,
@@ -55,15 +50,14 @@ pub(crate) fn conduct(
         }
         Err(error) => {
             let reason = EndReason::Failed { error: format!("{error:#}") };
-            // The error that stopped the experiment matters more than a results file that cannot
-            // take its last line.
+            // The first error matters more than a failure to append the last line.
             let _ = store.append_end(End { at_ms, reason });
             Err(error)
         }
     }
 }
 
-/// The time that the sessions of a results file have spent.
+/// Time spent by all sessions of a results file.
 pub(crate) fn spent(plan: &Plan, results: &Results) -> Duration {
     if !plan.arena.is_virtual() {
         return Duration::from_millis(results.last_ms());
@@ -71,31 +65,29 @@ pub(crate) fn spent(plan: &Plan, results: &Results) -> Duration {
     virtual_time(plan, results.trials.iter())
 }
 
-/// The virtual time of these trials: nothing else spends it.
+/// Virtual time advances only during trials.
 pub(crate) fn virtual_time<'t>(plan: &Plan, trials: impl Iterator<Item = &'t Trial>) -> Duration {
     let (_, warmup) = trial_length(plan);
     trials.map(|trial| warmup + Duration::from_nanos(trial.observation.duration_ns)).sum()
 }
 
-/// The rounds of one workload so far.
+/// The rounds of one workload.
 #[derive(Debug, Default, Clone)]
 struct Track {
-    /// Number of the next round.
     next: u32,
-    /// Rounds that hold every variant that was to be measured in them. One that was cut off is kept
-    /// as evidence and made up for.
+    /// Complete rounds. A truncated round stays in the results and is repeated.
     whole: u32,
-    /// Variants that the last round was to hold.
+    /// Variants of the last round.
     planned: Vec<Variant>,
-    /// Those of them that it still lacks.
+    /// Variants of the last round that are still unmeasured.
     lacking: Vec<Variant>,
-    /// The longest time that a trial took, on the average of a round of this session: a program's
-    /// own, with what comes before and after.
+    /// Longest mean trial time of a round in this session. Programs determine their own run time;
+    /// setup and cleanup are included.
     trial: Duration,
 }
 
 impl Track {
-    /// Counts a trial of an earlier session; `active` are the variants that its round was to hold.
+    /// Counts a trial of an earlier session; `active` returns the variants of its round.
     fn replay(&mut self, trial: &Trial, variant: Variant, active: impl FnOnce() -> Vec<Variant>) {
         if trial.round >= self.next {
             self.next = trial.round + 1;
@@ -120,25 +112,23 @@ fn is_interrupted(trial: &Trial) -> bool {
         .any(|reason| matches!(reason, InvalidReason::Interrupted { .. }))
 }
 
-/// How far a comparison has come.
+/// The state of a comparison.
 struct Experiment<'a> {
     plan: &'a Plan,
-    /// The plan's variants in the arena.
     indexes: &'a [VariantIndex],
     store: &'a mut dyn ResultsLog,
     decider: Decider,
-    /// The rounds of each workload, in the plan's order.
+    /// Rounds by workload, in the plan's order.
     tracks: Vec<Track>,
-    /// Variants whose setting the kernel refused: they are invalid, and measuring them would
-    /// measure something else.
+    /// Variants whose settings the kernel refused; they are not measured again.
     refused: Vec<Variant>,
-    /// The time of the trials so far in blocks of number 0.
+    /// Total trial time in round 0.
     first_round: Duration,
-    /// Whether the budget is another than the one that the experiment began with.
+    /// Whether the budget differs from the one that the experiment began with.
     budget_changed: bool,
-    /// Workloads of a new results file without a trial that fills caches and files.
+    /// Workloads that need a preconditioning trial.
     cold: Vec<usize>,
-    /// The workload whose turn it is: a resumed experiment goes on with its cycle.
+    /// The next workload; a resumed experiment continues its cycle.
     turn: usize,
     estimate: Estimate,
 }
@@ -167,9 +157,8 @@ impl<'a> Experiment<'a> {
         };
         let resumed = Looks { ended: false, ..Looks::of(results, &plan.criteria) };
         course.decider.set_looks(resumed);
-        // Each round is compared again as it was: much work where there are many. What is left out
-        // when a signal asks to end is not missed, since the first look of `measure` is at the same
-        // signal.
+        // Replaying every round can take long. A signal may cut it short: `measure` checks for one
+        // before it uses the result.
         for trial in results.trials.iter().take_while(|_| stop.signal().is_none()) {
             let workload =
                 plan.workloads.iter().position(|workload| workload.name == trial.workload);
@@ -196,8 +185,8 @@ impl<'a> Experiment<'a> {
         }
     }
 
-    /// Fixes the number of rounds that the verdicts' bounds are for, where the plan does not: after
-    /// the first round of every workload, when its time is known, and before the first look.
+    /// Fixes the planned number of rounds for [`Method::Spending`] if the plan does not: after the
+    /// first round of every workload, when its duration is known, and before the first look.
     fn plan_rounds(&mut self, driver: &Driver<'_>) -> Result<()> {
         let open = self.plan.criteria.method != Method::Spending || self.budget_changed;
         let begun = self.tracks.iter().any(|track| track.whole == 0);
@@ -209,7 +198,6 @@ impl<'a> Experiment<'a> {
         self.store.append_note(driver.note(Event::Planned { rounds }))
     }
 
-    /// Measures until the end; why it ended.
     fn measure(&mut self, driver: &mut Driver<'_>) -> Result<EndReason> {
         let plan = self.plan;
         if driver.arena.preconditions() {
@@ -267,9 +255,9 @@ impl<'a> Experiment<'a> {
         }
     }
 
-    /// Whether the next round of a workload ends within the budget, where its trials take a
-    /// program's own time. All others have a length that was chosen for the budget, and the last
-    /// round may end a little after it.
+    /// Whether the next round of a workload ends within the budget, if programs determine its
+    /// length. Other trials were sized to fit the budget, and their last round may exceed it
+    /// slightly.
     fn fits(&self, workload: usize, spent_s: f64) -> bool {
         let plan = self.plan;
         let trial_s = self.tracks[workload].trial.as_secs_f64();
@@ -278,30 +266,27 @@ impl<'a> Experiment<'a> {
         is_planned || spent_s + trial_s * self.active(workload).len() as f64 <= plan.budget.time_s
     }
 
-    /// Whether a workload still needs a round.
     fn wants_round(&self, workload: usize) -> bool {
         !self.has_rounds(workload) && self.active(workload).len() > 1
     }
 
-    /// Whether the next round of a workload is the rest of one that an earlier session has begun.
+    /// Whether an earlier session began the next round of a workload.
     fn is_begun(&self, driver: &Driver<'_>, workload: usize) -> bool {
         driver.arena.one_seed_a_round() && !self.tracks[workload].lacking.is_empty()
     }
 
-    /// Whether a workload has every round that was planned.
     fn has_rounds(&self, workload: usize) -> bool {
         let rounds = [self.plan.budget.rounds, self.decider.planned()].into_iter().flatten().min();
         rounds.is_some_and(|rounds| self.tracks[workload].whole >= rounds)
     }
 
-    /// Whether any workload ended for having every round, and not for its verdicts.
+    /// Whether any workload stopped at its planned rounds without reaching all verdicts.
     fn has_every_round(&self) -> bool {
         (0..self.tracks.len())
             .any(|workload| self.has_rounds(workload) && self.active(workload).len() > 1)
     }
 
-    /// The variants of the next round: the undecided ones that the kernel did not refuse, and the
-    /// baseline.
+    /// The baseline and the undecided variants that the kernel did not refuse.
     fn active(&self, workload: usize) -> Vec<Variant> {
         if self
             .refused
@@ -315,7 +300,6 @@ impl<'a> Experiment<'a> {
         variants
     }
 
-    /// One round: every active variant once.
     fn round(&mut self, driver: &mut Driver<'_>, workload: usize) -> Result<Option<Halt>> {
         let (number, variants, missing) = self.next_round(driver, workload);
         self.announce(driver, workload, number, &variants)?;
@@ -357,10 +341,10 @@ impl<'a> Experiment<'a> {
         Ok(None)
     }
 
-    /// Number and variants of the next round, and the variants that it lacks. On a machine a round
-    /// that was torn by the end of an earlier session is made up for by a new one, since its
-    /// variants were to be measured together; where a trial is a function of its seed it is
-    /// completed, so that the results file becomes the one that an uncut experiment would have had.
+    /// Number and variants of the next round, and the variants it still has to measure. Real trials
+    /// of a round must be measured together, so a round interrupted in an earlier session is
+    /// replaced by a new one. Virtual trials depend only on their seed, so the round is completed
+    /// and the results equal those of an uninterrupted run.
     fn next_round(
         &mut self,
         driver: &Driver<'_>,
@@ -377,7 +361,7 @@ impl<'a> Experiment<'a> {
         (next, variants.clone(), variants)
     }
 
-    /// Announces the trials of this round and of those after it, as far as they can be known.
+    /// Announces the trials of this round and of those that may follow.
     fn announce(
         &self,
         driver: &mut Driver<'_>,
@@ -397,7 +381,7 @@ impl<'a> Experiment<'a> {
     }
 }
 
-/// The workloads whose first trial would find caches and files empty.
+/// Workloads whose first trial would find empty caches and files.
 fn cold(plan: &Plan, results: &Results) -> Vec<usize> {
     let warm = |name: &str| {
         results.notes.iter().any(
@@ -408,7 +392,6 @@ fn cold(plan: &Plan, results: &Results) -> Vec<usize> {
     all.filter(|(_, spec)| !warm(&spec.name)).map(|(number, _)| number).collect()
 }
 
-/// The undecided variants of a workload, and the baseline.
 fn active(decider: &Decider, plan: &Plan, workload: usize) -> Vec<Variant> {
     let names = decider.active_variants(&plan.workloads[workload].name);
     names
@@ -422,13 +405,13 @@ impl Series for Experiment<'_> {
         self.store
     }
 
-    /// The share is that of the whole plan: it may end earlier, when every verdict is reached.
+    /// The share refers to the whole plan; verdicts may end it earlier.
     fn status(&self, driver: &Driver<'_>, workload: &str) -> Status {
         let total = Duration::from_secs_f64(expected_s(self.plan).min(self.plan.budget.time_s));
         let spent = driver.spent();
         let left = total.saturating_sub(spent);
         let left = if self.plan.arena.is_virtual() {
-            // In the user's time; unknown at the start.
+            // Wall-clock time; unknown at the start.
             let simulated = driver.spent_now().as_secs_f64();
             (simulated > 0.0).then(|| left.mul_f64(driver.wall().as_secs_f64() / simulated))
         } else {

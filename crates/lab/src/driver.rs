@@ -1,8 +1,7 @@
-//! The loop that measures: rounds of trials, each trial on the disk before the next one starts.
+//! The measuring loop. Each trial is on disk before the next one starts.
 //!
-//! Every series of trials goes through here. What differs is who proposes the rounds: a comparison
-//! ([`crate::conduct`]) measures the variants that are undecided, a search ([`crate::tune`]) those
-//! of its race.
+//! Every series of trials runs here. A comparison ([`crate::conduct`]) proposes rounds of undecided
+//! variants, a search ([`crate::tune`]) those of its race.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -18,69 +17,58 @@ use crate::length::trial_length;
 use crate::progress::{Progress, Step};
 use crate::signals::Stop;
 
-/// The number of no round: of the trials before the first one.
+/// Round number of trials before the first round.
 const PILOT: u32 = u32::MAX;
 
-/// Where trials are kept. A line is on the disk when its call returns.
+/// Stores trials. A line is on disk when the call returns.
 pub trait TrialLog {
-    /// # Errors
-    /// The line cannot be written.
     fn append_trial(&mut self, trial: &Trial) -> Result<()>;
 
-    /// # Errors
-    /// The line cannot be written.
     fn append_note(&mut self, note: Note) -> Result<()>;
 }
 
-/// Where the results file of an experiment is kept.
+/// Stores the results of an experiment.
 pub trait ResultsLog: TrialLog {
-    /// # Errors
-    /// The line cannot be written.
     fn append_end(&mut self, end: End) -> Result<()>;
 }
 
-/// Who asked for the trials of a series, and keeps them.
+/// The owner of a series of trials.
 pub trait Series {
-    /// Where its trials are kept.
     fn log(&mut self) -> &mut dyn TrialLog;
 
-    /// What to show while the next trial runs.
+    /// The status to show while the next trial runs.
     fn status(&self, driver: &Driver<'_>, workload: &str) -> Status;
 
-    /// A trial is measured and kept.
-    ///
-    /// # Errors
-    /// Those of the log.
+    /// Called after a trial was measured and stored.
     fn measured(&mut self, driver: &Driver<'_>, variant: VariantIndex, trial: &Trial)
     -> Result<()>;
 }
 
-/// How far a series of trials is.
+/// Progress of a series.
 #[derive(Debug, Clone)]
 pub struct Status {
-    /// The share that is done, 0 to 1.
+    /// Completed share, 0 to 1.
     pub share: f64,
-    /// The time left, at most.
+    /// Upper bound.
     pub left: Option<Duration>,
-    /// The workload, and what else is of interest.
+    /// The workload and further details.
     pub label: String,
-    /// What is known so far; may be empty.
+    /// Findings so far; may be empty.
     pub standing: String,
 }
 
-/// Trials that are measured together: variants in shuffled order under one workload.
+/// Variants to measure under one workload, in shuffled order.
 #[derive(Debug, Clone)]
 pub struct Round<'b> {
-    /// The number of the workload in the plan.
+    /// Index of the workload in the plan.
     pub workload: usize,
     pub number: u32,
-    /// The variants that the order is drawn from.
+    /// The variants to shuffle.
     pub variants: &'b [(VariantIndex, &'b str)],
-    /// Those that are not kept yet.
+    /// Variants not measured yet.
     pub missing: &'b [VariantIndex],
 }
 
-/// Why a round ended before its last trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Halt {
     DeviceVanished { detail: String },
@@ -99,40 +87,38 @@ impl Halt {
     }
 }
 
-/// Whether a trial was cut short from outside: it is measured again when the series is resumed.
+/// Whether a trial was cut short from outside and will be repeated on resume.
 pub fn is_cut_short(trial: &Trial) -> bool {
     Halt::of(trial).is_some()
 }
 
-/// What earlier sessions of a series have measured.
+/// Totals of earlier sessions.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Earlier {
-    /// How many trials.
     pub trials: u64,
-    /// The time that they took, by the clock of the budget.
+    /// By the budget's clock.
     pub spent: Duration,
 }
 
-/// Where and how trials are measured.
 pub struct Driver<'a> {
     pub plan: &'a Plan,
     pub arena: &'a mut dyn Arena,
     pub stop: &'a Stop,
     pub progress: &'a dyn Progress,
-    /// When the series began, in this process's clock.
+    /// Start of the series in this process's clock.
     began: Instant,
-    /// The arena's clock at that moment.
+    /// The same in the arena's clock.
     arena_began: Duration,
-    /// The time that earlier sessions of a resumed series have spent.
+    /// Time spent in earlier sessions.
     offset: Duration,
     sequence: u64,
-    /// Whether a variant other than the first that the machine refuses with an error is an invalid
-    /// trial and not the end of the series.
+    /// Whether a machine error for a variant other than the first makes the trial invalid instead
+    /// of ending the series.
     pub errors_are_invalid: bool,
 }
 
 impl<'a> Driver<'a> {
-    /// A series that begins, or goes on after earlier sessions.
+    /// Begins a series or continues one after earlier sessions.
     pub fn new(
         plan: &'a Plan,
         arena: &'a mut dyn Arena,
@@ -156,19 +142,15 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// How many trials the series has, those of earlier sessions among them.
+    /// Number of trials, including those of earlier sessions.
     pub fn nr_trials(&self) -> u64 {
         self.sequence
     }
 
-    /// Measures what is missing of a round. Returns what ended it early.
+    /// Measures the missing trials of a round. Returns the reason if it ended early.
     ///
-    /// A trial of virtual time that a signal interrupts is not kept: nothing of it was measured,
-    /// and its seed gives it again. So the results file of a resumed experiment is that of an
-    /// uninterrupted one.
-    ///
-    /// # Errors
-    /// The arena or the log failed.
+    /// An interrupted trial in virtual time is discarded, because its seed reproduces it. The
+    /// results of a resumed experiment therefore equal those of an uninterrupted one.
     pub fn round(&mut self, round: &Round<'_>, series: &mut dyn Series) -> Result<Option<Halt>> {
         self.arena.begin_round()?;
         let workload = &self.plan.workloads[round.workload];
@@ -214,11 +196,8 @@ impl<'a> Driver<'a> {
         Ok(None)
     }
 
-    /// Announces trials of a workload to an arena that measures in parallel: `next` are asked for,
-    /// then maybe the rounds `then` with the variants of the last of `next`.
-    ///
-    /// # Errors
-    /// Those of measuring.
+    /// Announces trials to an arena that measures in parallel: first `next`, then possibly the
+    /// rounds `then` with the variants of the last group.
     pub fn announce(&mut self, workload: usize, next: Vec<Group>, then: Range<u32>) -> Result<()> {
         if !self.arena.one_seed_a_round() || next.is_empty() {
             return Ok(());
@@ -229,11 +208,7 @@ impl<'a> Driver<'a> {
         self.arena.announce(&Upcoming { workload, next, then, seed: &seed, duration, warmup })
     }
 
-    /// One trial of a workload under `variant` that is no evidence: it fills what a first trial
-    /// would find empty.
-    ///
-    /// # Errors
-    /// The arena or the log failed.
+    /// Runs a trial that fills caches and files. It does not count as evidence.
     pub fn precondition(
         &mut self,
         workload: usize,
@@ -257,11 +232,8 @@ impl<'a> Driver<'a> {
         Ok(observation)
     }
 
-    /// A trial of a workload under each of `variants` that is no evidence, with a seed that no
-    /// round has. Nothing is noted.
-    ///
-    /// # Errors
-    /// The arena failed.
+    /// Runs a pilot trial of a workload under each of `variants`, with a seed that no round uses.
+    /// Pilot trials are not evidence and leave no note.
     pub fn run_pilots(
         &mut self,
         workload: usize,
@@ -281,22 +253,20 @@ impl<'a> Driver<'a> {
         variants.iter().map(|variant| self.trial(*variant, &spec)).collect()
     }
 
-    /// The seed of trials before the first round.
     fn pilot_seed(&self, workload: usize) -> u64 {
         schedule::trial_seed(self.plan.seed, &self.plan.workloads[workload].name, PILOT, 0)
     }
 
-    /// An event that happens now.
     pub fn note(&self, event: Event) -> Note {
         Note { at_ms: self.at_ms(), event }
     }
 
-    /// The time that the series has spent, by the arena's clock.
+    /// Time spent by the arena's clock, including earlier sessions.
     pub fn spent(&self) -> Duration {
         self.offset + self.spent_now()
     }
 
-    /// The same without earlier sessions.
+    /// Time spent in this session by the arena's clock.
     pub fn spent_now(&self) -> Duration {
         self.arena.elapsed() - self.arena_began
     }
@@ -306,12 +276,10 @@ impl<'a> Driver<'a> {
             .expect("an experiment is shorter than 584 million years")
     }
 
-    /// Wall time of this session.
     pub fn wall(&self) -> Duration {
         self.began.elapsed()
     }
 
-    /// The number of the next trial.
     pub fn sequence(&self) -> u64 {
         self.sequence
     }
@@ -357,7 +325,7 @@ impl<'a> Driver<'a> {
             Err(error) => return Err(error),
         };
         if !invalid.is_empty() {
-            // Nothing is measured: the setting is not the variant's.
+            // The variant's setting is not in effect.
             return Ok(Observation { invalid, ..Observation::default() });
         }
         let mut observation = self.arena.measure(spec)?;

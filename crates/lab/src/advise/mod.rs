@@ -1,10 +1,9 @@
-//! Advice on a scheduler for recorded work: the trace is replayed under every scheduler on a
-//! model of its disk, in virtual time.
+//! Scheduler advice for a recorded trace, which is replayed in virtual time under every scheduler
+//! on a model of its disk.
 //!
-//! What may be believed of it is part of it: the model's error on reads that were held out, and by
-//! how much the replay under the scheduler that was in effect differs from the trace. Neither
-//! can show what the model lacks, so the last word has the real comparison, whose plan comes with
-//! the advice.
+//! The advice includes its evidence: the model's error on held-out reads, and the difference
+//! between the trace and its replay under the original scheduler. Neither covers effects that the
+//! model does not have, so the advice comes with a plan for a comparison on the real disk.
 
 mod reasons;
 
@@ -29,8 +28,7 @@ use crate::traces;
 
 pub use reasons::reasons;
 
-/// Schedulers that Linux offers, and the tunables of theirs that matter most to one process or
-/// another.
+/// Linux schedulers, with the tunables that matter most to individual processes.
 pub const VARIANTS: [&str; 8] = [
     "none",
     "mq-deadline",
@@ -41,94 +39,85 @@ pub const VARIANTS: [&str; 8] = [
     "mq-deadline:fifo_batch=1",
     "mq-deadline:writes_starved=8",
 ];
-/// The tunables that make a scheduler wait for the next request of the process served last, unless
-/// they are 0.
+/// Tunables that enable idling for the last-served process unless they are 0.
 const WAITING: [&str; 4] = ["slice_idle", "antic_expire", "anticipation", "anticipate"];
-/// What decides, and the label of the workload.
+/// The primary metric and the label of the workload.
 const METRIC: &str = "latency_mean_us";
 const LABEL: &str = "recorded-work";
-/// The longest part of a trace that is replayed, in milliseconds; and the shortest.
+/// Bounds of the replayed part of a trace, in milliseconds.
 const LONGEST_MS: u64 = 30_000;
 const SHORTEST_MS: u64 = 200;
-/// Rounds in virtual time: seeds of the model.
+/// Rounds in virtual time, each with its own seed.
 const ROUNDS: u32 = 12;
-/// What a fit writes about its error begins so.
+/// Prefix of the lines in which a fit reports its error.
 const HELD_OUT: &str = "# Held out: ";
 
-/// What advice is asked for.
 #[derive(Debug, Clone)]
 pub struct Request {
     pub trace: PathBuf,
-    /// A description, or the name of a model.
+    /// A description file or the name of a model.
     pub model: String,
-    /// None: the kernel arena if it has a kernel and the model, else the simulator.
+    /// None: the kernel arena if a kernel is built and the model is available there, else the
+    /// simulator.
     pub arena: Option<&'static ArenaFacts>,
-    /// None: [`VARIANTS`].
     pub schedulers: Vec<String>,
-    /// What replays wait for; None: what the trace allows.
+    /// Issue requests at their recorded times; false: only if the trace has no completions.
     pub open_loop: bool,
     pub cache_dir: Option<PathBuf>,
-    /// The device of the real comparison; None: the one that was recorded.
+    /// The device of the real comparison; None: the recorded one.
     pub device: Option<String>,
     pub seed: u64,
 }
 
-/// A trace that was looked at, and the plan of its replay.
+/// A trace that has been examined, and the plan of its replay.
 #[derive(Debug)]
 pub struct Case {
     pub plan: Plan,
-    /// The disk that is replayed.
     pub device: DeviceProfile,
     has_arm: bool,
     nr_writes: u64,
     model: String,
-    /// What is known of the model's error.
+    /// Known errors of the model.
     held_out: Vec<String>,
-    /// The device of the real comparison, whether this machine has it or not.
+    /// The device of the real comparison, which this machine need not have.
     pub confirm_on: String,
-    /// What must be known of the trace.
+    /// Warnings about the trace.
     cautions: Vec<String>,
 }
 
-/// A variant's expected effect.
 #[derive(Debug, Clone, Serialize)]
 pub struct Expected {
     pub variant: String,
-    /// Microseconds.
     pub latency_mean_us: Option<f64>,
     pub latency_p99_us: Option<f64>,
-    /// Against the baseline, with its interval; below 1 is faster.
+    /// Relative to the baseline, with its interval; below 1 is faster.
     pub ratio: Option<f64>,
     pub low: Option<f64>,
     pub high: Option<f64>,
     pub verdict: Option<Verdict>,
 }
 
-/// How far the replay can be trusted.
 #[derive(Debug, Clone, Serialize)]
 pub struct Trust {
-    /// Of the model, as its file says.
+    /// From the model's file.
     pub model: Vec<String>,
-    /// Mean latency as recorded, and in the replay under the scheduler that was in effect;
-    /// microseconds.
+    /// Mean latency as recorded and as replayed under the original scheduler, in microseconds.
     pub recorded_mean_us: Option<f64>,
     pub replayed_mean_us: Option<f64>,
-    /// The second over the first.
+    /// `replayed_mean_us` / `recorded_mean_us`.
     pub replayed_to_recorded: Option<f64>,
 }
 
-/// Advice.
 #[derive(Debug, Clone, Serialize)]
 pub struct Advice {
     pub arena: &'static ArenaFacts,
     pub model: String,
-    /// The variant for the scheduler that was in effect.
+    /// The variant of the original scheduler.
     pub baseline: String,
-    /// None: nothing is better, or the evidence is invalid.
+    /// None: no variant is better, or the evidence is invalid.
     pub best: Option<String>,
-    /// The best variant in the words of `schedlab set`.
+    /// Arguments of `schedlab set` for the best variant.
     pub set: Option<Vec<String>>,
-    /// The answer.
     pub sentence: String,
     pub expected: Vec<Expected>,
     pub trust: Trust,
@@ -136,10 +125,7 @@ pub struct Advice {
     pub cautions: Vec<String>,
 }
 
-/// Reads a trace and its model, and makes the plan of the comparison in virtual time.
-///
-/// # Errors
-/// Neither is readable, or nothing in the trace can be replayed.
+/// Reads a trace and its model and plans the comparison in virtual time.
 pub fn case(request: &Request) -> Result<Case> {
     let shown = request.trace.display();
     let trace = traces::read(&request.trace, &ReadOptions::default())?;
@@ -186,7 +172,6 @@ pub fn case(request: &Request) -> Result<Case> {
     })
 }
 
-/// How a trace is replayed.
 struct Replayed<'a> {
     file: &'a Path,
     is_open: bool,
@@ -194,7 +179,7 @@ struct Replayed<'a> {
     span_ms: u64,
 }
 
-/// The source of a kernel that is built already.
+/// The source of a kernel that is already built.
 fn built_kernel(dir: Option<&Path>) -> Option<String> {
     let kernels = cache(dir).ok()?.list().ok()?;
     kernels
@@ -250,8 +235,7 @@ fn planned(
     })
 }
 
-/// The variant of the scheduler that was in effect most, if it is among the variants; else the
-/// first one.
+/// The variant of the scheduler that was in effect longest, else the first one.
 fn baseline(plan: &Plan, device: &DeviceProfile) -> Option<String> {
     let most = device
         .schedulers
@@ -266,7 +250,7 @@ fn baseline(plan: &Plan, device: &DeviceProfile) -> Option<String> {
     most.and_then(of).or(plan.variants.first()).map(|variant| variant.name.clone())
 }
 
-/// What a fit has written about its error into the description.
+/// The lines of a description in which a fit reports its error.
 fn held_out(model: &str) -> Vec<String> {
     let name = model.split(':').next().unwrap_or_default();
     let text = text::limits::DEVICE_BYTES.read_text_file(name).ok();
@@ -274,7 +258,7 @@ fn held_out(model: &str) -> Vec<String> {
     lines.filter_map(|line| line.strip_prefix(HELD_OUT).map(str::to_owned)).collect()
 }
 
-/// The line of a description that [`held_out`] finds again.
+/// Formats a line for [`held_out`].
 pub(crate) fn held_out_line(words: &str) -> String {
     format!("{HELD_OUT}{words}\n")
 }
@@ -316,7 +300,7 @@ fn cautions(trace: &Trace, profile: &profile::Profile, replayed: &Replayed<'_>) 
 }
 
 impl Case {
-    /// The advice that follows from the comparison.
+    /// Derives the advice from the comparison.
     pub fn advice(&self, analysis: &Analysis) -> Advice {
         let baseline = self.plan.baseline.clone().unwrap_or_default();
         let mean = |variant: &str, metric: &str| {
@@ -377,11 +361,8 @@ impl Case {
         }
     }
 
-    /// The plan of the real comparison: the baseline and the best variant, or the next best one
-    /// where none is better.
-    ///
-    /// # Errors
-    /// None that a trace can cause.
+    /// The plan of the real comparison: the baseline with the best variant, or with the second best
+    /// if none is better.
     pub fn confirmation(&self, advice: &Advice) -> Result<Plan> {
         let second = advice
             .expected
@@ -404,7 +385,7 @@ impl Case {
         Ok(plan)
     }
 
-    /// What the real comparison would overwrite.
+    /// A warning if the real comparison writes to the disk.
     pub fn writes(&self) -> Option<String> {
         (self.nr_writes > 0).then(|| {
             format!(
@@ -416,13 +397,13 @@ impl Case {
     }
 }
 
-/// A variant in the words of `schedlab set`: `scheduler=bfq`, `low_latency=0`.
+/// Arguments of `schedlab set`: `scheduler=bfq`, `low_latency=0`.
 pub fn set_words(variant: &Variant) -> Vec<String> {
     let tunables = variant.tunables.iter().map(|(name, value)| format!("{name}={value}"));
     [format!("scheduler={}", variant.scheduler)].into_iter().chain(tunables).collect()
 }
 
-/// Whether the variant's scheduler may leave the disk idle for a process that has not asked yet.
+/// Whether the variant's scheduler may idle the disk while it waits for a process's next request.
 fn waits(variant: &Variant) -> bool {
     let has = |name: &str| {
         elevator::find(&variant.scheduler).is_some_and(|kind| kind.tunable(name).is_some())
@@ -450,10 +431,7 @@ fn sentence(baseline: &str, best: Option<&Comparison>, expected: &[Expected]) ->
     }
 }
 
-/// A plan as a file.
-///
-/// # Errors
-/// It cannot be written.
+/// Writes a plan to a file.
 pub fn write(path: &Path, plan: &Plan, comments: &[String]) -> Result<()> {
     let comments: String = comments
         .iter()

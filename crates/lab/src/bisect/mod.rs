@@ -1,16 +1,12 @@
-//! Which patch, commit or version of a kernel made a workload worse: a bisection whose every answer
-//! is an experiment.
+//! Finds the patch, commit or kernel version that made a workload worse. Each step is an
+//! experiment.
 //!
-//! The ends are compared first: a bisection between ends that do not differ finds something all the
-//! same, and it means nothing. Then each step is compared with the good end, by the plan's rule on
-//! the plan's metric (`experiment::search::bisect` decides which, and what each verdict may err
-//! with). An inconclusive experiment is followed by one larger experiment, whose size is fixed
-//! beforehand; if that is inconclusive as well, the step counts as one that cannot be compared,
-//! like one that does not build. At the end the two neighbours are compared with each other: the
-//! change that is shown is that of the step alone.
-//!
-//! The kernel of every step is built from the built tree of the good end, so that only what the
-//! patches touch is compiled.
+//! The ends are compared first, because a bisection between equal ends still finds a meaningless
+//! step. Each step is then compared with the good end by the plan's rule and metric; see
+//! `experiment::search::bisect` for the steps and their error shares. An inconclusive experiment is
+//! followed by a larger one of fixed size. If that is inconclusive too, the step is skipped, like
+//! one that does not build. Finally the two neighbours are compared with each other. Kernels are
+//! built from the good end's build tree, so only files touched by patches are compiled.
 
 mod evidence;
 mod experiment;
@@ -49,15 +45,14 @@ pub use self::log::{Answer, AnswerResult, LOG};
 pub use self::result::{BisectResult, Conclusion, SHOWN, Skipped, in_words, named};
 pub use self::steps::Step;
 
-/// A verdict that may err with less than this probability needs more rounds than a plan has.
+/// Minimum error share of a verdict; a smaller one needs more rounds than a plan may have.
 const LEAST_SHARE: f64 = 1e-6;
 
-/// What is searched for, in the user's words.
 #[derive(Debug, Clone)]
 pub struct BisectSpec<'a> {
-    /// The plan as read from its file; its variants are schedulers of which one is taken.
+    /// The plan as read from its file; its variants are schedulers, of which one is used.
     pub plan: Plan,
-    /// The variant that every kernel runs; None: the baseline.
+    /// The variant for all kernels; None: the baseline.
     pub variant: Option<&'a str>,
     /// The workload that decides; None: the plan's only one.
     pub workload: Option<&'a str>,
@@ -67,17 +62,15 @@ pub struct BisectSpec<'a> {
     pub bad: Option<&'a str>,
     pub output: Output,
     pub resume: bool,
-    /// The command that repeats the bisection.
     pub command: String,
-    /// Leave the kernels of all steps in the cache.
     pub keep_kernels: bool,
 }
 
-/// Searches until the answer is known or a signal asks to end.
+/// Searches until the answer is known or a signal ends the session.
 ///
 /// # Errors
-/// Wrong usage; a patch that does not apply; a kernel, guest or file system that fails for another
-/// reason than the step.
+/// Wrong usage; a patch that does not apply; a failure of a kernel, guest or file system that the
+/// step did not cause.
 pub fn bisect(
     root: &Root,
     spec: &BisectSpec<'_>,
@@ -87,7 +80,7 @@ pub fn bisect(
     let Console { stop, progress } = console;
     let steps = Steps::of(spec.source, spec.good, spec.bad)?;
     let plan = base_plan(spec)?;
-    // The plan's words need consent; what the command line names has it.
+    // The plan's programs need consent; the command line implies it for the rest.
     opening.programs.check(&Resolved::read(plan.clone())?, progress)?;
     let mut opening = opening.clone();
     opening.programs = ProgramOptions { agreement: Agreement::Given, user: None };
@@ -173,10 +166,9 @@ fn base_plan(spec: &BisectSpec<'_>) -> Result<Plan> {
     Ok(plan)
 }
 
-/// A bisection that is going on.
 struct Run<'a> {
     bench: Bench<'a>,
-    /// Of all experiments, with the variant under test alone.
+    /// The common plan, with only the variant under test.
     plan: Plan,
     steps: Steps,
     shares: ErrorShares,
@@ -184,18 +176,18 @@ struct Run<'a> {
     log: Log,
     progress: &'a dyn Progress,
     command: &'a str,
-    /// Verdicts so far, of those that a search without skipped steps needs, and beyond.
+    /// Verdicts so far: those of a search without skipped steps, and additional ones.
     planned: u32,
     further: u32,
-    /// Real times of the experiments of this session.
+    /// Wall-clock times of this session's experiments.
     measured: Vec<Duration>,
     keep_kernels: bool,
 }
 
-/// What a pair of steps has shown, or the signal that ended the session.
+/// The result for a pair of steps.
 enum Shown {
     Side(Finding),
-    /// It cannot be compared.
+    /// The pair cannot be compared.
     Nothing,
     Interrupted {
         by: String,
@@ -232,7 +224,7 @@ impl Run<'_> {
         let Bracket { good, bad } = search.bracket();
         let is_one = search.bracket().is_one_step();
         if good == 0 {
-            // The good end itself: that comparison has been made.
+            // Already compared with the good end.
             return Ok(Conclusion::of(search.bracket()));
         }
         Ok(match self.compare((good, bad), 0)? {
@@ -243,7 +235,7 @@ impl Run<'_> {
         })
     }
 
-    /// One step against another, by at most two experiments; about `later` more follow.
+    /// Compares two steps in at most two experiments; about `later` more follow.
     fn compare(&mut self, pair: (usize, usize), later: u32) -> Result<Shown> {
         let primary = self.plan.workloads[0].primary.clone().unwrap_or_default();
         let (direction, margin) = (self.plan.direction_of(&primary), self.plan.criteria.margin);
@@ -284,7 +276,7 @@ impl Run<'_> {
         Ok(Shown::Nothing)
     }
 
-    /// The log's answer, or a new one; the name of the signal that interrupted it.
+    /// The answer from the log or from a new experiment; Err: the signal that interrupted it.
     fn answer(
         &mut self,
         baseline: usize,
@@ -323,7 +315,7 @@ impl Run<'_> {
             each,
         };
         let mut outcome = None;
-        // The candidate first: where it cannot be built, the baseline need not be.
+        // Build the candidate first: if that fails, the baseline is not needed.
         for (variant, position) in [(1, step), (0, baseline)] {
             match self.bench.build(&resolved, VariantIndex(variant), &progress)? {
                 Ok((key, true)) => self.log.append(&LogLine::Built { step: position, key })?,
@@ -367,13 +359,13 @@ impl Run<'_> {
         Ok(Ok(answer))
     }
 
-    /// The error that the next verdict may have, and whether it is one of the planned ones.
+    /// The error share of the next verdict, and whether it is a planned one.
     fn next_share(&self, attempt: u32) -> (f64, bool) {
         let is_planned = attempt == 1 && self.planned < self.shares.planned;
         (self.shares.of_verdict((!is_planned).then_some(self.further)), is_planned)
     }
 
-    /// Counts a verdict: each share of the error is spent once.
+    /// Counts a verdict, since each error share can be spent only once.
     fn count(&mut self, answer: &Answer) {
         if answer.alpha > 0.0 {
             let (_, is_planned) = self.next_share(answer.attempt);
@@ -385,15 +377,14 @@ impl Run<'_> {
         self.steps.variant(step, &self.plan.variants[0], &self.dir)
     }
 
-    /// Removes the kernel of a step from the cache if this bisection has built it and needs it no
-    /// more.
+    /// Removes a step's kernel from the cache if this bisection built it and no longer needs it.
     fn forget_kernel(&mut self, step: usize, needed: &[usize]) -> Result<()> {
         if self.keep_kernels || needed.contains(&step) {
             return Ok(());
         }
         let cache = kernel::cache(self.bench.opening.cache_dir.as_deref())?;
         for (_, key) in self.log.built.iter().filter(|(of, _)| *of == step) {
-            // Another schedlab may use or have removed it.
+            // Another schedlab may be using it or may have removed it.
             let _ = cache.remove(key);
         }
         Ok(())
@@ -409,7 +400,7 @@ impl Run<'_> {
         format!("{step} against {against}: {what} ({:.0} s)", answer.seconds)
     }
 
-    /// The result with its evidence, and the plan that shows it.
+    /// The result with its evidence, and a plan that reproduces it.
     fn result(self, conclusion: Conclusion) -> Result<BisectResult> {
         let pair = match conclusion.bracket() {
             Some((good, bad)) => [good, bad],

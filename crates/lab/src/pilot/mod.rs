@@ -1,15 +1,12 @@
-//! The pilot run: one trial of each workload before the results file begins, which is no evidence,
-//! and what its figures change.
+//! The pilot run: one trial of each workload before the first round, used to choose the trial
+//! length.
 //!
-//! **Problem.** The length of a trial is chosen from the budget, before anything is known of the
-//! device: on a slow one, 190 ms hold thirty reads. **Approach.** The trial that fills caches and
-//! files before the first round (on a machine), or one with a seed of its own (in virtual time,
-//! under every variant), is counted by [`experiment::resolution`]. Where it holds too few events
-//! for the metric that decides, trials become longer, as far as [`ROOM`] rounds still fit into the
-//! budget. The plan that goes into the results file has the new length, so that `--resume` goes on
-//! with it. Where the user has set the length, or the budget ends first, the user is warned before
-//! anything is measured. In virtual time all of this is a function of the plan, as everything else
-//! there.
+//! The length is first derived from the budget, before anything is known about the device: on a
+//! slow disk, 190 ms may yield only thirty reads. [`experiment::resolution`] counts the events of
+//! the preconditioning trial, or in virtual time of a trial of every variant with its own seed. If
+//! they are too few for the primary metric, trials become longer as long as [`ROOM`] rounds fit
+//! into the budget. The results file stores the new length for `--resume`. If the length cannot be
+//! raised, the user is warned before measuring.
 
 use std::time::Duration;
 
@@ -27,49 +24,44 @@ use crate::feasibility;
 use crate::length;
 use crate::progress::Progress;
 
-/// Rounds that must still fit when trials become longer: two looks' worth more than the first
-/// verdict takes.
+/// Rounds that must still fit when trials become longer: two looks more than the first verdict
+/// needs.
 pub const ROOM: u32 = 8;
 
-/// Trials become no longer than this: a day is what a plan may have.
+/// The plan's own limit of one day.
 const LONGEST_S: f64 = 86_400.0;
 
-/// Other variants may be slower than the one of the pilot run, and other blocks than this one.
+/// Margin for slower variants and rounds.
 const RESERVE: f64 = 1.25;
 
 /// A plan that is ready to be measured.
 #[derive(Debug)]
 pub struct PilotRun {
-    /// The plan, with the length of its trials.
+    /// The plan with its final trial length.
     pub plan: Plan,
-    /// What the results file begins with.
+    /// The first notes of the results file.
     pub notes: Vec<Note>,
 }
 
-/// How many events a pilot run held; of a workload that is [`Pilots::short`], too few.
+/// Events counted in a pilot trial; too few if listed in [`Pilots::short`].
 #[derive(Debug, Clone, PartialEq)]
 struct Short {
     workload: String,
     metric: String,
     resolution: Resolution,
-    /// Whether the length of a trial is the length of the work: a program that runs to its end is
-    /// not stopped by a window.
+    /// Whether a time window limits the trial. A program runs to its end instead.
     by_time: bool,
 }
 
 impl Short {
-    /// The length that would have held enough, by the rate of the pilot run.
+    /// The trial length that yields enough events at the pilot run's rate.
     fn needed(&self, duration: Duration) -> Duration {
         duration
             .mul_f64(RESERVE * self.resolution.floor as f64 / self.resolution.events.max(1) as f64)
     }
 }
 
-/// Runs the pilots of the workloads of a plan. `asked` is the length of trials that the user has
-/// set.
-///
-/// # Errors
-/// The arena failed.
+/// Runs the pilots of a plan. `asked` is the trial length set by the user.
 pub fn run_pilots(
     plan: &Plan,
     asked: &TrialLength,
@@ -117,16 +109,14 @@ pub fn run_pilots(
     Ok(PilotRun { plan, notes: notes.0 })
 }
 
-/// What the trials before the first round show.
 #[derive(Debug, Default)]
 struct Pilots {
-    /// Workloads whose trials hold too few events.
+    /// Workloads with too few events per trial.
     short: Vec<Short>,
-    /// One cycle of all workloads, by the clock of a machine; zero in virtual time.
+    /// Real time of one cycle of all workloads; zero in virtual time.
     cycle: Duration,
 }
 
-/// Runs the pilots of every workload.
 fn pilots(
     driver: &mut Driver<'_>,
     variants: &[VariantIndex],
@@ -162,8 +152,8 @@ fn pilots(
     Ok(pilots)
 }
 
-/// The trial with the fewest events counts, if they are too few. One without any is starved where
-/// another has enough: that is a result, and no reason for longer trials.
+/// The trial with the fewest events, if they are too few. If another variant has enough, one
+/// without any events is starved: a result, and no reason for longer trials.
 fn shortest(mut found: Vec<Short>) -> Option<Short> {
     if found.iter().any(|short| short.resolution.is_enough()) {
         found.retain(|short| short.resolution.events > 0);
@@ -172,8 +162,8 @@ fn shortest(mut found: Vec<Short>) -> Option<Short> {
     (!least.resolution.is_enough()).then_some(least)
 }
 
-/// A program takes its own time, which nobody knows before its first run. A budget in which not one
-/// cycle fits is refused; one that is too short for an interval is warned of.
+/// A program's run time is unknown before its first run. Refuses a budget shorter than one cycle;
+/// warns if it is too short for an interval.
 fn check_budget(
     plan: &Plan,
     cycle: Duration,
@@ -205,7 +195,6 @@ fn check_budget(
     Ok(())
 }
 
-/// The trials of one workload that are no evidence.
 fn observe(
     driver: &mut Driver<'_>,
     workload: usize,
@@ -231,15 +220,14 @@ fn observe(
     if metric::find(metric).is_none_or(|row| row.counts.is_none() && row.percentile.is_none()) {
         return Ok(Vec::new());
     }
-    // Where nothing can be changed, one variant shows what is to be warned of; where trials are
-    // long on a machine, one must do.
+    // One variant suffices if the length is fixed or trials are slow (on a machine).
     let all = driver.arena.one_seed_a_round() && asked.duration_ms.is_none();
     let pilot = if all { variants.to_vec() } else { vec![variants[baseline]] };
     driver.run_pilots(workload, &pilot, notes)
 }
 
-/// The longest trial of which [`ROOM`] rounds, or those that the plan fixes, fit into what is left
-/// of the budget.
+/// The longest trial for which [`ROOM`] rounds, or the plan's fixed number, fit into the remaining
+/// budget.
 fn longest(plan: &Plan, asked: &TrialLength, spent: Duration) -> Duration {
     let rounds = plan.budget.rounds.unwrap_or(ROOM).max(1);
     let left = (plan.budget.time_s - spent.as_secs_f64()).max(0.0);
@@ -264,7 +252,7 @@ fn lengthened(of: &Short, from: Duration, to: Duration) -> Event {
     }
 }
 
-/// Warns of a workload whose trials will hold too few events all the same.
+/// Warns that the trials of a workload will still have too few events.
 fn warn(
     of: &Short,
     duration: Duration,
@@ -302,12 +290,12 @@ fn ms(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).expect("a trial is shorter than 584 million years")
 }
 
-/// Whole hundredths of a second, upwards.
+/// Rounds up to 10 ms.
 fn whole(time: Duration) -> Duration {
     Duration::from_millis((time.as_secs_f64() * 100.0).ceil() as u64 * 10)
 }
 
-/// The notes of a pilot run, until there is a results file that they go into.
+/// Notes kept until the results file exists.
 #[derive(Debug, Default)]
 struct Notes(Vec<Note>);
 

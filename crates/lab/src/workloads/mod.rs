@@ -1,8 +1,8 @@
-//! From a plan's workloads to work that can be done: a row of the table with its parameters and the
-//! trace that it replays, or a program with its options; and the background loads.
+//! Resolves a plan's workloads: a table row with its parameters and trace, or a program with its
+//! options, and background loads.
 //!
-//! Crate `workload` reads no files, so a trace is read here, once for an experiment and before
-//! anything on the machine is touched.
+//! Crate `workload` reads no files. Traces are read here, once per experiment, before the machine
+//! is changed.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -36,7 +36,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Reads the options of a runner's row, and writes them out.
+    /// Reads a runner's options and completes them in `spec`.
     fn read(kind: &'static RunnerKind, spec: &mut WorkloadSpec) -> Result<Program> {
         let pairs = spec.params.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         let options =
@@ -45,7 +45,6 @@ impl Program {
         Ok(Program { kind, options })
     }
 
-    /// Whether it cannot do without a file system.
     pub fn needs_files(&self) -> bool {
         self.kind.needs_with(&self.options) == Needs::Files
     }
@@ -58,19 +57,15 @@ pub struct Load {
     pub share: Share,
 }
 
-/// A workload of a plan.
 #[derive(Debug, Clone)]
 pub struct Workload {
-    /// Its label in the plan.
     pub name: String,
     pub runs: Runs,
-    /// A program's share of the device.
+    /// The program's share of the device.
     pub share: Share,
-    /// The background loads of the load engine.
     pub loads: Vec<Load>,
 }
 
-/// What does the work of a workload.
 #[derive(Debug, Clone)]
 pub enum Runs {
     Engine(Box<Work>),
@@ -78,16 +73,13 @@ pub enum Runs {
 }
 
 impl Workload {
-    /// Reads a workload's words, and writes its parameters out, with what they leave open.
-    ///
-    /// # Errors
-    /// Wrong usage: an unknown workload or parameter, a trace that cannot be read.
+    /// Reads a workload and completes its parameters in `spec`.
     fn read(spec: &mut WorkloadSpec, arena: &ArenaFacts) -> Result<Workload> {
         let runs = match load::programs::find(&spec.kind) {
             Some(kind) => Runs::Program(Program::read(kind, spec)?),
             None => Runs::Engine(Box::new(read_work(spec)?)),
         };
-        // What competes for CPUs is the arena's own.
+        // The CPU arena has its own competing load.
         let loads = if arena.is_cpu() { &mut [][..] } else { &mut spec.background };
         let loads =
             loads.iter_mut().map(|load| read_load(&spec.name, load)).collect::<Result<_>>()?;
@@ -109,15 +101,12 @@ impl Workload {
     }
 }
 
-/// The workloads of a plan, by their number in it.
+/// The workloads of a plan, by index.
 #[derive(Debug, Clone)]
 pub struct Workloads(Vec<Workload>);
 
 impl Workloads {
-    /// Reads the workloads of a plan, and writes out what their words leave open.
-    ///
-    /// # Errors
-    /// Wrong usage: an unknown workload or parameter, a trace that cannot be read.
+    /// Reads a plan's workloads and completes their parameters in the plan.
     pub fn read(plan: &mut Plan) -> Result<Workloads> {
         let arena = plan.arena;
         let all = plan.workloads.iter_mut().map(|spec| Workload::read(spec, arena));
@@ -128,7 +117,6 @@ impl Workloads {
         &self.0[number]
     }
 
-    /// The work of a workload of the load engine.
     pub fn work(&self, number: usize) -> &Work {
         self.0[number].work().expect("in virtual time every workload is the load engine's")
     }
@@ -137,7 +125,7 @@ impl Workloads {
         self.0.iter()
     }
 
-    /// The workloads of the load engine.
+    /// The workloads of the load engine, with their labels.
     pub fn engine(&self) -> impl Iterator<Item = (&str, &Work)> {
         self.0.iter().filter_map(|workload| Some((workload.name.as_str(), workload.work()?)))
     }
@@ -146,17 +134,14 @@ impl Workloads {
         self.0.iter().filter_map(Workload::program)
     }
 
-    /// Whether a workload is a program.
     pub fn has_programs(&self) -> bool {
         self.programs().next().is_some()
     }
 
-    /// The background loads of all workloads.
     pub fn loads(&self) -> impl Iterator<Item = &Load> {
         self.0.iter().flat_map(|workload| &workload.loads)
     }
 
-    /// The flows of all workloads.
     pub fn flows(&self) -> impl Iterator<Item = &FlowWork> {
         self.engine().flat_map(|(_, work)| &work.params.flows)
     }
@@ -165,10 +150,7 @@ impl Workloads {
         self.engine().map(|(_, work)| work).chain(self.loads().map(|load| &load.work))
     }
 
-    /// Clients that work on files need to know how large these are: before a file system is made.
-    ///
-    /// # Errors
-    /// Wrong usage, with the parameter that is missing.
+    /// Checks, before a file system is made, that clients of files have file sizes.
     pub fn check_files(&self) -> Result<()> {
         let mut all = self.all_work();
         all.try_for_each(|work| {
@@ -177,7 +159,7 @@ impl Workloads {
         })
     }
 
-    /// The shares of the device that have no effect under some of the schedulers.
+    /// Describes shares of the device that some of the schedulers ignore.
     pub fn without_effect<'s>(&self, schedulers: impl Iterator<Item = &'s str>) -> Option<String> {
         let others: Vec<&str> = schedulers.filter(|name| *name != "bfq").collect();
         (self.shares().any(|share| share.io_weight.is_some()) && !others.is_empty()).then(|| {
@@ -188,25 +170,24 @@ impl Workloads {
         })
     }
 
-    /// The shares of the device of programs and loads.
+    /// The device shares of programs and loads.
     pub fn shares(&self) -> impl Iterator<Item = &Share> {
         let programs = self.0.iter().filter(|workload| workload.program().is_some());
         self.loads().map(|load| &load.share).chain(programs.map(|workload| &workload.share))
     }
 
-    /// Whether any of them writes to the bare device.
+    /// Whether any workload writes to the bare device.
     pub fn write(&self) -> bool {
         self.all_work().any(|work| work.kind.writes_with(&work.params))
             || self.programs().any(|program| (program.kind.writes)(&program.options))
     }
 
-    /// What was not replayed of the traces.
+    /// What was omitted from the replayed traces.
     pub fn remarks(&self) -> Vec<String> {
         self.engine().filter_map(|(_, work)| remark(&work.params)).collect()
     }
 
-    /// A digest of the traces that are replayed, so that a results file is not resumed with other
-    /// ones; None without a trace.
+    /// A digest of the replayed traces, so that results are not resumed with different ones.
     pub fn replayed(&self) -> Option<String> {
         let digests = self.engine().filter_map(|(label, work)| {
             let Summary { requests, bytes, bad, checksum, .. } = &work.params.replay.trace.as_ref()?.summary;
@@ -218,10 +199,7 @@ impl Workloads {
     }
 }
 
-/// The row of a load in the background.
-///
-/// # Errors
-/// Wrong usage: it is a program, or ends by itself.
+/// The row of a background load. Programs and workloads that end on their own are refused.
 pub fn find_load(label: &str, kind: &str) -> Result<&'static WorkloadKind> {
     if load::programs::find(kind).is_some() {
         return Err(usage(format!(
@@ -237,7 +215,7 @@ pub fn find_load(label: &str, kind: &str) -> Result<&'static WorkloadKind> {
     Ok(row)
 }
 
-/// A part of a workload as a workload of its own.
+/// A part of a workload as a separate workload.
 pub fn alone(name: String, kind: &str, params: &BTreeMap<String, String>) -> WorkloadSpec {
     WorkloadSpec {
         name,
@@ -257,7 +235,7 @@ fn read_load(label: &str, load: &mut Background) -> Result<Load> {
     Ok(Load { work: Work { kind, params }, share: load.share.clone() })
 }
 
-/// The work of a workload of the load engine, whose parameters are written out.
+/// Reads a workload of the load engine and completes its parameters in `spec`.
 fn read_work(spec: &mut WorkloadSpec) -> Result<Work> {
     let kind = find(&spec.kind)?;
     let params = params_of(kind, &spec.params, &spec.name)?;
@@ -265,10 +243,7 @@ fn read_work(spec: &mut WorkloadSpec) -> Result<Work> {
     complete(spec, kind, params)
 }
 
-/// The work of a workload of the load engine.
-///
-/// # Errors
-/// Wrong usage: an unknown workload or parameter, a trace that cannot be read.
+/// Reads a workload of the load engine.
 pub fn work_of(spec: &WorkloadSpec) -> Result<Work> {
     let kind = find(&spec.kind)?;
     complete(spec, kind, params_of(kind, &spec.params, &spec.name)?)
@@ -289,7 +264,7 @@ fn owned<'a>(
     pairs.into_iter().map(|(key, value)| (key.to_owned(), value.into())).collect()
 }
 
-/// Adds what parameters cannot say: the trace that is replayed, and the flows.
+/// Adds the replayed trace and the flows, which parameters cannot express.
 fn complete(spec: &WorkloadSpec, kind: &'static WorkloadKind, params: Params) -> Result<Work> {
     let params = if kind.needs_trace() { with_trace(spec, params)? } else { params };
     let params = match spec.flows[..] {
@@ -299,17 +274,13 @@ fn complete(spec: &WorkloadSpec, kind: &'static WorkloadKind, params: Params) ->
     Ok(Work { kind, params })
 }
 
-/// What the clients of a flow do.
 fn flow_of(spec: &WorkloadSpec, flow: &Flow) -> Result<(&'static WorkloadKind, Params)> {
     let Work { kind, params } =
         work_of(&alone(format!("{}, flow {}", spec.name, flow.name), &flow.kind, &flow.params))?;
     Ok((kind, params))
 }
 
-/// The row of a workload of the load engine.
-///
-/// # Errors
-/// Wrong usage, with the nearest name of a workload or a program.
+/// The row of a workload of the load engine. The error suggests the nearest workload or program.
 pub fn find(name: &str) -> Result<&'static WorkloadKind> {
     sim::workload::find(name).map_err(|e| match load::programs::RUNNERS.iter().map(|row| row.name).find(|row| near(row, name)) {
         Some(row) if e.nearest.is_none() => usage(format!("workload {name:?}: unknown; did you mean {row:?}?")),
@@ -349,7 +320,7 @@ fn with_trace(spec: &WorkloadSpec, params: Params) -> Result<Params> {
     Ok(params.with_trace(Arc::new(replay)))
 }
 
-/// What was not replayed of a trace, and which part of it stands for the whole.
+/// What was omitted from a trace, and which part represents the whole.
 fn remark(params: &Params) -> Option<String> {
     let (replay, file) = (params.replay.trace.as_ref()?, params.replay.file.as_deref()?);
     let Summary { requests, left_out, bad, others, part, .. } = &replay.summary;
@@ -368,7 +339,7 @@ fn remark(params: &Params) -> Option<String> {
     (!said.is_empty()).then(|| format!("{file}: {requests} requests; {}", said.join("; ")))
 }
 
-/// Which part, and why.
+/// Describes the part and why it was chosen.
 fn of_part(part: &Part) -> String {
     let features: Vec<String> = part
         .features
