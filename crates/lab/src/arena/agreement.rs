@@ -1,9 +1,8 @@
-//! The simulator and the kernel arena under the same settings: the guest's as the simulator takes
-//! them, and how far the two may be apart.
+//! Agreement of the simulator and the kernel arena: equivalent settings, and bounds on the
+//! difference.
 //!
-//! `selfbench conformance` holds both arenas to these bounds, request by request; the atlas takes a
-//! difference within them for none. One table, so that neither can know something that the other
-//! does not.
+//! `selfbench conformance` checks these bounds request by request; the atlas treats a difference
+//! within them as zero.
 
 use std::collections::BTreeMap;
 
@@ -11,55 +10,51 @@ use experiment::plan::WorkloadSpec;
 
 use super::kernel::MODULES;
 
-/// Our modules that send a drive with a moving arm one request at a time.
+/// Our modules that send requests one at a time to a drive with an arm.
 const ONE_AT_A_TIME: &[&str] = &["anticipatory", "wpcas"];
 
-/// The most that a figure may differ where nothing else is said, in percent; of counts, per 100
-/// requests.
+/// Default bound, in percent; for counts, per 100 requests.
 pub const USUAL: f64 = 2.0;
 
-/// Under `none` the end of a trial. A request reaches the guest's disk 0.4 µs later than the
-/// simulator's; where it just misses its sector by that, a revolution is lost: 6 ms of a trial of 9
-/// s.
+/// Under `none`, the bound on the end of a trial. Requests reach the guest's disk 0.4 µs later than
+/// the simulator's; one that just misses its sector costs a revolution, 6 ms of a 9 s trial.
 const END_OF_NONE: f64 = 0.07;
 
-/// The disks on which the arenas are compared: one that takes a request at a time, one that orders
-/// a few tagged ones, one of today with 32 and a write cache.
+/// The disks compared: one without tagged queueing, one with a few tags, and a current one with 32
+/// tags and a write cache.
 pub const DISKS: &[&str] = &["hp97560", "cheetah9lp", "wd4tb7200"];
 
-/// A wider bound than the usual one.
+/// An exception to the default bound.
 struct Wider {
-    /// Of what: disk, workload, scheduler.
+    /// Disk, workload, scheduler.
     of: [&'static str; 3],
     percent: f64,
-    /// That of the 99th percentile.
+    /// Bound for the 99th percentile.
     p99: f64,
     why: &'static str,
 }
 
-/// The orders are the same until the 8166th of 9171 completions on one disk and the 5th on the
-/// other; which of the queues that begin together are merged, and when, decides what follows. What
-/// differs was not found: with four sequential readers, and with 16 or 40 random ones, no order
-/// parts so early.
+/// The orders agree up to completion 8166 of 9171 on one disk and 5 on the other. Results depend on
+/// which queues are merged at the start, and when. The cause is unknown; with four sequential or
+/// with 16 or 40 random readers the orders never part this early.
 const BFQ: &str =
     "ten processes that read small files in turn are merged in another order; why was not found";
 
-/// Expiries count whole ticks of a millisecond (core/antic.c and crates/elevator alike). A request
-/// is 0.4 µs later in the guest; in the long run one falls beyond the end of a tick, a turn ends a
-/// request sooner or later, and all that follows is another history. Up to there the orders are the
-/// same.
+/// Expiries count whole ticks of 1 ms (core/antic.c and crates/elevator). With requests 0.4 µs
+/// later in the guest, one eventually crosses a tick boundary and a turn ends a request earlier or
+/// later. Up to then the orders are identical.
 const TICKS: &str = "expiries count ticks of 1 ms: a request that comes 0.4 µs later falls into another one, and from there on the histories differ";
 
-/// Ten processes on a drive with a write cache: the orders part at the 5th completion. What is
-/// learned depends on each gap, and decides about waits and the window, so nothing brings the
-/// histories together again; the simulator's own figures for seven seeds are up to 154 % apart.
+/// Ten processes on a drive with a write cache: the orders part at completion 5. Learning depends
+/// on every gap and controls waits and the window, so the histories never converge. The simulator's
+/// own results for seven seeds differ by up to 154 %.
 const GAPS: &str = "a gap that differs by 0.4 µs teaches another cost, and with ten processes and cached writes no two histories are alike";
 
 const fn wider(of: [&'static str; 3], percent: f64, p99: f64, why: &'static str) -> Wider {
     Wider { of, percent, p99, why }
 }
 
-/// The figures are what was seen, and a little more, so that neither side changes unnoticed.
+/// Slightly above the observed differences, so that any change is noticed.
 const WIDER: &[Wider] = &[
     wider(["hp97560", "think-mix", "wpcas"], 10.0, 20.0, TICKS),
     wider(["cheetah9lp", "think-mix", "wpcas"], 50.0, 35.0, TICKS),
@@ -70,20 +65,20 @@ const WIDER: &[Wider] = &[
     wider(["wd4tb7200", "iozone-10", "occupancy"], 25.0, 200.0, GAPS),
 ];
 
-/// How far the figures of a trial may be apart.
+/// Bounds on the difference between the figures of a trial.
 #[derive(Debug, Clone, Copy)]
 pub struct Bound {
     usual: f64,
     p99: f64,
     end: f64,
-    /// Whether the order of completions must be the same.
+    /// Whether completions must be in the same order.
     pub exact: bool,
-    /// Why it is wider than usual.
+    /// Reason for a bound above the default.
     pub note: Option<&'static str>,
 }
 
 impl Bound {
-    /// That of a metric, in percent.
+    /// The bound for a metric, in percent.
     pub fn of(&self, metric: &str) -> f64 {
         match metric.rsplit('.').next() {
             Some("elapsed_s") => self.end,
@@ -93,8 +88,7 @@ impl Bound {
     }
 }
 
-/// How far the arenas may be apart on one of [`DISKS`]; on a disk that they were not compared on,
-/// as far as on the worst of these.
+/// The bounds on one of [`DISKS`]; on any other disk, the widest of theirs.
 pub fn bound(disk: &str, workload: &str, scheduler: &str) -> Bound {
     let known = DISKS.contains(&disk);
     let fits =
@@ -112,7 +106,7 @@ pub fn bound(disk: &str, workload: &str, scheduler: &str) -> Bound {
     }
 }
 
-/// The name by which a workload of a plan has its bounds.
+/// A workload's name in the table of bounds.
 pub fn workload_of(spec: &WorkloadSpec) -> String {
     match (spec.kind.as_str(), spec.params.get("clients")) {
         ("iozone", Some(clients)) => format!("iozone-{clients}"),
@@ -120,7 +114,7 @@ pub fn workload_of(spec: &WorkloadSpec) -> String {
     }
 }
 
-/// The version of Linux whose rules the simulator has: the nearest to that of a kernel.
+/// The modelled Linux version closest to a kernel release.
 pub fn linux(release: &str) -> u32 {
     let mut numbers =
         release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse::<u32>().ok());
@@ -128,12 +122,11 @@ pub fn linux(release: &str) -> u32 {
     if version < (Some(6), Some(12)) { 601 } else { 612 }
 }
 
-/// What makes a scheduler of the simulator the guest's, with the rules of this version of Linux.
+/// Tunables that make a modelled scheduler match the guest's, for this Linux version.
 ///
-/// The guest's kernel has 100 ticks a second and one CPU, whose clock stands while it computes. Our
-/// modules count time as the simulator's schedulers of the same names do, with 1000 ticks; two of
-/// them send a drive with a moving arm one request at a time by themselves, for which the
-/// simulator's need a queue depth.
+/// The guest has HZ=100 and one CPU, whose clock stands still while it computes. Our modules count
+/// time like the simulator's schedulers, at 1000 ticks per second. Two of them issue one request at
+/// a time to a drive with an arm, which the simulator's do with `queue_depth`.
 pub fn as_in_guest(scheduler: &str, linux: u32, has_arm: bool) -> BTreeMap<String, String> {
     let mut tunables: Vec<(&str, String)> = Vec::new();
     if !MODULES.contains(&scheduler) {

@@ -1,10 +1,9 @@
-//! Trials of virtual time, measured by threads before they are asked for.
+//! Trials in virtual time, measured by threads in advance.
 //!
-//! In virtual time a trial is a function of (variant, workload, seed), so a trial of a round that
-//! may follow can be measured early, and discarded if no round asks for it: the results file is the
-//! same, byte for byte, with one CPU or with sixty. The threads do not wait for each other or for
-//! the thread that compares and writes: batches that all have to end before the next one begins
-//! leave CPUs idle as soon as trials differ in length.
+//! In virtual time a trial is a function of (variant, workload, seed). Trials of rounds that may
+//! follow can thus be measured early and discarded if not needed; the results file is identical for
+//! any number of CPUs. The threads wait neither for each other nor for the thread that compares and
+//! writes. Batches with a barrier would idle CPUs whenever trials differ in length.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -17,16 +16,16 @@ use experiment::results::Observation;
 
 use super::parallel::{Key, workers};
 
-/// Measures one trial. The flag says that nothing will ask for it.
+/// Measures one trial. The flag is set when its result is no longer needed.
 pub(super) type Job = Box<dyn FnOnce(&AtomicBool) -> Result<Observation> + Send>;
 
 #[derive(Default)]
 struct Trials {
     waiting: VecDeque<(Key, Job)>,
     running: BTreeSet<Key>,
-    /// An error, or a panic, belongs to the trial that is asked for.
+    /// Errors and panics surface when the trial is taken.
     done: BTreeMap<Key, thread::Result<Result<Observation>>>,
-    /// Threads that have not decided to end.
+    /// Running threads that have not yet decided to exit.
     threads: usize,
 }
 
@@ -54,7 +53,7 @@ impl Shared {
         self.changed.wait(trials).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a thread does until nothing waits.
+    /// A thread's loop; returns when no trial is waiting.
     fn serve(&self) {
         let mut trials = self.lock();
         while let Some((key, job)) = trials.waiting.pop_front() {
@@ -70,7 +69,7 @@ impl Shared {
     }
 }
 
-/// The trials of the rounds ahead, and the threads that measure them.
+/// Trials of upcoming rounds and the threads that measure them.
 pub(super) struct Ahead {
     shared: Arc<Shared>,
     threads: Vec<thread::JoinHandle<()>>,
@@ -84,21 +83,19 @@ impl Default for Ahead {
 }
 
 impl Ahead {
-    /// With this number of threads at most.
     pub(super) fn on(nr_threads: usize) -> Ahead {
         Ahead { shared: Arc::default(), threads: Vec::new(), nr_threads }
     }
 
-    /// The number of trials that are measured before their round is asked for: enough that no
-    /// thread is idle while one of them takes longer than the others, and no more, since a variant
-    /// may be decided.
+    /// Number of trials to measure in advance: enough to keep all threads busy while one trial
+    /// takes longer. More would be wasted if a variant is decided early.
     pub(super) fn depth(&self) -> usize {
         2 * self.nr_threads
     }
 
-    /// Announces the trials of a workload in the order in which they may be asked for; `next` of
-    /// them will be, unless measuring ends. Trials of that workload that are not among them are
-    /// discarded, `job` is called for those that are new.
+    /// Announces a workload's trials in their expected order; the first `next` are certain to be
+    /// taken unless measuring ends. Discards other trials of the workload and calls `job` for new
+    /// ones.
     pub(super) fn announce(&mut self, keys: &[Key], next: usize, mut job: impl FnMut(&Key) -> Job) {
         let Some(workload) = keys.first().map(|key| key.workload) else { return };
         self.end_idle_threads();
@@ -106,8 +103,7 @@ impl Ahead {
         let stays = |key: &Key| key.workload != workload || keys.contains(key);
         trials.done.retain(|key, _| stays(key));
         trials.waiting.retain(|(key, _)| stays(key));
-        // What will be asked for first goes to the front, also if it waited behind another
-        // workload's trials.
+        // Trials needed next move to the front, even past those of another workload.
         let mut first: VecDeque<(Key, Job)> = VecDeque::new();
         for key in &keys[..next.min(keys.len())] {
             match trials.waiting.iter().position(|(known, _)| known == key) {
@@ -134,8 +130,8 @@ impl Ahead {
         }
     }
 
-    /// Threads of a pilot run must not go on: this process gives up rights after it, which binds
-    /// only threads that begin later.
+    /// Threads must not survive a pilot run: the process then drops privileges, which affects only
+    /// threads started later.
     fn end_idle_threads(&mut self) {
         let trials = self.shared.lock();
         let idle = trials.waiting.is_empty() && trials.running.is_empty();
@@ -145,8 +141,7 @@ impl Ahead {
         }
     }
 
-    /// A trial that was announced, when it is done; each is handed out once. None: it was not
-    /// announced.
+    /// Waits for an announced trial and removes it. None: not announced.
     pub(super) fn take(&mut self, key: &Key) -> Option<Result<Observation>> {
         let mut trials = self.shared.lock();
         loop {
@@ -171,7 +166,6 @@ impl Drop for Ahead {
     }
 }
 
-/// Waits for the end of a thread.
 fn ended(thread: thread::JoinHandle<()>) {
     thread.join().expect("the jobs of a thread may panic, the thread does not");
 }
@@ -190,7 +184,7 @@ mod tests {
         Key { variant: VariantIndex(variant), workload, seed }
     }
 
-    /// A trial whose observation says which it was.
+    /// A trial identified by its duration.
     fn job(key: &Key) -> Job {
         let ns = 1000 * key.seed + 10 * key.workload as u64 + key.variant.0 as u64;
         Box::new(move |_| Ok(Observation { duration_ns: ns, ..Observation::default() }))
@@ -208,7 +202,7 @@ mod tests {
                 (0..20).flat_map(|seed| [key(0, 0, seed), key(0, 1, seed)]).collect();
             for round in 0..20 {
                 ahead.announce(&keys[2 * round..], 2, job);
-                // Backwards: the order in which they are asked for is not that of measuring.
+                // Trials are taken in a different order from that of measuring.
                 for key in keys[2 * round..2 * round + 2].iter().rev() {
                     assert_eq!(
                         taken(&mut ahead, key),
@@ -229,7 +223,8 @@ mod tests {
         ahead.announce(&[key(0, 1, 0)], 1, job);
         assert_eq!(taken(&mut ahead, &key(0, 1, 0)), Some(1));
         assert_eq!(taken(&mut ahead, &key(1, 0, 0)), Some(10), "another workload's stay");
-        // One that was running when it was dropped may be done; the next announcement discards it.
+        // The trial may have completed if it was running when dropped; the next announcement
+        // discards it.
         ahead.announce(&[key(0, 2, 0)], 1, job);
         assert!(ahead.take(&key(0, 0, 0)).is_none());
     }

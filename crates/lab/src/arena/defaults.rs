@@ -1,10 +1,9 @@
-//! What the tunables of a sweep have at its baseline: noted in the environment, so that a report
-//! can say "16 instead of 64".
+//! Baseline values of a sweep's tunables, stored in the environment for reports such as "16 instead
+//! of 64".
 //!
-//! Only where a plan turns tunables one at a time. On a machine the values are read back from the
-//! kernel; in the simulator they are the scheduler's own; in the kernel arena, where the guests are
-//! asked for figures only, they are those of the laboratory's table, without what hangs on the size
-//! of the queue.
+//! Only for plans that vary one tunable at a time. Real machines read the values from the kernel;
+//! the simulator uses the scheduler's. Guests report figures only, so the kernel arena uses the
+//! table in `elevator`, excluding values that depend on the queue size.
 
 use std::collections::BTreeMap;
 
@@ -16,21 +15,20 @@ use sim::DeviceModel;
 
 use super::sim::Setting;
 
-/// Values of tunables, by name.
+/// Values by tunable name.
 pub(super) type Defaults = BTreeMap<String, String>;
 
-/// The tunables that a plan turns one at a time.
+/// The tunables varied one at a time.
 pub(super) fn swept(plan: &Plan) -> Vec<String> {
     let sweep = sweep::of_plan(plan);
     sweep.into_iter().flat_map(|sweep| sweep.tunables).map(|turned| turned.name).collect()
 }
 
-/// The variant that is compared with.
 pub(super) fn baseline(plan: &Plan) -> Option<&Variant> {
     plan.variants.iter().find(|variant| variant.name == plan.baseline())
 }
 
-/// The values of the simulator's baseline on this device.
+/// The baseline's values in the simulator.
 pub(super) fn simulated(
     plan: &Plan,
     setting: Option<&Setting>,
@@ -45,7 +43,7 @@ pub(super) fn simulated(
     wanted.map(|(name, value)| (name.to_owned(), value.to_string())).collect()
 }
 
-/// What the laboratory's table says of a scheduler of Linux.
+/// Defaults of a Linux scheduler from the table.
 pub(super) fn tabled(plan: &Plan) -> Defaults {
     let names = swept(plan);
     let scheduler = baseline(plan).map(|variant| variant.scheduler.as_str()).unwrap_or_default();
@@ -56,7 +54,7 @@ pub(super) fn tabled(plan: &Plan) -> Defaults {
     wanted.map(|knob| (knob.row.name.to_owned(), knob.default.to_string())).collect()
 }
 
-/// Adds them to what is noted about the machine.
+/// Adds the values to the environment.
 pub(super) fn note(facts: &mut Environment, defaults: &Defaults) {
     if !defaults.is_empty() {
         facts.insert(DEFAULTS.to_owned(), defaults.clone());

@@ -1,9 +1,8 @@
-//! What a trial on a real device showed: the engine's figures, the device's and the system's
-//! counters, and what they say against the trial.
+//! Evidence of a trial on a real device: the engine's measurements and the counters of device and
+//! system.
 //!
-//! The engine knows what it asked for, the counters know what happened; a trial is evidence only
-//! where the two agree. Bounds come from the plan, so that nobody can choose them after seeing the
-//! numbers.
+//! A trial is valid only if the requests issued match those counted. The limits come from the plan,
+//! so they cannot be chosen after seeing the results.
 
 use experiment::metric::METRICS;
 use experiment::plan::Limits;
@@ -13,23 +12,18 @@ use load::{Allowance, account};
 use machine::probe::{DeviceDelta, SystemDelta};
 use sim::workload::Issued;
 
-/// Shares of fewer ticks than this are too coarse to be held against a trial: half a second on two
-/// CPUs.
+/// With fewer ticks (half a second on two CPUs) shares are too coarse to invalidate a trial.
 const LEAST_TICKS: u64 = 100;
 
-/// One trial, as the engine, the device and the system counted it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Evidence<'a> {
-    /// What the engine measured.
     pub measured: &'a Measured,
-    /// What the device counted around it.
     pub device: &'a DeviceDelta,
-    /// What the system counted around it.
     pub system: &'a SystemDelta,
 }
 
 impl Evidence<'_> {
-    /// What the counters say against the trial, or against single percentiles of it.
+    /// Reasons to invalidate the trial or some of its percentiles.
     pub(crate) fn invalid(&self, allowance: &Allowance, limits: &Limits) -> Vec<InvalidReason> {
         let Evidence { measured, device, system } = self;
         let mut invalid = Vec::new();
@@ -39,8 +33,7 @@ impl Evidence<'_> {
                 measured.first_error.clone().unwrap_or_else(|| "counted by the device".to_owned());
             invalid.push(InvalidReason::DeviceErrors { count: errors, first });
         } else if !measured.interrupted {
-            // Requests that failed, or that nobody waited for, make the two accounts differ without
-            // anybody's doing.
+            // Failed or abandoned requests make the counts differ legitimately.
             let account = account(&measured.issued, device, *allowance);
             if account.reached_share < limits.reached_share {
                 let (issued_bytes, device_bytes) = (account.issued_bytes, account.device_bytes);
@@ -56,7 +49,6 @@ impl Evidence<'_> {
         invalid
     }
 
-    /// The trial as the results file keeps it.
     pub(crate) fn observation(&self, invalid: Vec<InvalidReason>) -> Observation {
         let Evidence { measured, device, system } = self;
         let own = [
@@ -76,8 +68,7 @@ impl Evidence<'_> {
     }
 }
 
-/// What a modelled device's count of bytes says against a trial: caches served the clients'
-/// requests.
+/// Checks a modelled device's byte count: caches may have served the requests.
 pub(super) fn never_reached(
     issued: &Issued,
     device_bytes: u64,
@@ -88,7 +79,7 @@ pub(super) fn never_reached(
     is_little.then_some(InvalidReason::NeverReached { issued_bytes, device_bytes })
 }
 
-/// What the system's counters say against a trial, whatever was measured.
+/// Reasons found in the system's counters.
 pub(super) fn of_system(system: &SystemDelta, limits: &Limits) -> Vec<InvalidReason> {
     let mut invalid = Vec::new();
     let (share, limit) = (system.steal_share, limits.steal_share);
@@ -101,7 +92,6 @@ pub(super) fn of_system(system: &SystemDelta, limits: &Limits) -> Vec<InvalidRea
     invalid
 }
 
-/// What the device and the system counted, as the results file keeps it.
 pub(super) fn counters(
     device: &DeviceDelta,
     system: &SystemDelta,
@@ -121,7 +111,6 @@ pub(super) fn counters(
     counters.into_iter().map(|(name, value)| (name.to_owned(), value))
 }
 
-/// The latency curves of a trial as the results file keeps them.
 pub(super) fn curves(measured: &Measured) -> Vec<LatencyCurve> {
     load::latency_curves(measured)
         .into_iter()
@@ -133,7 +122,7 @@ pub(super) fn curves(measured: &Measured) -> Vec<LatencyCurve> {
         .collect()
 }
 
-/// Percentiles that rest on too few requests.
+/// Percentiles with too few requests.
 pub(super) fn too_few(measured: &Measured) -> Vec<InvalidReason> {
     let reported = load::metrics(measured);
     METRICS

@@ -1,12 +1,10 @@
-//! Flows: groups of clients with a guarantee of their own, each flow in a process of its own.
+//! Flows: groups of clients with individual guarantees, each in its own process.
 //!
-//! The I/O controller of control groups v2 knows processes and no threads, so a flow is this
-//! program started again with a hidden role, in a control group that the arena has made for it. The
-//! process reads a [`FlowRequest`] from standard input up to its end, prepares its clients, lets
-//! them begin at an instant of the monotonic clock which the flows of a trial have in common, and
-//! prints one line, its [`FlowReport`]. An arena starts the processes in its own way, puts them
-//! where they belong before it writes the request, and makes one result of the reports
-//! ([`merged`]).
+//! The I/O controllers of cgroup v2 act on processes, not threads. A flow is therefore this
+//! program, started with a hidden role in a control group that the arena created. The process reads
+//! a [`FlowRequest`] from standard input until end of file, prepares its clients, starts them at a
+//! common instant of the monotonic clock, and prints a [`FlowReport`] on one line. The arena places
+//! each process before writing its request and merges the reports ([`merged`]).
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -24,61 +22,58 @@ use crate::role::{DONE, line};
 use crate::signals::Stop;
 use crate::workloads::{self, Work};
 
-/// The hidden role of a flow's process, its only argument.
+/// Only argument of a flow's process.
 pub const ROLE: &str = "flow";
 
-/// From the moment at which the last process is started to the common start: the time to prepare
-/// clients.
+/// Time to prepare clients, from starting the last process to the common start.
 const LEAD: Duration = Duration::from_millis(200);
 const LEAD_A_FLOW: Duration = Duration::from_millis(10);
-/// So late a start, over which requests of other flows found the device alone, speaks against a
-/// trial.
+/// A later start invalidates the trial: the other flows had the device to themselves.
 const LATE_NS: u64 = 1_000_000;
 
-/// A flow as its process receives it.
+/// A flow, as sent to its process.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FlowRequest {
     pub flow: String,
     kind: String,
     params: Vec<(String, String)>,
-    /// Bytes a second, bytes at once, and nanoseconds of its contract.
+    /// Rate in bytes per second, burst in bytes, latency in nanoseconds.
     contract: Option<(u64, u64, u64)>,
     files: Vec<(PathBuf, u64, u64)>,
     seed: u64,
-    /// The common start on the monotonic clock.
+    /// Common start, monotonic clock.
     start_ns: u64,
     warmup_ns: u64,
     duration_ns: u64,
     patience_ns: u64,
-    /// Of clients that use io_submit, not io_uring.
+    /// None: io_uring instead of io_submit.
     turnaround_ns: Option<u64>,
 }
 
-/// The times of a trial, which all of its flows share.
+/// The times of a trial, common to its flows.
 #[derive(Debug, Clone, Copy)]
 pub struct Span {
-    /// The common start on the monotonic clock; see [`lead`].
+    /// Common start, monotonic clock; see [`lead`].
     pub start_ns: u64,
     pub warmup: Duration,
     pub duration: Duration,
-    /// How long a device may be silent.
+    /// Time without a completion after which a device counts as hung.
     pub patience: Duration,
-    /// Seed of the trial.
     pub seed: u64,
-    /// How clients with an iodepth above 1 submit.
+    /// Submission method of clients with an iodepth above 1.
     pub submission: Submission,
 }
 
-/// The time from now to a common start of this many flows.
+/// Time to allow before the common start.
 pub fn lead(flows: usize) -> Duration {
     LEAD + LEAD_A_FLOW * u32::try_from(flows).unwrap_or(u32::MAX)
 }
 
-/// Gives each client of a workload its part of a device; one list for each flow, or one for a
-/// workload without flows.
+/// Assigns each client its part of a device. Returns one list per flow, or a single list without
+/// flows.
 ///
 /// # Errors
-/// Wrong usage: parameters that need another device.
+/// Wrong usage: the parameters require another device.
 pub fn place_on_device(
     work: &Work,
     path: &Path,
@@ -94,10 +89,10 @@ pub fn place_on_device(
     Ok(params.flows.iter().map(of).collect())
 }
 
-/// Makes the files of a workload in a directory; each flow has a directory of its own in it.
+/// Creates a workload's files in `dir`, with a subdirectory per flow.
 ///
 /// # Errors
-/// No room, any error of writing, parameters that need another target.
+/// No space, a failed write, or parameters that require another target.
 pub fn place_in_directory(
     work: &Work,
     dir: &Path,
@@ -119,7 +114,6 @@ pub fn place_in_directory(
 }
 
 impl FlowRequest {
-    /// The request for the flow with this number among the flows of a workload.
     pub fn new(flow: &FlowWork, number: usize, files: &[ClientFile], span: &Span) -> FlowRequest {
         let FlowWork { name, kind, params, .. } = flow;
         let ns = |time: Duration| {
@@ -149,17 +143,16 @@ impl FlowRequest {
         }
     }
 
-    /// What is written to the process's standard input.
+    /// Serializes the request.
     ///
     /// # Errors
-    /// A path that is not UTF-8.
+    /// A path is not UTF-8.
     pub fn to_json(&self) -> Result<Vec<u8>> {
         serde_json::to_vec(self)
             .with_context(|| format!("flow {}: its request cannot be written as JSON", self.flow))
     }
 
-    /// The work; clients without a warm-up begin when the window of the others opens, so that all
-    /// windows are one.
+    /// The workload and its start. Clients without a warmup start when the measurement does.
     fn drive(&self) -> Result<(Drive, u64)> {
         let params = self.params.iter().cloned().collect();
         let spec = workloads::alone(self.flow.clone(), &self.kind, &params);
@@ -185,20 +178,20 @@ impl FlowRequest {
     }
 }
 
-/// What a flow's process prints.
+/// Output of a flow's process.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct FlowReport {
     flow: String,
-    /// By how much its clients began after the common start.
+    /// Delay of the clients' start.
     late_ns: u64,
     measured: Totals,
 }
 
 impl FlowReport {
-    /// Reads what the process has printed.
+    /// Parses the output of a process.
     ///
     /// # Errors
-    /// It has printed no report: it has failed, and standard error says why.
+    /// It contains no report because the process failed; includes its standard error.
     pub fn read(flow: &str, stdout: &str, stderr: &str) -> Result<FlowReport> {
         let report =
             stdout.lines().last().and_then(|line| serde_json::from_str::<FlowReport>(line).ok());
@@ -209,7 +202,7 @@ impl FlowReport {
         })
     }
 
-    /// That it began late, in words, which speaks against the trial.
+    /// Describes a late start, which invalidates the trial.
     pub fn late(&self) -> Option<String> {
         let ms = self.late_ns as f64 / 1e6;
         (self.late_ns > LATE_NS).then(|| {
@@ -217,13 +210,12 @@ impl FlowReport {
         })
     }
 
-    /// What its clients have done.
     pub fn measured(self) -> Measured {
         self.measured.measured()
     }
 }
 
-/// The flows of a workload together, each with its report.
+/// Merges the reports of a workload's flows.
 pub fn merged(flows: &[FlowWork], reports: Vec<FlowReport>) -> Measured {
     let part = |(flow, report): (&FlowWork, FlowReport)| {
         let mut measured = report.measured();
@@ -240,14 +232,14 @@ pub fn merged(flows: &[FlowWork], reports: Vec<FlowReport>) -> Measured {
     all
 }
 
-/// [`Measured`] as text.
+/// Serializable form of [`Measured`].
 #[derive(Debug, Serialize, Deserialize)]
 struct Totals {
     window_ns: u64,
     reads: OfOp,
     writes: OfOp,
     syncs: u64,
-    /// Count, missed, sum and maximum of the tardiness.
+    /// Count, missed, tardiness sum, tardiness maximum, best effort.
     deadlines: [u64; 5],
     arrival_wait_max_ns: Option<u64>,
     intervals: Vec<u64>,
@@ -263,7 +255,7 @@ struct Totals {
     interrupted: bool,
 }
 
-/// [`OpTotals`] as text: the histogram as pairs of value and count.
+/// Serializable form of [`OpTotals`]; the histogram as (value, count).
 #[derive(Debug, Serialize, Deserialize)]
 struct OfOp {
     count: u64,
@@ -368,7 +360,7 @@ impl Totals {
     }
 }
 
-/// The process itself.
+/// Entry point of a flow's process.
 pub fn inside() -> Result<u8> {
     let stop = Stop::install()?;
     let mut text = String::new();
@@ -416,7 +408,7 @@ mod tests {
         FlowReport { flow: flow.to_owned(), late_ns, measured: Totals::of(measured(latencies_us)) }
     }
 
-    /// The flows that `flows` has by itself: reader and writers.
+    /// The default flows: a reader and writers.
     fn flows() -> Work {
         let kind = sim::workload::find("flows").unwrap();
         Work { kind, params: (kind.defaults)() }
@@ -492,7 +484,7 @@ mod tests {
         assert_eq!(reader.params, work.params.flows[0].params);
         assert_eq!(writers.params, work.params.flows[1].params);
         assert!(reader.seed != writers.seed && reader.files == files[0]);
-        // Buffered writes have no warm-up: they begin with the window of the others.
+        // Buffered writes have no warmup, so they start when the measurement does.
         work.params.flows[1].params.direct = false;
         let (_, start) = of(&work, 1);
         assert_eq!(start, 1_000_000_005);

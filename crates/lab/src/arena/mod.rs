@@ -1,9 +1,9 @@
-//! Where trials take place.
+//! Arenas: where trials are measured.
 //!
-//! The same plan, results file, statistics and reports serve every arena, so whatever measures
-//! knows this trait alone. What an arena takes is resolved: variants and workloads are numbers,
-//! whose settings the arena received, typed, when it was opened. What differs between arenas (one
-//! seed a round, preconditions, how time passes) is a method of the trait.
+//! All arenas share plans, results files, statistics and reports, through the trait [`Arena`].
+//! Arguments are resolved: variants and workloads are indices into settings passed when the arena
+//! was opened. Differences between arenas (seeds, preconditioning, passing of time) are methods of
+//! the trait.
 
 pub mod agreement;
 mod ahead;
@@ -40,21 +40,19 @@ pub use variants::{VariantIndex, Variants};
 
 use crate::trace_file::TraceFile;
 
-/// One trial to be measured.
 #[derive(Debug, Clone, Copy)]
 pub struct TrialSpec {
-    /// The number of the workload in the plan.
+    /// Index of the workload in the plan.
     pub workload: usize,
-    /// Seed of the clients' random choices.
     pub seed: u64,
-    /// The measured window.
+    /// Length of the measurement, without warmup.
     pub duration: Duration,
-    /// The time before the window.
+    /// Time before the measurement.
     pub warmup: Duration,
 }
 
 impl TrialSpec {
-    /// The time that a trial took of the arena's clock.
+    /// Duration of a trial on the arena's clock.
     pub fn took(&self, observation: &Observation) -> Duration {
         self.warmup + Duration::from_nanos(observation.duration_ns)
     }
@@ -67,31 +65,27 @@ pub struct Group {
     pub variants: Vec<VariantIndex>,
 }
 
-/// The trials that are asked for next, for an arena that measures elsewhere or in parallel.
+/// Upcoming trials, for an arena that measures remotely or in parallel.
 #[derive(Clone)]
 pub struct Upcoming<'a> {
-    /// The number of the workload in the plan.
     pub workload: usize,
-    /// Asked for next, unless measuring ends.
+    /// Certain to be requested, unless measuring ends.
     pub next: Vec<Group>,
-    /// Rounds that may follow, with the variants of the last of `next`.
+    /// Rounds that may follow, with the variants of the last group in `next`.
     pub then: Range<u32>,
     /// The seed of a round.
     pub seed: &'a dyn Fn(u32) -> u64,
-    /// The measured window.
     pub duration: Duration,
-    /// The time before the window.
     pub warmup: Duration,
 }
 
 impl Upcoming<'_> {
-    /// How many trials are asked for next.
     pub fn nr_next(&self) -> usize {
         self.next.iter().map(|group| group.variants.len()).sum()
     }
 
-    /// Round and variant of what is asked for next, then of whole rounds that may follow, until
-    /// these have `more` trials.
+    /// Round and variant of the trials in `next`, followed by complete possible rounds with at
+    /// least `more` trials.
     pub fn trials(&self, more: usize) -> impl Iterator<Item = (u32, VariantIndex)> {
         let each = |round: u32, variants: &[VariantIndex]| {
             variants.iter().map(|variant| (round, *variant)).collect::<Vec<_>>()
@@ -103,59 +97,55 @@ impl Upcoming<'_> {
     }
 }
 
-/// A place where variants can be applied and trials measured.
+/// Applies variants and measures trials.
 pub trait Arena {
-    /// Facts about the machine.
     fn capture(&mut self) -> Result<Environment>;
 
-    /// Adds a variant to those of the plan, checked as they were.
+    /// Adds a variant, with the same checks as for those of the plan.
     fn admit(&mut self, variant: &Variant) -> Result<VariantIndex>;
 
-    /// Tries every variant and prepares every workload before the results file begins, so that a
-    /// mistake costs no measuring.
+    /// Tries every variant and prepares every workload before the results file is created, so that
+    /// mistakes surface early.
     fn try_out(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// From now on writes the events of the first trial of each workload and variant into these
-    /// files, where events can be observed.
+    /// Starts writing traces of the first trial of each workload and variant, if the arena supports
+    /// it.
     fn trace(&mut self, _files: TraceFile) {}
 
-    /// Puts a variant's setting into effect. A refusal of the kernel is data: the trial is invalid,
-    /// with these reasons.
+    /// Applies a variant's settings. A refusal by the kernel is data: it invalidates the trial for
+    /// the reasons returned.
     fn apply(&mut self, variant: VariantIndex) -> Result<Vec<InvalidReason>>;
 
-    /// Checks before the trials of a round that it may still be measured.
+    /// Checks before each round that its trials may be measured.
     fn begin_round(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Measures one trial under the setting that was applied last.
+    /// Measures one trial with the variant applied last.
     fn measure(&mut self, trial: &TrialSpec) -> Result<Observation>;
 
-    /// Whether all variants of a round get the same seed: where a variant can leave nothing in a
-    /// cache for the next one, the same random choices make the comparison sharper.
+    /// Whether all variants of a round use the same seed. This sharpens comparisons, provided no
+    /// variant leaves cached state for the next.
     fn one_seed_a_round(&self) -> bool {
         false
     }
 
-    /// Whether the first trial of a workload fills or warms something, and is no evidence for that
-    /// reason.
+    /// Whether a workload's first trial preconditions the device and must be discarded.
     fn preconditions(&self) -> bool {
         !self.one_seed_a_round()
     }
 
-    /// Announces the next trials, so that an arena that measures in parallel can start them. Those
-    /// of the workload that were announced before and are not among them are not asked for any
-    /// more.
+    /// Announces upcoming trials so that they can be measured in parallel. Cancels trials of the
+    /// workload that are no longer listed.
     fn announce(&mut self, _upcoming: &Upcoming<'_>) -> Result<()> {
         Ok(())
     }
 
-    /// The part of the budget that was spent since the arena was opened: wall time, or virtual
-    /// time.
+    /// Wall or virtual time since opening, counted against the budget.
     fn elapsed(&self) -> Duration;
 
-    /// Restores the machine, and fails if that is impossible. Returns messages for the user.
+    /// Restores the machine, or fails if impossible. Returns messages for the user.
     fn finish(&mut self) -> Result<Vec<String>>;
 }

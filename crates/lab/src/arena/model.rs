@@ -1,4 +1,4 @@
-//! The device of a plan in virtual time: one of the simulator's, or one that a file describes.
+//! A plan's modelled device, built in or described by a file.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,18 +9,17 @@ use text::limits::DEVICE_BYTES;
 
 use crate::failure::usage;
 
-/// What a plan's `device` means in the simulator.
 #[derive(Debug, Clone)]
 pub struct Model {
-    /// As in the plan.
+    /// As written in the plan.
     word: String,
-    /// The text of the file, where it names one, and the changes after it.
+    /// Contents of the description file and the changes after its name.
     own: Option<(String, Vec<(String, String)>)>,
-    /// A new one, to look at and to copy; shared by the threads that simulate, and by copies.
+    /// A fresh device for inspection and copying, shared between threads.
     prototype: Arc<Mutex<Box<dyn DeviceModel>>>,
 }
 
-/// The text of a device's description.
+/// Reads a device description.
 fn description(name: &str) -> Result<String> {
     if name.starts_with("/dev/") {
         return Err(usage(format!(
@@ -33,8 +32,8 @@ fn description(name: &str) -> Result<String> {
 }
 
 impl Model {
-    /// Reads the file that the word names, if it names one; whether the device can be made is tried
-    /// at once.
+    /// Reads the description file, if the word names one, and checks that the device can be
+    /// created.
     pub fn read(word: &str) -> Result<Model> {
         let name = word.split(':').next().unwrap_or_default();
         let own = if name.ends_with(".toml") || name.contains('/') {
@@ -50,23 +49,22 @@ impl Model {
         Ok(Model { word: word.to_owned(), own, prototype: Arc::new(Mutex::new(prototype)) })
     }
 
-    /// A device for a trial with this seed.
+    /// Creates a device for a trial with this seed.
     pub fn make(&self, seed: u64) -> Result<Box<dyn DeviceModel>> {
         self.look(|device| device.copy(seed))
             .map_or_else(|| made(&self.word, self.own.as_ref(), seed), Ok)
     }
 
-    /// As in the plan.
     pub fn word(&self) -> &str {
         &self.word
     }
 
-    /// The text of the file that describes it, where it has one.
+    /// Contents of the description file, if any.
     pub fn description(&self) -> Option<&str> {
         self.own.as_ref().map(|(text, _)| text.as_str())
     }
 
-    /// What a modelled device is called in a sentence: `HP 97560, 1991`; none for one of a file.
+    /// Title of a built-in device, such as `HP 97560, 1991`.
     pub fn title(&self) -> Option<String> {
         let name = self.word.split(':').next().unwrap_or_default();
         let row = sim::device::DEVICES.iter().find(|row| row.name == name && self.own.is_none())?;
@@ -80,13 +78,12 @@ impl Model {
         )
     }
 
-    /// Looks at a device that nothing has been done to.
+    /// Inspects a fresh device.
     pub fn look<T>(&self, see: impl FnOnce(&dyn DeviceModel) -> T) -> T {
         see(self.prototype.lock().unwrap_or_else(PoisonError::into_inner).as_ref())
     }
 }
 
-/// A new device.
 fn made(
     word: &str,
     own: Option<&(String, Vec<(String, String)>)>,

@@ -1,15 +1,13 @@
-//! Metrics of modelled devices and of schedulers that idle on purpose: the same in every arena of
-//! virtual time.
+//! Metrics of modelled devices and of anticipation, common to the arenas in virtual time.
 
 use elevator::Anticipation;
 use sim::device::DeviceStats;
 
-/// Nanoseconds as milliseconds.
 pub(super) fn ms(ns: u64) -> f64 {
     ns as f64 / 1e6
 }
 
-/// What the device did, from its making on.
+/// Device metrics since its creation.
 pub(super) fn of_device(device: &DeviceStats) -> Vec<(&'static str, f64)> {
     let mut found = vec![("device_cache_hits", device.cache_hits as f64)];
     if device.seeks > 0 && device.transfers > 0 {
@@ -21,7 +19,7 @@ pub(super) fn of_device(device: &DeviceStats) -> Vec<(&'static str, f64)> {
     found
 }
 
-/// What idling on purpose cost and brought.
+/// Cost and benefit of anticipation.
 pub(super) fn of_anticipation(of: &Anticipation) -> Vec<(&'static str, f64)> {
     let mut found = vec![
         ("anticipations", of.started as f64),

@@ -1,5 +1,4 @@
-//! Opening the arena of a resolved plan, and restoring everything afterwards, whatever happened in
-//! it.
+//! Opens the arena of a resolved plan and always restores the machine afterwards.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -21,31 +20,30 @@ use crate::resolve::Resolved;
 use crate::resolve::programs::ProgramOptions;
 use crate::trace_file::Format;
 
-/// What the user decides about an arena beside the plan.
+/// Options of an arena that are not part of the plan.
 #[derive(Debug, Clone, Default)]
 pub struct OpenOptions {
     /// The device whose data may be destroyed.
     pub destroy_data: Option<String>,
-    /// The directory of the file behind a temporary loop device.
+    /// Directory for the backing file of a temporary loop device.
     pub loop_dir: PathBuf,
-    /// The cache of built kernels; None: the user's own.
+    /// Cache of built kernels; None: the user's.
     pub cache_dir: Option<PathBuf>,
-    /// Write the events of trials in this format.
+    /// Trace format; None: no traces.
     pub trace: Option<Format>,
-    /// Virtual time: measure on this number of threads. None: one for each CPU that this process
-    /// may use.
+    /// Threads for trials in virtual time. None: one per CPU available to this process.
     pub threads: Option<NonZeroUsize>,
-    /// The program that guests start with: schedlab of this version. None: this process's own.
+    /// Init of the guests: schedlab, the same version. None: this executable.
     pub program: Option<PathBuf>,
-    /// Whether programs that the plan names may be started, and as whom.
+    /// Whether the plan's programs may run, and as which user.
     pub programs: ProgramOptions,
 }
 
-/// Does `work` in the arena of a plan. On the machine, what an earlier process left behind is
-/// restored first; whatever happens, the machine is restored before anything else is reported.
+/// Runs `work` in the arena of a plan. On a real machine, first restores what an earlier process
+/// left behind. Restores the machine before reporting any error.
 ///
 /// # Errors
-/// Those of opening, of the work, and of restoring; of the last two both are reported.
+/// Failures of opening, of `work` or of restoring; the last two can be combined.
 pub fn within<T>(
     root: &Root,
     resolved: Resolved,
@@ -110,7 +108,7 @@ pub fn within<T>(
 }
 
 impl OpenOptions {
-    /// Refuses an option that the arena would ignore.
+    /// Rejects an option that the arena would ignore.
     fn check(&self, under_test: &UnderTest) -> Result<()> {
         let what = match under_test {
             UnderTest::Disk { .. } => None,
@@ -135,14 +133,13 @@ impl OpenOptions {
             }
             _ => {}
         }
-        // Before a results file exists: an experiment that cannot write its traces must not leave a
-        // directory behind.
+        // Checked before the results file exists: an experiment that cannot write its traces must
+        // not leave a directory behind.
         self.trace.map_or(Ok(()), |format| format.available().map(drop))
     }
 }
 
-/// Undoes what processes that ended uncleanly left. What belongs to a running process is not among
-/// it.
+/// Reverts the settings of processes that did not exit cleanly, but not those of running processes.
 ///
 /// # Errors
 /// The journal cannot be read.

@@ -1,4 +1,4 @@
-//! Work for all CPUs, with results in the order of the work.
+//! Work on all CPUs, with results in input order.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -8,19 +8,19 @@ use std::thread;
 
 use super::VariantIndex;
 
-/// What identifies a trial within an experiment in virtual time.
+/// Identifies a trial of an experiment in virtual time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
     pub variant: VariantIndex,
-    /// The number of the workload.
+    /// Index of the workload in the plan.
     pub workload: usize,
     pub seed: u64,
 }
 
-/// Applies `one` to every item, on all CPUs; the results in the order of the items.
+/// Applies `one` to every item on all CPUs; returns the results in input order.
 ///
-/// Threads of a scope rather than a thread pool: a batch takes seconds, so the threads' creation
-/// does not show, and the twenty lines cost no build time.
+/// Uses scoped threads rather than a pool: a batch takes seconds, so creating threads is
+/// negligible.
 pub fn on_all_cpus<I: Sync, R: Send>(items: &[I], one: &(dyn Fn(&I) -> R + Sync)) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let found: Mutex<BTreeMap<usize, R>> = Mutex::new(BTreeMap::new());
@@ -39,7 +39,7 @@ pub fn on_all_cpus<I: Sync, R: Send>(items: &[I], one: &(dyn Fn(&I) -> R + Sync)
     found.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().collect()
 }
 
-/// CPUs that this process may use.
+/// CPUs available to this process.
 pub(super) fn workers() -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }

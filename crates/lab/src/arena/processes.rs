@@ -1,4 +1,4 @@
-//! Processes that run beside a trial: started before it, ended after it.
+//! Background processes, started before a trial and ended after it.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,23 +9,23 @@ use machine::Session;
 use machine::session::{Ended, Launch, Running};
 use rustix::process::Signal;
 
-/// How long one may take to begin, and to end.
+/// Maximum time for a process to start, and to end.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Longer than any trial.
 pub(super) const WITHOUT_END: Duration = Duration::from_secs(7 * 86_400);
 
-/// What such a process prints when it begins.
+/// Printed by a process when it has started.
 pub(crate) const BEGUN: &str = "begun";
 
-/// The processes on their way; dropped, they are ended.
+/// Running processes; dropping this ends them.
 #[derive(Debug, Default)]
 pub(super) struct Processes {
     running: Vec<(String, Running, Instant)>,
 }
 
 impl Processes {
-    /// Starts them, each with the name that messages call it, and waits until each has begun.
+    /// Starts processes, each with a name for messages, and waits for them to begin.
     pub(super) fn start(session: &Session, launches: Vec<(String, Launch)>) -> Result<Processes> {
         let mut all = Processes::default();
         for (name, launch) in launches {
@@ -49,15 +49,15 @@ impl Processes {
         Ok(all)
     }
 
-    /// Ends them. One that had ended by itself speaks against the trial.
+    /// Ends the processes. One that had already exited invalidates the trial.
     pub(super) fn end(self) -> Result<Vec<Result<(String, Ended), InvalidReason>>> {
         let never = std::sync::atomic::AtomicBool::new(false);
         let mut all = Vec::new();
         for (name, mut running, started) in self.running {
             let was_alive = running.is_alive();
             running.signal(Signal::TERM);
-            // One that does not end is killed: a stopped one, or one that waits for a device that
-            // does not answer.
+            // Kills a process that does not end, such as a stopped one or one waiting for a hung
+            // device.
             let ended = running.wait(started.elapsed() + PATIENCE, &never)?;
             all.push(if was_alive && !ended.too_long {
                 Ok((name, ended))
@@ -75,7 +75,7 @@ impl Processes {
     }
 }
 
-/// Why a trial whose load ended during it is no evidence.
+/// Reason for an invalid trial: its load exited early.
 pub(super) fn ended_early(name: &str, ended: &Ended) -> InvalidReason {
     let said = ended.stderr.lines().last().unwrap_or("it said nothing").to_owned();
     InvalidReason::ProgramFailed {

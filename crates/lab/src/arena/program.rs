@@ -23,19 +23,18 @@ use crate::failure::usage;
 use crate::progress::Progress;
 use crate::workloads::{Program, Workload, Workloads};
 
-/// The programs of a plan, by the numbers of their workloads.
+/// The programs of a plan, keyed by workload index.
 #[derive(Debug, Default)]
 pub(super) struct Programs {
     all: BTreeMap<usize, Prepared>,
     versions: BTreeMap<String, String>,
 }
 
-/// A program with the runner that starts it.
 #[derive(Debug)]
 struct Prepared {
     workload: Workload,
     runner: Box<dyn Runner>,
-    /// It has reported figures: its later failures are data.
+    /// Whether it has succeeded once: from then on failures are data.
     proven: bool,
 }
 
@@ -45,16 +44,16 @@ impl Prepared {
     }
 }
 
-/// What a program is given.
+/// Environment of a program's trial.
 #[derive(Clone, Copy)]
 pub(super) struct TrialContext<'a> {
     pub(super) session: &'a Session,
     pub(super) device: Option<&'a Device>,
-    /// Whether the device may be written to.
+    /// Whether the device may be overwritten.
     pub(super) may_write: bool,
     pub(super) stop: &'a AtomicBool,
     pub(super) progress: &'a dyn Progress,
-    /// What is noted of programs while they run.
+    /// Statistics of running processes.
     pub(super) noted: &'a ProcessStats,
 }
 
@@ -78,10 +77,10 @@ impl TrialContext<'_> {
 }
 
 impl Programs {
-    /// Makes the runners and asks for versions.
+    /// Creates the runners and queries versions.
     ///
     /// # Errors
-    /// Wrong usage for a program that is missing or too old.
+    /// Wrong usage: a program is missing or too old.
     pub(super) fn find(workloads: &Workloads, place: &TrialContext<'_>) -> Result<Programs> {
         let mut all = Programs::default();
         for (number, workload) in workloads.iter().enumerate() {
@@ -98,10 +97,7 @@ impl Programs {
         Ok(all)
     }
 
-    /// Prepares what every trial needs.
-    ///
-    /// # Errors
-    /// Whatever makes the experiment impossible.
+    /// Prepares all programs for their trials.
     pub(super) fn prepare(&mut self, place: &TrialContext<'_>) -> Result<()> {
         for Prepared { workload, runner, .. } in self.all.values_mut() {
             place
@@ -112,13 +108,12 @@ impl Programs {
         Ok(())
     }
 
-    /// The versions of the programs by label, and a digest of each file that they are given: what
-    /// must not change in an experiment.
+    /// Program versions and digests of input files; these must not change during an experiment.
     pub(super) fn versions(&self) -> &BTreeMap<String, String> {
         &self.versions
     }
 
-    /// Restores a program's files as its first trial found them.
+    /// Restores a program's files to their state before its first trial.
     pub(super) fn reset(&mut self, workload: usize, place: &TrialContext<'_>) -> Result<()> {
         let Some(Prepared { workload, runner, .. }) = self.all.get_mut(&workload) else {
             return Ok(());
@@ -128,11 +123,10 @@ impl Programs {
             .map_err(|e| anyhow!("workload {}: {e}", workload.name))
     }
 
-    /// Measures one trial of a program, placed as `setting` says.
+    /// Measures one trial with the placement of `setting`.
     ///
     /// # Errors
-    /// The failure of a program that has not reported any figures yet: it will not report any
-    /// later.
+    /// A program failed before its first success, so later trials would fail too.
     pub(super) fn measure(
         &mut self,
         spec: &TrialSpec,
@@ -165,8 +159,7 @@ impl Programs {
         }
     }
 
-    /// The reasons of the device's counters against a trial; the background's part has been taken
-    /// off `device`.
+    /// Reasons to invalidate a trial. `device` excludes the background's I/O.
     pub(super) fn invalid(
         &self,
         workload: usize,
@@ -201,8 +194,7 @@ fn files_of(label: &str, program: &Program) -> Result<Vec<(String, String)>> {
     files.filter_map(digest).collect()
 }
 
-/// Whether what a program has moved was moved by the device. A program that does not know how much
-/// it moved must at least have made it move.
+/// Checks that the device performed the program's I/O. If the amount is unknown, any I/O suffices.
 fn reached(seen: &Measurement, device: &DeviceDelta, limits: &Limits) -> Vec<InvalidReason> {
     let device_bytes = device.read_bytes + device.written_bytes;
     let Some(Moved { read_bytes, written_bytes, exact }) = seen.moved else {
@@ -229,10 +221,10 @@ fn reached(seen: &Measurement, device: &DeviceDelta, limits: &Limits) -> Vec<Inv
     invalid
 }
 
-/// What is read to see what a device holds, by the program or by udev after it.
+/// Bytes read to probe the device's contents, by the program or later by udev.
 const SIGNATURES: u64 = 2 << 20;
 
-/// Percentiles that rest on too few requests.
+/// Percentiles with too few requests.
 pub(super) fn too_few(seen: &Measurement) -> Vec<InvalidReason> {
     let of = |name: &String| -> Option<InvalidReason> {
         let count = *seen.counts.get(name)?;

@@ -1,10 +1,10 @@
-//! How many streams a scheduler can serve: the largest number of clients without a missed deadline,
-//! by bisection.
+//! Finds the largest number of streams that a scheduler serves without a missed deadline, by
+//! bisection.
 //!
-//! Only the arenas of virtual time search like this: a trial of theirs has no state that the one
-//! before could leave behind, so one trial of the experiment can be several with different numbers
-//! of clients. It is assumed that what n streams get, fewer get as well; with a scheduler that
-//! breaks this (by luck of placement) the number found is one at which misses begin.
+//! Only arenas in virtual time support this: their trials share no state, so one trial of the
+//! experiment may consist of several with different numbers of clients. Bisection assumes
+//! monotonicity: if n streams meet their deadlines, fewer do too. Where placement violates this,
+//! the result is some number at which misses start.
 
 use anyhow::Result;
 use experiment::plan::WorkloadSpec;
@@ -13,23 +13,22 @@ use experiment::results::{InvalidReason, Observation};
 use crate::failure::usage;
 use crate::workloads::Workloads;
 
-/// The metric that is found.
+/// The metric reported.
 const STREAMS: &str = "schedulable_streams";
-/// The metric that says whether a number of streams can be served.
+/// The metric that decides the search.
 const MISSES: &str = "deadline_misses";
 
-/// Why a search ends early.
+/// Reason to abort the search.
 enum End {
     Interrupted(Box<Observation>),
     Failed(anyhow::Error),
 }
 
-/// Searches between 1 and `most` streams; `measure` runs a trial with so many. Returns the
-/// observation of the largest number without a miss (of a single stream where there is none), with
-/// the number as a metric.
+/// Searches between 1 and `most` streams; `measure` runs a trial. Returns the observation for the
+/// largest number without a miss (or for one stream if there is none), with the number as a metric.
 ///
 /// # Errors
-/// The first one of `measure`; a trial in which no deadline lies.
+/// `measure` failed, or a trial contains no deadline.
 pub(super) fn schedulable(
     most: u32,
     mut measure: impl FnMut(u32) -> Result<Observation>,
@@ -68,10 +67,7 @@ pub(super) fn schedulable(
     Ok(observation)
 }
 
-/// Whether an arena of real time can run these workloads.
-///
-/// # Errors
-/// One of them is a search.
+/// Rejects searches in arenas of real time.
 pub(super) fn check_no_search(workloads: &Workloads) -> Result<()> {
     match workloads.engine().find(|(_, work)| work.params.timed.find_streams) {
         None => Ok(()),
@@ -82,12 +78,11 @@ pub(super) fn check_no_search(workloads: &Workloads) -> Result<()> {
     }
 }
 
-/// The number of streams whose observation [`schedulable`] has returned.
+/// The number of streams in the observation that [`schedulable`] returned.
 pub(super) fn streams_of(found: &Observation) -> u32 {
     found.metrics.get(STREAMS).map_or(1, |streams| (*streams as u32).max(1))
 }
 
-/// The workload with this number of clients.
 pub(super) fn with_clients(mut workload: WorkloadSpec, clients: Option<u32>) -> WorkloadSpec {
     workload.params.extend(clients.map(|clients| ("clients".to_owned(), clients.to_string())));
     workload

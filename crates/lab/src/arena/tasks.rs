@@ -1,4 +1,4 @@
-//! Refuses real-time tasks that a modelled device cannot serve in time even alone.
+//! Rejects real-time tasks that a modelled device cannot serve in time even alone.
 
 use anyhow::Result;
 use elevator::realtime::{Impossible, ServiceModel, Task, impossible_alone};
@@ -9,7 +9,7 @@ use crate::failure::usage;
 use crate::workloads::Workloads;
 
 /// # Errors
-/// Wrong usage: names the first such task, and the time that it takes at least.
+/// Wrong usage: names the first such task and its minimum duration.
 pub(super) fn check_tasks(model: &Model, workloads: &Workloads) -> Result<()> {
     let services = ServiceModel::of(&model.look(|device| device.geometry()));
     for (label, work) in workloads.engine() {

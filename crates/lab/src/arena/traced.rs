@@ -1,5 +1,5 @@
-//! Which trials of virtual time are traced, and into which files: the first trial of each workload
-//! and variant.
+//! Selects the trials in virtual time to trace, the first of each workload and variant, and their
+//! files.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use trace::Trace;
 use super::VariantIndex;
 use crate::trace_file::{TraceFile, Writer};
 
-/// The traces of an experiment; none are written by default.
+/// The traces of an experiment; the default writes none.
 #[derive(Debug, Default)]
 pub(super) struct Traces {
     file: Option<Arc<TraceFile>>,
-    /// Workload and variant of trials that have a trace.
+    /// Workload and variant of traced trials.
     traced: BTreeSet<(usize, VariantIndex)>,
     names: Vec<String>,
 }
 
-/// Where the trace of one trial goes.
+/// Destination of one trial's trace.
 #[derive(Debug, Clone)]
 pub(super) struct TraceTo {
     file: Arc<TraceFile>,
@@ -31,8 +31,8 @@ impl Traces {
         Traces { file: Some(Arc::new(files)), ..Traces::default() }
     }
 
-    /// The trace of the next trial of a workload and variant, each with its name; None where an
-    /// earlier trial has one, or had one in an earlier session.
+    /// Destination for the next trial of a workload and variant, each with its name; None if an
+    /// earlier trial, of this or an earlier session, was traced.
     pub(super) fn next(
         &mut self,
         workload: (usize, &str),
@@ -52,18 +52,16 @@ impl Traces {
 }
 
 impl TraceTo {
-    /// A writer of events.
-    ///
     /// # Errors
-    /// The file cannot be made.
+    /// The file cannot be created.
     pub(super) fn writer(&self) -> Result<Writer> {
         self.file.writer(&self.name)
     }
 
-    /// Writes whole requests.
+    /// Writes a complete trace.
     ///
     /// # Errors
-    /// The file cannot be written, or its format has events only.
+    /// The file cannot be written, or its format stores only events.
     pub(super) fn trace(&self, trace: &Trace) -> Result<()> {
         self.file.trace(&self.name, trace)
     }

@@ -1,5 +1,4 @@
-//! Values of a variant's attributes and of the tunables of schedulers that the laboratory knows,
-//! read by their rows.
+//! Parses attributes and tunables of known schedulers.
 
 use anyhow::Result;
 use elevator::{ElevatorKind, Tunable};
@@ -7,7 +6,7 @@ use text::{Field, Form, expected_one_of};
 
 use crate::failure::usage;
 
-/// Reads an attribute that every variant can set: as [`Form::read`].
+/// Parses an attribute, see [`Form::read`].
 pub(super) fn attribute(variant: &str, row: &Field, text: &str) -> Result<u64> {
     row.form.read(&plain(text)).ok_or_else(|| {
         let (name, words) = (row.name, row.form.words());
@@ -15,7 +14,7 @@ pub(super) fn attribute(variant: &str, row: &Field, text: &str) -> Result<u64> {
     })
 }
 
-/// Reads one of the tunables that exist; `others` are what else a variant can set.
+/// Parses a tunable for which `exists` holds; `others` are further valid names.
 pub(super) fn tunable(
     variant: &str,
     kind: &ElevatorKind,
@@ -40,7 +39,7 @@ pub(super) fn tunable(
     })
 }
 
-/// A switch as a number, and digits without separators.
+/// Normalizes booleans to 0 and 1, and drops digit separators.
 fn plain(text: &str) -> String {
     match text.trim() {
         "true" => "1".to_owned(),

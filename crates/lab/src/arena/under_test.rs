@@ -1,5 +1,4 @@
-//! What a plan compares, and on what, as its arena understands the words: device and variants, each
-//! word read once.
+//! Device and variants of a plan, parsed for its arena.
 
 use std::path::Path;
 
@@ -13,7 +12,7 @@ use super::{Variants, cpu, disk, kernel, sim};
 use crate::controllers::Control;
 use crate::failure::usage;
 
-/// The device and the variants of a plan, by arena.
+/// Device and variants of a plan, by arena.
 #[derive(Debug, Clone)]
 pub enum UnderTest {
     Disk { target: disk::Target, variants: Variants<disk::VariantSetting> },
@@ -22,7 +21,7 @@ pub enum UnderTest {
     Kernel { model: Model, source: Source, variants: Variants<kernel::Setting> },
 }
 
-/// The settings of a variant that Linux keeps beside the scheduler.
+/// A variant's settings outside the scheduler.
 pub(crate) struct Controls<'a> {
     pub(crate) variant: &'a str,
     pub(crate) scheduler: &'a str,
@@ -30,11 +29,11 @@ pub(crate) struct Controls<'a> {
 }
 
 impl UnderTest {
-    /// Reads the words of a plan, and writes out what they leave open: the present name of a
-    /// scheduler, the options of a load.
+    /// Parses the device and variants, and completes the plan: current scheduler names, options of
+    /// loads.
     ///
     /// # Errors
-    /// Wrong usage: a word that the arena does not know, a file that cannot be read.
+    /// Wrong usage: an unknown word or an unreadable file.
     pub(crate) fn read(plan: &mut Plan, say: &mut dyn FnMut(&str)) -> Result<UnderTest> {
         let Plan { device, kernel, variants, .. } = plan;
         Ok(match plan.arena.kind {
@@ -60,7 +59,6 @@ impl UnderTest {
         })
     }
 
-    /// The modelled device.
     pub(crate) fn model(&self) -> Option<&Model> {
         match self {
             UnderTest::Sim { model, .. } | UnderTest::Kernel { model, .. } => Some(model),
@@ -68,7 +66,7 @@ impl UnderTest {
         }
     }
 
-    /// The settings beside the scheduler, of variants that can have some.
+    /// Settings outside the scheduler, in arenas that have any.
     pub(crate) fn controls(&self) -> Vec<Controls<'_>> {
         match self {
             UnderTest::Disk { variants, .. } => variants
@@ -91,7 +89,7 @@ impl UnderTest {
         }
     }
 
-    /// The command lines of variants that have one of their own, by name.
+    /// Command lines set by variants, by variant name.
     pub(crate) fn commands(&self) -> Vec<(&str, &str)> {
         match self {
             UnderTest::Cpu { variants, .. } => variants
@@ -102,7 +100,7 @@ impl UnderTest {
         }
     }
 
-    /// What a variant loads or builds with root's rights: its name, and what in words.
+    /// What a variant loads or builds as root: its name and a description.
     pub(crate) fn built(&self) -> Vec<(&str, String)> {
         match self {
             UnderTest::Cpu { variants, .. } => {
@@ -122,7 +120,7 @@ impl UnderTest {
         }
     }
 
-    /// The tree that the plan's own kernel is built from.
+    /// The source tree of the plan's kernel.
     pub(crate) fn kernel_tree(&self) -> Option<&Path> {
         match self {
             UnderTest::Kernel { source: Source::Directory(tree), .. } => Some(tree),
@@ -131,11 +129,11 @@ impl UnderTest {
     }
 }
 
-/// Checks a variant as far as is possible without the device. A scheduler of this machine's kernel
-/// gets its present name.
+/// Checks a variant as far as possible without the device. In the disk arena, replaces an old
+/// scheduler name.
 ///
 /// # Errors
-/// Wrong usage: a scheduler, tunable or setting that the arena does not have.
+/// Wrong usage: the arena does not support the scheduler, tunable or setting.
 pub fn check_variant(
     arena: &ArenaFacts,
     kernel: Option<&str>,
@@ -150,8 +148,8 @@ pub fn check_variant(
     }
 }
 
-/// Replaces an old name of a scheduler by today's, aloud; refuses one that is gone. In the
-/// simulator an old name means the old scheduler.
+/// Replaces an old scheduler name with a note; rejects a removed scheduler. In the simulator, by
+/// contrast, an old name selects the old scheduler.
 fn disk_setting(variant: &mut Variant, say: &mut dyn FnMut(&str)) -> Result<disk::VariantSetting> {
     match elevator::resolve(&variant.scheduler) {
         Named::Current(_) | Named::Unknown => {}
@@ -169,7 +167,7 @@ fn disk_setting(variant: &mut Variant, say: &mut dyn FnMut(&str)) -> Result<disk
     disk::setting_of(variant)
 }
 
-/// The scheduler is written out.
+/// Makes the default scheduler explicit.
 fn cpu_setting(variant: &mut Variant) -> Result<machine::cpu::Setting> {
     let setting = cpu::setting_of(variant)?;
     if variant.scheduler.is_empty() {

@@ -1,19 +1,17 @@
-//! The variants of an arena by number: those of the plan in their order, then those that a search
-//! added.
+//! The variants of an arena by index: those of the plan in order, then those added by a search.
 
-/// The number of a variant in its arena.
+/// Index of a variant in its arena.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct VariantIndex(pub usize);
 
-/// Name and setting of every variant.
 #[derive(Debug, Clone)]
 pub struct Variants<S>(Vec<(String, S)>);
 
 impl<S> Variants<S> {
-    /// The variants of a plan: each read once, by `setting`, which may complete it.
+    /// Reads each variant of a plan once with `setting`, which may complete it.
     ///
     /// # Errors
-    /// The first of `setting`.
+    /// The first error of `setting`.
     pub fn read<E>(
         variants: &mut [experiment::plan::Variant],
         mut setting: impl FnMut(&mut experiment::plan::Variant) -> Result<S, E>,
@@ -22,8 +20,7 @@ impl<S> Variants<S> {
         all.collect::<Result<_, E>>().map(Variants)
     }
 
-    /// Adds a variant. One that is there already (a search can propose a variant of the plan) keeps
-    /// its number.
+    /// Adds a variant. An existing one keeps its index: a search may propose a variant of the plan.
     pub fn admit(&mut self, name: &str, setting: S) -> VariantIndex {
         let known = self.0.iter().position(|(known, _)| known == name);
         VariantIndex(known.unwrap_or_else(|| {
@@ -40,7 +37,6 @@ impl<S> Variants<S> {
         &self.0[variant.0].1
     }
 
-    /// Every variant with its number.
     pub fn iter(&self) -> impl Iterator<Item = (VariantIndex, &str, &S)> {
         self.0
             .iter()

@@ -1,9 +1,9 @@
-//! What the arenas of virtual time have in common: the simulator and the kernel arena.
+//! Shared part of the arenas in virtual time, the simulator and the kernel arena.
 //!
-//! A trial there is a function of (variant, workload, seed). So trials are measured ahead, in
-//! parallel (`ahead`); all variants of a round get one seed; nothing has to be restored, and time
-//! is spent by trials alone. An arena says how one trial is measured ([`Virtual`]); everything else
-//! of [`Arena`] follows from that.
+//! Here a trial is a function of (variant, workload, seed). Trials are therefore measured in
+//! advance and in parallel (`ahead`), all variants of a round use one seed, nothing needs
+//! restoring, and only trials take time. An arena implements one trial ([`Virtual`]); [`Arena`]
+//! follows from it.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -20,34 +20,32 @@ use super::{Arena, TrialSpec, Upcoming, VariantIndex};
 use crate::trace_file::TraceFile;
 use crate::workloads::Workloads;
 
-/// How far an experiment in virtual time has come.
+/// State of an experiment in virtual time.
 #[derive(Default)]
 pub(super) struct Progression {
-    /// The variant that was applied last.
+    /// The variant applied last.
     variant: Option<VariantIndex>,
     ahead: Ahead,
     elapsed: Duration,
 }
 
-/// An arena of virtual time.
 pub(super) trait Virtual {
     fn course(&mut self) -> &mut Progression;
 
     fn elapsed(&self) -> Duration;
 
-    /// What measures the trial of this key, on any thread.
+    /// Creates the job for this trial, which may run on any thread.
     fn job(&mut self, key: &Key, trial: &TrialSpec) -> Job;
 
-    /// As [`Arena::admit`].
+    /// See [`Arena::admit`].
     fn take_in(&mut self, variant: &Variant) -> Result<VariantIndex>;
 
-    /// As [`Arena::trace`].
+    /// See [`Arena::trace`].
     fn write_events(&mut self, _files: TraceFile) {}
 
-    /// Facts about the kernel and the device.
     fn facts(&self) -> Environment;
 
-    /// Messages for the user at the end.
+    /// Final messages for the user.
     fn last_words(&mut self) -> Vec<String>;
 }
 
@@ -109,7 +107,6 @@ impl<V: Virtual> Arena for V {
 }
 
 impl Progression {
-    /// Measures ahead on this number of threads.
     pub(super) fn on(nr_threads: usize) -> Progression {
         Progression { ahead: Ahead::on(nr_threads), ..Progression::default() }
     }
@@ -119,8 +116,7 @@ impl Progression {
     }
 }
 
-/// What a results file says of a modelled device, of the traces that are replayed on it, and of
-/// this program.
+/// Facts for the results file about the modelled device, replayed traces and this program.
 pub(super) fn facts_of(model: &Model, workloads: &Workloads) -> Environment {
     let mut device = BTreeMap::new();
     let (sectors, depth) = model.look(|device| (device.sectors(), device.queue_depth()));

@@ -1,8 +1,8 @@
-//! Whether what flows are guaranteed fits the modelled device, and by how much it does not.
+//! Checks whether the guarantees of flows fit the modelled device.
 //!
-//! The capacity is the throughput of one sequential reader of the simulated device: more than any
-//! mix of flows gets. So a guarantee that does not fit can be kept by no scheduler; one that fits
-//! may still be too much for flows that seek.
+//! The capacity is the throughput of one sequential reader, an upper bound for any mix of flows. No
+//! scheduler can meet guarantees above it; even guarantees below it may be too high for flows that
+//! seek.
 
 use elevator::curves::{CurveFit, fit};
 use sim::workload::{FlowWork, WorkloadKind};
@@ -13,10 +13,10 @@ use super::TURNAROUND_NS;
 use crate::arena::model::Model;
 use crate::workloads::Workloads;
 
-/// Length of the measurement of the capacity.
+/// Length of the capacity measurement.
 const WINDOW_NS: u64 = 2_000_000_000;
 
-/// A remark for each workload whose flows are guaranteed more than the device can do.
+/// A remark for each workload whose guarantees exceed the device's capacity.
 pub(super) fn beyond_capacity(model: &Model, workloads: &Workloads) -> Vec<String> {
     let guaranteed = workloads
         .engine()
@@ -50,7 +50,7 @@ fn remark(label: &str, flows: &[FlowWork], capacity: u64) -> Option<String> {
     ))
 }
 
-/// Bytes a second of one sequential reader of 1 MiB.
+/// Bytes per second of one sequential reader with 1 MiB requests.
 fn capacity(model: &Model) -> Option<u64> {
     let reader: &'static WorkloadKind = sim::workload::find("seqread").ok()?;
     let trial = Trial {

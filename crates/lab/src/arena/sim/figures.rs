@@ -1,4 +1,4 @@
-//! From what a simulated trial showed to the metrics and counters of the results file.
+//! Converts the outcome of a simulated trial into metrics and counters of the results file.
 
 use experiment::plan::Limits;
 use experiment::results::Observation;
@@ -7,11 +7,10 @@ use sim::Outcome;
 use crate::arena::evidence::{curves, never_reached, too_few};
 use crate::arena::modelled::{ms, of_anticipation, of_device};
 
-/// The trial as the results file keeps it.
 pub(super) fn observation(outcome: &Outcome, limits: &Limits) -> Observation {
     let measured = &outcome.measured;
     let mut metrics = sim::workload::metrics(measured);
-    // Nobody's CPU did this work.
+    // Simulated I/O uses no CPU time.
     metrics.remove("cpu_us_per_io");
     if !metrics.is_empty() {
         let of_waiting = outcome.anticipation.iter().flat_map(of_anticipation);

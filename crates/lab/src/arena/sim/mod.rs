@@ -1,7 +1,7 @@
-//! The sim arena: our own elevators on a modelled device, in virtual time.
+//! The sim arena: schedlab's elevators on a modelled device, in virtual time.
 //!
-//! Nothing of the machine is read or changed. All variants of a round get the same seed, which
-//! makes rounds of independent seeds.
+//! It neither reads nor changes the machine. All variants of a round use the same seed, and rounds
+//! use independent seeds.
 
 mod curves;
 mod figures;
@@ -37,16 +37,15 @@ use crate::signals::Stop;
 use crate::trace_file::TraceFile;
 use crate::workloads::Workloads;
 
-/// The simulator.
 pub struct SimArena {
     simulator: Simulator,
-    /// The values of a sweep's tunables at the baseline.
+    /// Baseline values of a sweep's tunables.
     defaults: Defaults,
     course: Progression,
     traces: Traces,
 }
 
-/// What a trial needs; each trial that is measured on another thread has a copy.
+/// Everything a trial needs; cloned into each job.
 #[derive(Debug, Clone)]
 struct Simulator {
     model: Arc<Model>,
@@ -56,20 +55,14 @@ struct Simulator {
     stop: Stop,
 }
 
-/// One trial to simulate.
 #[derive(Debug)]
 struct Wanted {
     duration: Duration,
     warmup: Duration,
-    /// Where its events go.
     trace: Option<TraceTo>,
 }
 
 impl SimArena {
-    /// Opens the arena for a plan whose parts are resolved.
-    ///
-    /// # Errors
-    /// Wrong usage: a workload that does not fit on the device.
     pub fn open(
         plan: &Plan,
         model: Model,
@@ -113,22 +106,19 @@ impl SimArena {
         })
     }
 
-    /// Simulates on this number of threads instead of one on each CPU. No figure depends on it.
+    /// Sets the number of threads; the default is one per CPU. Does not affect results.
     pub fn with_threads(mut self, nr_threads: usize) -> SimArena {
         self.course = Progression::on(nr_threads);
         self
     }
 
-    /// Ends trials when this asks for it.
+    /// Interrupts trials when `stop` is signalled.
     pub fn stopped_by(mut self, stop: &Stop) -> SimArena {
         self.simulator.stop = stop.clone();
         self
     }
 
-    /// One trial, every event of which goes to `observer`.
-    ///
-    /// # Errors
-    /// The trial cannot be simulated.
+    /// Runs one trial and reports its events to `observer`.
     pub fn observed(
         &self,
         variant: VariantIndex,
@@ -169,8 +159,7 @@ impl Simulator {
         })
     }
 
-    /// Each flow of a workload of flows alone, where that is asked for; None also when the trial is
-    /// interrupted.
+    /// Runs each flow alone, if requested. Returns None also on failure, such as an interruption.
     fn alone(
         &self,
         key: &Key,
@@ -195,7 +184,7 @@ impl Simulator {
         Ok(Some(alone))
     }
 
-    /// One trial with this number of clients.
+    /// Runs one trial with this number of clients.
     fn measured(
         &self,
         key: &Key,

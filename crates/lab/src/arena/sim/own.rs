@@ -1,8 +1,7 @@
-//! Schedulers of the program around this crate: the simulator runs them beside those of the table.
+//! Schedulers added by the embedding program, in addition to the `elevator` table.
 //!
-//! The table of `elevator` is fixed when it is compiled; a class of Python is not. A plan names
-//! both in the same way, and is resolved in one place, so the names are kept for the process and
-//! not handed through every caller.
+//! That table is fixed at compile time; a Python class is not. A plan names both alike and is
+//! resolved in one place, so the registry is global rather than passed through every caller.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -13,10 +12,10 @@ use crate::failure::usage;
 
 static OWN: Mutex<Vec<&'static ElevatorKind>> = Mutex::new(Vec::new());
 
-/// Adds a scheduler, or replaces the one of the same name that was added before.
+/// Adds a scheduler, replacing an added one of the same name.
 ///
 /// # Errors
-/// Wrong usage: the table has this name.
+/// Wrong usage: the table contains the name.
 pub fn add(row: &'static ElevatorKind) -> Result<()> {
     if elevator::find(row.name).is_some() {
         return Err(usage(format!(
@@ -30,12 +29,10 @@ pub fn add(row: &'static ElevatorKind) -> Result<()> {
     Ok(())
 }
 
-/// The row of a scheduler that was added.
 pub fn find(name: &str) -> Option<&'static ElevatorKind> {
     OWN.lock().unwrap_or_else(PoisonError::into_inner).iter().find(|row| row.name == name).copied()
 }
 
-/// The names of those that were added.
 pub(super) fn names() -> Vec<&'static str> {
     OWN.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|row| row.name).collect()
 }

@@ -1,5 +1,4 @@
-//! From a variant of a plan to a scheduler of the laboratory with its tunables, and the words for
-//! what is wrong with one.
+//! Converts a variant of a plan into a modelled scheduler with its tunables.
 
 use anyhow::Result;
 use elevator::ElevatorKind;
@@ -11,8 +10,7 @@ use crate::arena::tunables::{attribute, tunable};
 use crate::failure::usage;
 use text::{Field, Form, expected_one_of, field};
 
-/// What belongs to the simulated kernel rather than to a scheduler, and can be set on every
-/// variant.
+/// Settings of the simulated kernel, available with every scheduler.
 pub static ATTRIBUTES: &[Field] = &[
     field(
         "hz",
@@ -58,38 +56,31 @@ pub static ATTRIBUTES: &[Field] = &[
     ),
 ];
 
-/// Nanoseconds of interrupt, wake-up and system call between a completion and the same client's
-/// next request, unless a variant says otherwise; a proposal: the order of magnitude of a machine
-/// of the 2000s.
+/// Default delay in nanoseconds from a completion to the same client's next request: interrupt,
+/// wake-up and system call. Our estimate, the order of magnitude for a machine of the 2000s.
 pub const TURNAROUND_NS: u64 = 10_000;
 
-/// CPU time of a request on flash unless a variant says otherwise: that of the CPU it was measured
-/// on.
+/// Default on flash: 100 % of the CPU time measured for the scheduler.
 const CPU_PERCENT_ON_FLASH: u32 = 100;
 
-/// One variant, ready to be simulated.
+/// A parsed variant.
 #[derive(Debug, Clone)]
 pub struct Setting {
-    /// The scheduler.
     pub kind: &'static ElevatorKind,
-    /// Its tunables that differ from the defaults.
+    /// Tunables set by the variant.
     pub tunables: Vec<(String, u64)>,
-    /// Ticks a second.
     pub hz: u32,
-    /// CPUs that the clients are spread over; 0: one for each client.
+    /// CPUs shared by the clients; 0: one per client.
     pub cpus: u32,
-    /// CPU time of a request in percent of the measured one, if the variant sets it.
+    /// CPU time per request, in percent of the measured value.
     pub cpu_percent: Option<u32>,
-    /// Requests that can exist at once, where the variant says so.
     pub nr_requests: Option<u32>,
-    /// Requests that the device gets at once, where the variant says so.
     pub queue_depth: Option<u32>,
-    /// From a completion to the same client's next request, in nanoseconds.
+    /// Delay from a completion to the same client's next request.
     pub turnaround_ns: u64,
 }
 
 impl Setting {
-    /// Reads a variant.
     pub fn of(variant: &Variant) -> Result<Setting> {
         let mut setting = Setting {
             kind: find(&variant.scheduler)?,
@@ -128,18 +119,18 @@ impl Setting {
         Ok(())
     }
 
-    /// The CPUs that the clients are on, and their time for a request to this device.
+    /// CPUs of the clients and CPU time per request on this device.
     pub fn host(&self, device: &dyn DeviceModel) -> Host {
         let usual = if device.is_flash() { CPU_PERCENT_ON_FLASH } else { 0 };
         Host { cpus: self.cpus, cpu_percent: self.cpu_percent.unwrap_or(usual) }
     }
 
-    /// Whether requests cost no CPU time on a device where it decides.
+    /// Whether CPU time is omitted on a device where it matters.
     pub fn omits_cpu_time(&self, device: &dyn DeviceModel) -> bool {
         device.is_flash() && self.host(device).cpu_percent == 0
     }
 
-    /// Every tunable with its value on this device.
+    /// All tunables and attributes in effect on this device.
     pub fn values(&self, device: &dyn DeviceModel) -> Vec<(&'static str, u64)> {
         let host = self.host(device);
         let queue = sim::queue_for(
@@ -154,8 +145,7 @@ impl Setting {
         let (elevator, limits) = (queue.elevator(), queue.limits());
         let own = self.kind.tunables.iter().map(|row| (row.name, elevator.get(row.name)));
         let hw_queues = queue.topology().hw_queues();
-        // What a device has no use for is not named, as in results files of versions that did not
-        // know it.
+        // Omit what does not apply to the device; older results files lack these names.
         let of_host = [
             ("cpus", u64::from(host.cpus), host.cpus > 1),
             ("hw_queues", hw_queues.into(), hw_queues > 1),
@@ -175,7 +165,7 @@ impl Setting {
         own.chain(around).chain(of_host).collect()
     }
 
-    /// The scheduler and its [`Setting::values`] in one line, for the results file.
+    /// The scheduler and its [`Setting::values`] on one line, for the results file.
     pub fn describe(&self, device: &dyn DeviceModel) -> String {
         let values =
             self.values(device).into_iter().map(|(name, value)| format!(" {name}={value}"));
@@ -183,7 +173,7 @@ impl Setting {
     }
 }
 
-/// The row of a scheduler of the laboratory, or of the program around this crate.
+/// Finds a scheduler in the `elevator` table or among the registered ones.
 pub(crate) fn find(name: &str) -> Result<&'static ElevatorKind> {
     elevator::find(name).or_else(|| own::find(name)).ok_or_else(|| {
         let own = own::names();
