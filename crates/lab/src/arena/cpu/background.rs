@@ -1,4 +1,4 @@
-//! Competition for the CPUs: loads of the crate `cpu_workloads`, each in a process of its own.
+//! Background load on the CPUs: loads of the crate `cpu_workloads`, each in its own process.
 
 use anyhow::{Result, anyhow};
 use experiment::plan::{Background, WorkloadSpec};
@@ -10,12 +10,12 @@ use machine::Session;
 use crate::arena::processes::{self, Processes};
 use crate::failure::usage;
 
-/// The background loads of a plan, by the number of their workload: each with its name.
+/// Named background loads of a plan, by workload index.
 #[derive(Debug, Clone, Default)]
 pub struct BackgroundLoads(Vec<Vec<(String, Spec)>>);
 
 impl BackgroundLoads {
-    /// Reads the loads, and writes their options out with what they leave open.
+    /// Parses the loads and writes all their options back into the plan.
     ///
     /// # Errors
     /// Wrong usage.
@@ -33,7 +33,7 @@ impl BackgroundLoads {
         workloads.iter_mut().map(of).collect::<Result<_>>().map(BackgroundLoads)
     }
 
-    /// Starts those of a workload, and waits until each has begun.
+    /// Starts a workload's loads and waits for them to begin.
     pub(super) fn start(&self, session: &Session, workload: usize) -> Result<Processes> {
         let launches = self.0[workload].iter().map(|(name, order)| {
             let launch = own::launch(order).map_err(|e| anyhow!("background load {name}: {e}"))?;
@@ -43,16 +43,14 @@ impl BackgroundLoads {
     }
 }
 
-/// What the loads of a trial have done.
+/// Totals over a trial's loads.
 #[derive(Debug, Default)]
 pub(super) struct Done {
-    /// Figures for the results file: `background_spin_spins_per_s` …
+    /// For the results file: `background_spin_spins_per_s` …
     pub(super) counters: Vec<(String, f64)>,
-    /// What speaks against the trial.
     pub(super) invalid: Vec<InvalidReason>,
 }
 
-/// Ends the loads of a trial.
 pub(super) fn end(processes: Processes) -> Result<Done> {
     let mut done = Done::default();
     for ended in processes.end()? {
@@ -69,7 +67,7 @@ pub(super) fn end(processes: Processes) -> Result<Done> {
     Ok(done)
 }
 
-/// The row and the options of a load.
+/// Parses a load.
 ///
 /// # Errors
 /// Wrong usage, with the nearest name.

@@ -1,10 +1,8 @@
-//! The machine's CPUs under test: programs placed on them, and settings of the kernel's CPU
-//! scheduler.
+//! The CPU arena: programs placed on the machine's CPUs, and settings of the CPU scheduler.
 //!
-//! The same plan, results file and verdicts as for devices. What a variant asks for is of two
-//! kinds: what goes with the measured program (nice level, policy, CPUs), which is given to it when
-//! it is started and read back from the kernel; and what is changed on the machine, which goes
-//! through the guard of `machine::cpu` and its journal.
+//! A variant's settings are of two kinds. Those of the measured program (nice level, policy, CPUs)
+//! are applied when it starts, and verified. Those of the machine are applied by the journaled
+//! guard of `machine::cpu`.
 
 pub mod background;
 pub mod inside;
@@ -33,51 +31,44 @@ use crate::progress::Progress;
 use crate::signals::Stop;
 use crate::workloads::Workloads;
 
-/// Reads a variant's settings.
-///
-/// # Errors
-/// Wrong usage, with what would be right.
 pub fn setting_of(variant: &Variant) -> Result<Setting> {
     let pairs = variant.tunables.iter().map(|(key, value)| (key.as_str(), value.as_str()));
     Setting::read(&variant.scheduler, pairs)
         .map_err(|e| usage(format!("variant {}: {e}", variant.name)))
 }
 
-/// The keys of settings, for reading variants in one word.
+/// Names of the settings, to parse variants written as one word.
 pub fn keys() -> Vec<&'static str> {
     KEYS.iter().map(|row| row.name).collect()
 }
 
-/// The machine's CPUs, ours for the time of an experiment.
+/// The machine's CPUs, claimed for an experiment.
 pub struct CpuArena<'a> {
     root: Root,
-    /// In this order when dropped: what was changed on the machine first, since a program of the
-    /// session may be the scheduler.
+    /// Dropped first, because a program of the session may be the CPU scheduler.
     guard: Option<Guard>,
     programs: Programs,
     session: Option<Session>,
     variants: Variants<Setting>,
-    /// The variant that was applied last.
     applied: Option<VariantIndex>,
     workloads: Workloads,
     loads: BackgroundLoads,
     limits: Limits,
-    /// The measured window of a trial.
     duration: Duration,
     stop: &'a Stop,
     progress: &'a dyn Progress,
     flag: Arc<AtomicBool>,
     words: Vec<String>,
-    /// Tasks that could not be moved off isolated CPUs, each with the reason.
+    /// Tasks that could not be moved off isolated CPUs, with reasons.
     unmovable: BTreeSet<String>,
     opened: Instant,
 }
 
 impl<'a> CpuArena<'a> {
-    /// Claims the settings of the CPUs. Nothing is changed yet.
+    /// Claims the settings of the CPUs without changing them.
     ///
     /// # Errors
-    /// Another experiment holds them, or this machine cannot have a setting of the plan.
+    /// Another experiment holds the claim, or the machine does not support a setting.
     pub fn open(
         root: &Root,
         plan: &Plan,
@@ -123,7 +114,7 @@ impl<'a> CpuArena<'a> {
         guard.admit(setting).map_err(|e| usage(format!("variant {variant}: {e}")))
     }
 
-    /// What the user should know of the place that schedlab itself has, and of what it can see.
+    /// Remarks on schedlab's own placement and on tasks it cannot see.
     fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         let place = inherited(&self.root);
@@ -146,7 +137,6 @@ impl<'a> CpuArena<'a> {
         self.session.as_ref().ok_or_else(given_back)
     }
 
-    /// What programs work with.
     fn context<'p>(&'p self, session: &'p Session, noted: &'p ProcessStats) -> TrialContext<'p> {
         TrialContext {
             session,
@@ -159,7 +149,7 @@ impl<'a> CpuArena<'a> {
     }
 }
 
-/// How this process is placed where that is not the usual; empty if it is.
+/// Unusual placement of this process, or empty.
 fn inherited(root: &Root) -> String {
     let place = machine::placement::own_place(root).into_iter();
     place
@@ -168,10 +158,10 @@ fn inherited(root: &Root) -> String {
         .join(", ")
 }
 
-/// The number of unmovable tasks that a message names.
+/// Maximum number of tasks named in a message.
 const NAMED: usize = 8;
 
-/// The message about tasks that could not be moved.
+/// Message about tasks that could not be moved.
 fn staying(unmovable: &BTreeSet<String>) -> Option<String> {
     let named: Vec<&str> = unmovable.iter().take(NAMED).map(String::as_str).collect();
     let more = unmovable.len().saturating_sub(NAMED);
@@ -207,8 +197,8 @@ impl Arena for CpuArena<'_> {
         Ok(self.variants.admit(&variant.name, setting))
     }
 
-    /// Looks for the programs, and starts a no-op under every variant, so that a missing permission
-    /// is reported before the first trial.
+    /// Finds the programs and starts a no-op under every variant, so that missing permissions are
+    /// reported before the first trial.
     fn try_out(&mut self) -> Result<()> {
         let noted = ProcessStats::default();
         let programs = Programs::find(&self.workloads, &self.context(self.session()?, &noted))?;
@@ -238,7 +228,7 @@ impl Arena for CpuArena<'_> {
         self.trial(trial)
     }
 
-    /// Nothing is filled or warmed that the work's own warm-up does not warm.
+    /// The workload's warmup is sufficient.
     fn preconditions(&self) -> bool {
         false
     }

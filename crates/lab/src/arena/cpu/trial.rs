@@ -1,4 +1,4 @@
-//! One trial on the machine's CPUs: the workload, the counters around it, and the reasons that
+//! A trial on the machine's CPUs: the workload, the counters around it, and the reasons that
 //! invalidate it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,11 +18,11 @@ use crate::arena::program::{self, Programs};
 use crate::arena::{TrialSpec, evidence};
 use crate::failure::usage;
 
-/// How long a program that does nothing may take.
+/// Time limit for the no-op program.
 const SHORT: Duration = Duration::from_secs(30);
 
 impl CpuArena<'_> {
-    /// Starts a program that does nothing as this variant's programs will be placed.
+    /// Starts a no-op program with the placement of this variant.
     pub(super) fn try_variant(&self, variant: &str, setting: &Setting) -> Result<()> {
         let refused = |e: machine::Error| usage(format!("variant {variant}: {e}"));
         let session = self.session()?;
@@ -33,8 +33,8 @@ impl CpuArena<'_> {
         running.wait(SHORT, &AtomicBool::new(false)).map(drop).map_err(refused)
     }
 
-    /// Runs the own command line of every variant once, uncounted: one that fails is reported
-    /// before the first trial, and no variant is measured with cold caches alone.
+    /// Runs each variant's command once, unmeasured. This reports failures before the first trial
+    /// and warms the caches for every variant.
     pub(super) fn try_commands(&self, programs: &mut Programs) -> Result<()> {
         let own = |setting: &Setting| setting.run.is_some();
         for (_, variant, setting) in self.variants.iter().filter(|(_, _, setting)| own(setting)) {
@@ -61,7 +61,7 @@ impl CpuArena<'_> {
         Ok(())
     }
 
-    /// Measures one trial: counters before and after, the setting looked at before and after.
+    /// Measures one trial.
     pub(super) fn trial(&mut self, spec: &TrialSpec) -> Result<Observation> {
         let mut programs = std::mem::take(&mut self.programs);
         let observation = self.trial_of(spec, &mut programs);
@@ -81,7 +81,7 @@ impl CpuArena<'_> {
         let noted = ProcessStats::default();
         let outcome = programs.measure(spec, setting, &self.context(session, &noted));
         let system = self.system()?.since(&before);
-        // Right at its end the CPUs are still as fast as the work made them.
+        // Read at once, before the CPUs reduce their frequency.
         let mhz = frequency_mhz(&self.root.proc(""), &self.root.sys(""));
         let counted = guard.counters();
         let mut invalid: Vec<InvalidReason> = guard.check().into_iter().map(invalid_of).collect();
@@ -103,8 +103,8 @@ impl CpuArena<'_> {
                 let own = noted.own_cpu.get().as_secs_f64() / seen.window.as_secs_f64().max(1e-9);
                 observation.duration_ns = u64::try_from(seen.window.as_nanos()).unwrap_or(u64::MAX);
                 observation.metrics = seen.metrics;
-                // Works of schedlab's own have counted for themselves, over the measured window and
-                // for all of their threads.
+                // schedlab's own workloads report these for all threads and exactly for the
+                // measured time.
                 if !seen.counters.contains_key("task_threads") {
                     observation.counters = noted.task.take().counters().collect();
                     let wall_ms = noted.wall.get().as_secs_f64() * 1e3;

@@ -1,9 +1,9 @@
-//! Load beside the work that is measured: each in a process of its own, so that it can have a share
-//! of its own, and be ended by a signal.
+//! Background load during a trial: one process per load, so that each can have a share and be ended
+//! by a signal.
 //!
-//! The process is this program with a hidden subcommand. It says when its clients have begun, runs
-//! until a signal ends it, and then prints what it has transferred, which the account of the trial
-//! needs: what the device counted is the work's and the background's together.
+//! The process is this program with a hidden subcommand. It reports that its clients have started,
+//! runs until signalled, and then prints what it transferred. This is subtracted from the device's
+//! counts, which include both foreground and background.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ use crate::role::{DONE, line};
 use crate::signals::Stop;
 use crate::workloads::Load;
 
-/// Sent to the process on its standard input.
+/// Standard input of the process.
 #[derive(Debug, Serialize, Deserialize)]
 struct LoadRequest {
     kind: String,
@@ -30,7 +30,7 @@ struct LoadRequest {
     seed: u64,
 }
 
-/// Printed by the process when it ends.
+/// Printed by the process at its end.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct LoadReport {
     reads: u64,
@@ -41,23 +41,20 @@ struct LoadReport {
     errors: u64,
 }
 
-/// What all loads of a trial have done.
+/// Totals over a trial's loads.
 #[derive(Debug, Default)]
 pub(super) struct Done {
-    /// What they have moved.
     pub(super) issued: Issued,
-    /// Figures for the results file: `background_read_mb_per_s` …
+    /// For the results file: `background_read_mb_per_s` …
     pub(super) counters: Vec<(String, f64)>,
-    /// What speaks against the trial.
     pub(super) invalid: Vec<InvalidReason>,
 }
 
-/// The loads of a trial on their way; dropped, they are ended.
+/// Running loads; dropping this ends them.
 #[derive(Debug, Default)]
 pub(super) struct RunningLoads(Processes);
 
 impl RunningLoads {
-    /// Starts them, and waits until each has begun.
     pub(super) fn start(
         session: &Session,
         loads: &[Load],
@@ -91,7 +88,7 @@ impl RunningLoads {
         Ok(RunningLoads(Processes::start(session, launches.collect::<Result<_>>()?)?))
     }
 
-    /// Ends them, and says what they have done.
+    /// Ends the loads and collects their reports.
     pub(super) fn end(self) -> Result<Done> {
         let mut done = Done::default();
         let mut window_s = 0.0f64;
@@ -132,7 +129,7 @@ impl RunningLoads {
     }
 }
 
-/// The process itself.
+/// Entry point of the process.
 pub fn inside() -> Result<u8> {
     let stop = Stop::install()?;
     let mut text = String::new();

@@ -1,11 +1,11 @@
-//! Whether a device can have what a variant asks for, and the words for what it cannot.
+//! Checks whether a device supports a variant, and rephrases errors.
 
 use anyhow::Result;
 use machine::{Device, Error};
 
 use crate::failure::{is_usage, usage};
 
-/// The scheduler of a variant must be offered by the device, or be a module that can be loaded.
+/// Checks that the device offers the scheduler or that its module can be loaded.
 pub(super) fn check_scheduler(device: &Device, scheduler: &str) -> Result<()> {
     if let Some(why) = &device.no_scheduler {
         return Err(usage(format!(
@@ -31,12 +31,12 @@ pub(super) fn check_scheduler(device: &Device, scheduler: &str) -> Result<()> {
     )))
 }
 
-/// The same error as one of a variant, where it is of the user's words.
+/// Adds the variant's name to a usage error.
 pub(super) fn of_variant(variant: &str, error: anyhow::Error) -> anyhow::Error {
     if is_usage(&error) { usage(format!("variant {variant}: {error:#}")) } else { error }
 }
 
-/// Errors in the user's words become wrong usage.
+/// Turns errors in user input into usage errors.
 pub(super) fn as_usage(error: Error) -> anyhow::Error {
     match error {
         Error::UnknownDevice { .. }

@@ -1,21 +1,20 @@
-//! The device of a plan in the disk arena: one of the machine's, or a temporary loop device.
+//! The device under test in the disk arena: a real one, or a temporary loop device.
 
 use anyhow::Result;
 
 use crate::failure::usage;
 
-/// The device under test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// A loop device of so many bytes over a file, made for the experiment.
+    /// A loop device of this size in bytes, created for the experiment.
     Temporary(u64),
-    /// A block device, as the user names it.
+    /// A block device, as named by the user.
     Device(String),
 }
 
 impl Target {
     /// # Errors
-    /// Wrong usage: `loop:` without a size that a workload fits on.
+    /// Wrong usage: `loop:` with a size that is missing, malformed or below 1 MiB.
     pub fn parse(word: &str) -> Result<Target> {
         let Some(size) = word.strip_prefix("loop:") else {
             return Ok(Target::Device(word.to_owned()));
@@ -31,10 +30,10 @@ impl Target {
         }
     }
 
-    /// Whether the word asks for a temporary loop device.
+    /// Whether the word requests a temporary loop device.
     ///
     /// # Errors
-    /// As [`Target::parse`].
+    /// See [`Target::parse`].
     pub fn is_temporary(word: &str) -> Result<bool> {
         Ok(matches!(Target::parse(word)?, Target::Temporary(_)))
     }

@@ -1,8 +1,8 @@
-//! Flows on a real device: each in a process and a control group of its own, begun together.
+//! Flows on a real device: each in its own process and control group, with a common start.
 //!
-//! A group is called by a number below the session's key, never by the flow's name, and is in the
-//! session's journal entry before it is made: after `kill -9` of this process the next start ends
-//! the flows and removes their groups.
+//! Group names consist of the session's key and a number, not the flow's name, and are journaled
+//! before the group is created. If this process is killed, the next start ends the flows and
+//! removes their groups.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -18,16 +18,16 @@ use super::setting::VariantSetting;
 use crate::arena::TrialSpec;
 use crate::arena::flows::{FlowReport, FlowRequest, ROLE, Span, lead, merged};
 
-/// From the end of a flow's window to the end of its process: requests in flight, and the report.
+/// Time for a flow's process to finish requests in flight and report.
 const LAST_WORDS: Duration = Duration::from_secs(30);
 
-/// What flows have done, or what speaks against the trial.
+/// Measurements of flows, and reasons to invalidate the trial.
 pub(super) struct Driven {
     pub(super) measured: Measured,
     pub(super) invalid: Vec<InvalidReason>,
 }
 
-/// Starts the flows of a workload under the setting of a variant, and waits for them.
+/// Runs the flows of a workload under a variant's setting.
 pub(super) fn run(
     session: &Session,
     setting: &VariantSetting,
@@ -71,7 +71,7 @@ pub(super) fn run(
             Err(error) => invalid.push(InvalidReason::ProgramFailed { detail: error.to_string() }),
         }
     }
-    // Without one of them the sum would be that of other flows.
+    // Without all reports, the total would not describe the workload.
     let measured =
         if reports.len() == flows.len() { merged(flows, reports) } else { Measured::default() };
     Ok(Driven { measured, invalid })

@@ -1,11 +1,10 @@
-//! The disk arena: the block layer of the machine's own kernel, and a real device.
+//! The disk arena: the running kernel's block layer on a real device.
 //!
-//! Trials are measured by `load`, which knows nothing of plans and records; what it reports is
-//! turned into observations and invalid reasons here. The order of a trial is the proof that its
-//! number belongs to its variant: the setting is written and read back, counters are read, the
-//! engine runs while a thread watches the setting, the counters and the setting are read again
-//! (`trial`). Around it there may be a file system on the device, programs instead of the engine,
-//! and load in the background.
+//! `load` measures trials without knowing about plans or results; this module turns its reports
+//! into observations. The sequence of a trial proves that a figure belongs to its variant: write
+//! and verify the setting, read counters, run the engine while a thread watches the setting, read
+//! counters and setting again (`trial`). Optionally there is a file system on the device, a program
+//! instead of the engine, or background load.
 
 pub mod background;
 mod check;
@@ -48,28 +47,27 @@ use crate::progress::Progress;
 use crate::signals::Stop;
 use crate::workloads::Workloads;
 
-/// What the user decides about the device beside the plan.
+/// The user's decisions about the device that are not part of the plan.
 #[derive(Debug)]
 pub struct Consent<'a> {
     /// The device whose data may be destroyed.
     pub destroy_data: Option<&'a str>,
-    /// The directory of the file behind a temporary loop device.
+    /// Directory for the backing file of a temporary loop device.
     pub loop_dir: &'a Path,
-    /// The user that programs which the plan names run as.
+    /// The user to run the plan's programs as.
     pub run_as: Option<&'a str>,
 }
 
-/// A device that is ours for the time of an experiment.
+/// A device claimed for an experiment.
 pub struct DiskArena<'a> {
     root: Root,
     device: Device,
-    /// In this order when dropped: programs and mounts first, then settings, then the claim, then
-    /// the device itself.
+    /// Drop order: programs and mounts, then settings, the claim and finally the device.
     programs: Programs,
     session: Option<Session>,
     guard: Option<Guard>,
     claim: Option<Claim>,
-    /// Keeps its name from being given to another device.
+    /// Open file that keeps the device name from being reused.
     held: Option<File>,
     temporary: Option<LoopDevice>,
     limits: Limits,
@@ -79,22 +77,19 @@ pub struct DiskArena<'a> {
     words: Vec<String>,
     opened: Instant,
     variants: Variants<VariantSetting>,
-    /// The variant that was applied last.
     applied: VariantIndex,
-    /// The number of the variant that the others are compared with.
     baseline: VariantIndex,
-    /// The tunables that a sweep turns.
     swept: Vec<String>,
     workloads: Workloads,
     run_as: Option<String>,
     files: Option<FileSystemSpec>,
     targets: Targets,
-    /// What the tunables of a sweep have at the baseline.
+    /// Baseline values of a sweep's tunables.
     defaults: Defaults,
 }
 
 impl<'a> DiskArena<'a> {
-    /// Fails early and clearly where settings cannot be changed.
+    /// Fails early with a clear message.
     pub fn require_root() -> Result<()> {
         let uid = fs::metadata("/proc/self").map(|me| me.uid());
         if uid.is_ok_and(|uid| uid != 0) {
@@ -105,8 +100,8 @@ impl<'a> DiskArena<'a> {
         Ok(())
     }
 
-    /// Finds or makes the device, checks that the plan may run on it, and takes hold of its
-    /// settings. Nothing is changed yet.
+    /// Finds or creates the device, checks that the plan may run on it, and claims its settings
+    /// without changing them.
     pub fn open(
         root: &Root,
         plan: &Plan,
@@ -138,7 +133,7 @@ impl<'a> DiskArena<'a> {
         let schedulers = || plan.variants.iter().map(|variant| variant.scheduler.as_str());
         schedulers().try_for_each(|scheduler| check_scheduler(&device, scheduler))?;
         for (_, variant, setting) in variants.iter() {
-            // As `set` does: names and ranges, before anything is written.
+            // Checks names and ranges before anything is written, as `set` does.
             Change::plan(root, &device, &setting.device)
                 .map_err(|e| of_variant(variant, as_usage(e)))?;
         }
@@ -185,7 +180,7 @@ impl<'a> DiskArena<'a> {
         })
     }
 
-    /// Makes the file system, the clients' files, and what programs need.
+    /// Creates the file system and the clients' files, and prepares programs.
     fn prepare_target(&mut self) -> Result<()> {
         let has_loads = self.workloads.loads().next().is_some();
         let has_flows = self.workloads.flows().next().is_some();
@@ -212,8 +207,7 @@ impl<'a> DiskArena<'a> {
                     load.work.kind.name
                 )));
             }
-            // Whatever can be known without the file system is asked before anything is
-            // overwritten.
+            // Perform all checks that do not need the file system before overwriting anything.
             let noted = ProcessStats::default();
             self.programs = Programs::find(&self.workloads, &self.context(&session, &noted))?;
             if let Some(files) = &self.files {
@@ -245,8 +239,7 @@ impl<'a> DiskArena<'a> {
         Ok(())
     }
 
-    /// Tries what each variant gives each flow, so that what this machine lacks is said before
-    /// anything is measured.
+    /// Checks the settings of every variant and flow, so that unsupported ones are reported early.
     fn check_flows(&self, session: &Session) -> Result<()> {
         for (_, variant, setting) in self.variants.iter() {
             for flow in self.workloads.flows() {
@@ -257,7 +250,6 @@ impl<'a> DiskArena<'a> {
         Ok(())
     }
 
-    /// What programs work with.
     fn context<'p>(&'p self, session: &'p Session, noted: &'p ProcessStats) -> TrialContext<'p> {
         TrialContext {
             session,
@@ -269,7 +261,7 @@ impl<'a> DiskArena<'a> {
         }
     }
 
-    /// Before anything is written: the device must be the one that was consented to.
+    /// Before anything is written: checks that this is the device the user consented to.
     fn check_device(&self) -> Result<()> {
         Ok(self.device.check_is(&self.root, self.held.as_ref().ok_or_else(given_back)?)?)
     }
@@ -315,9 +307,8 @@ impl Arena for DiskArena<'_> {
         Ok(self.variants.admit(&variant.name, setting_of(variant)?))
     }
 
-    /// Tries every variant, and then makes what workloads need, which can take minutes. A value
-    /// that the kernel refuses is refused here, but for one of a sweep: among thirty variants it is
-    /// data, and the others are measured.
+    /// Tries every variant, then prepares workloads, which can take minutes. A refused value is an
+    /// error, except in a sweep: there it is data, and the other variants are measured.
     fn try_out(&mut self) -> Result<()> {
         let guard = self.guard.as_mut().ok_or_else(given_back)?;
         for (variant, name, setting) in self.variants.iter() {
@@ -377,8 +368,7 @@ impl Arena for DiskArena<'_> {
         let ended = self.session.take().map(Session::end).transpose();
         let restored = self.guard.take().map(Guard::restore).transpose();
         (self.claim, self.held) = (None, None);
-        // The loop device goes even if its settings could not be put back: they end with it being
-        // reused from scratch.
+        // Remove the loop device even if its settings could not be restored: they vanish with it.
         let removed = self.temporary.take().map(LoopDevice::remove).transpose();
         if restored?.is_some_and(|restored| restored.device_gone) {
             words.push(format!(

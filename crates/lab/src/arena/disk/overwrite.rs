@@ -1,4 +1,4 @@
-//! Overwriting a device: the claim on it, and the last chance to keep its data.
+//! Claims a device for overwriting, with a last chance to keep its data.
 
 use std::ops::ControlFlow;
 use std::thread;
@@ -11,11 +11,11 @@ use super::check::as_usage;
 use crate::progress::Progress;
 use crate::signals::Stop;
 
-/// How long a user at a terminal can interrupt before the first write.
+/// Time for a user at a terminal to interrupt before the first write.
 const NOTICE: Duration = Duration::from_secs(5);
 
-/// Claims the device for writing. With the user's consent, prints what will be lost, and on a
-/// terminal waits before it returns.
+/// Claims the device for writing. If the user consented, prints what will be lost; on a terminal,
+/// then waits.
 pub(super) fn claim(
     root: &Root,
     device: &Device,

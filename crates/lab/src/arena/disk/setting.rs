@@ -1,4 +1,4 @@
-//! What a variant asks of a real device, and of the control groups of its flows.
+//! A variant's settings for a real device and for the control groups of its flows.
 
 use anyhow::Result;
 use elevator::Priority;
@@ -9,19 +9,19 @@ use sim::workload::FlowWork;
 
 use crate::controllers::{self, Control};
 
-/// The setting of a variant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VariantSetting {
     /// Scheduler, tunables, and attributes of the queue and the device.
     pub device: Setting,
-    /// What of it are settings of flows, or of the device beside the scheduler.
+    /// Settings of flows, and settings of the device outside the scheduler. The latter are also in
+    /// `device`.
     pub controls: Vec<Control>,
 }
 
-/// Reads the setting of a variant.
+/// Parses the settings of a variant.
 ///
 /// # Errors
-/// Wrong usage: a setting of a flow or of the device that cannot be.
+/// Wrong usage: an invalid setting of a flow or of the device.
 pub fn setting_of(variant: &Variant) -> Result<VariantSetting> {
     let mut device =
         Setting { scheduler: Some(variant.scheduler.clone()), tunables: Default::default() };
@@ -41,7 +41,7 @@ pub fn setting_of(variant: &Variant) -> Result<VariantSetting> {
 }
 
 impl VariantSetting {
-    /// What a flow gets: its own control group in any case, so that all flows compete at one level.
+    /// A flow's share. Each flow gets a control group, so that all compete at the same level.
     pub(super) fn share(&self, flow: &FlowWork) -> Share {
         let ioprio = (flow.priority != Priority::default()).then(|| flow.priority.to_string());
         let mut share = Share { own_group: true, ioprio, ..Share::default() };
@@ -67,7 +67,7 @@ impl VariantSetting {
     }
 }
 
-/// The bounds that bound something: `max` is none.
+/// The limits of a control without `max`, which means unlimited.
 fn bounds(control: &Control) -> Option<String> {
     let bounds: Vec<String> = control
         .pairs()

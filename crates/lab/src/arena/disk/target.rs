@@ -1,8 +1,8 @@
-//! The targets of the load engine's clients: the bare device, or files of the file system that was
-//! made on it.
+//! Targets of the load engine's clients: the bare device, or files in the file system created on
+//! it.
 //!
-//! Files are made once, before the first trial, a directory for each workload and each load, and
-//! stay until the file system goes.
+//! Files are created before the first trial, in a directory per workload and load, and exist as
+//! long as the file system.
 
 use std::path::Path;
 
@@ -15,19 +15,19 @@ use crate::failure::usage;
 use crate::progress::Progress;
 use crate::workloads::{Load, Work, Workloads};
 
-/// The targets of all clients of a plan, by the number of their workload.
+/// Targets of a plan's clients, by workload index.
 #[derive(Debug, Default)]
 pub(super) struct Targets(Vec<OfWorkload>);
 
 #[derive(Debug, Default)]
 struct OfWorkload {
-    /// Of a workload of flows a list for each, else one.
+    /// One list per flow, or a single list without flows.
     clients: Vec<Vec<ClientFile>>,
     loads: Vec<Vec<ClientFile>>,
 }
 
 impl Targets {
-    /// Places every client, and makes the files where there is a directory.
+    /// Assigns targets to all clients, creating files if there is a directory.
     pub(super) fn prepare(
         workloads: &Workloads,
         device: &Device,
@@ -55,17 +55,16 @@ impl Targets {
         Ok(Targets(all))
     }
 
-    /// The targets of a workload's clients.
     pub(super) fn clients(&self, workload: usize) -> Vec<ClientFile> {
         self.0[workload].clients.concat()
     }
 
-    /// The same, those of each flow by themselves.
+    /// Targets per flow.
     pub(super) fn flows(&self, workload: usize) -> &[Vec<ClientFile>] {
         &self.0[workload].clients
     }
 
-    /// The targets of the clients of each background load of a workload.
+    /// Targets per background load.
     pub(super) fn loads(&self, workload: usize) -> &[Vec<ClientFile>] {
         &self.0[workload].loads
     }

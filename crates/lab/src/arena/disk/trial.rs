@@ -1,7 +1,8 @@
-//! One trial on a real device: what is done, what is counted around it, and what speaks against it.
+//! A trial on a real device: the workload, the counters around it, and the reasons that invalidate
+//! it.
 //!
-//! The work is the load engine's or a program's; the background goes on beside either, and what it
-//! has moved is taken off what the device counted before anything is compared.
+//! The work is done by the load engine or a program, with background load running throughout. The
+//! bytes it transferred are subtracted from the device's counts before any check.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -24,39 +25,36 @@ use crate::arena::invalid::{interrupted, invalid_of};
 use crate::arena::program::TrialContext;
 use crate::workloads::Work;
 
-/// What was measured in a trial.
 enum Outcome {
     Engine(Box<EngineTrial>),
     Program(ProgramTrial),
 }
 
-/// A trial of the load engine: in this process, or of flows in processes of their own.
+/// A trial of the load engine, in this process or in one per flow.
 struct EngineTrial {
     params: Params,
     nr_clients: u64,
     measured: load::Measured,
-    /// What the processes of flows say against it.
+    /// Reasons reported by flow processes.
     invalid: Vec<InvalidReason>,
 }
 
-/// A trial of a program, and the CPU time that schedlab itself has used meanwhile.
+/// A trial of a program, and schedlab's own CPU time during it.
 struct ProgramTrial {
     seen: Result<load::programs::Measurement, InvalidReason>,
     own_cpu: Duration,
 }
 
-/// What was counted around a trial.
 struct Counted {
     device: DeviceDelta,
     system: SystemDelta,
     done: Done,
-    /// Why the device's counters could not be read.
+    /// Error from reading the device's counters.
     gone: Option<String>,
 }
 
 impl DiskArena<'_> {
-    /// Measures one trial: everything cold, counters before and after, the setting watched
-    /// meanwhile.
+    /// Measures one trial, starting with cold caches.
     pub(super) fn trial(&mut self, spec: &TrialSpec) -> Result<Observation> {
         if let Some(session) = &mut self.session {
             let noted = ProcessStats::default();
@@ -126,7 +124,7 @@ impl DiskArena<'_> {
         let running =
             RunningLoads::start(session, loads, self.targets.loads(spec.workload), spec.seed)?;
         if workload.program().is_some() {
-            // The engine has a warm-up of its own.
+            // The engine has its own warmup.
             std::thread::sleep(spec.warmup);
         }
         Ok(running)
@@ -193,8 +191,8 @@ impl DiskArena<'_> {
         let seen = Evidence { measured, device: &alone, system: &system };
         let mut allowance = Allowance::of(params, *nr_clients, measured, &self.sysfs());
         if self.files.is_some() || !done.counters.is_empty() {
-            // A file system reads and writes on its own account, and a load goes on between the
-            // reading of two counters.
+            // File systems perform I/O of their own, and background load continues between the two
+            // readings.
             allowance = Allowance { read_bytes: u64::MAX >> 1, written_bytes: u64::MAX >> 1 };
         }
         invalid.extend(seen.invalid(&allowance, &self.limits));
@@ -252,7 +250,7 @@ impl DiskArena<'_> {
     }
 }
 
-/// What the device moved for others than the background.
+/// The device's I/O without the background's.
 fn without(device: &DeviceDelta, done: &Done) -> DeviceDelta {
     DeviceDelta {
         read_bytes: device.read_bytes.saturating_sub(done.issued.read_bytes),
