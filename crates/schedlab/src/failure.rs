@@ -1,8 +1,7 @@
-//! The exit status that scripts rely on: one table, from which the reference page is rendered.
+//! Exit statuses that scripts rely on: one table, from which the reference page is rendered.
 //!
-//! Wrong usage is an error like any other until `main` asks what it was, so that `?` works
-//! everywhere. A process that a signal has asked to end has the status that a shell gives to one
-//! that it has ended, whatever else went wrong then.
+//! A usage error is an ordinary error until `main` asks for its kind, so `?` works everywhere.
+//! After SIGHUP, SIGINT or SIGTERM the status is the shell's 128 + n, whatever else failed.
 
 use experiment::analysis::Verdict;
 use experiment::outcome::{Condition, Outcome};
@@ -10,21 +9,19 @@ use lab::failure::is_usage;
 pub(crate) use lab::failure::usage;
 use lab::signals;
 
-/// Verdicts were reached (inconclusive is one).
+/// All verdicts were reached; inconclusive is a verdict.
 pub(crate) const REACHED: u8 = 0;
-/// An operation failed.
 pub(crate) const FAILED: u8 = 1;
-/// The command or the plan asks for something that makes no sense.
+/// The command line or the plan makes no sense.
 pub(crate) const USAGE: u8 = 2;
-/// No deciding comparison has evidence that can be used.
+/// No deciding comparison has valid evidence.
 pub(crate) const INVALID: u8 = 3;
-/// Something to restore belongs to a process that is running, and was left to it.
+/// A setting to restore belongs to a running process and was left alone.
 pub(crate) const BUSY: u8 = 4;
 
-/// Segments lack rounds that their experiment asks for.
+/// Segments do not cover all rounds of the experiment.
 pub(crate) const INCOMPLETE: u8 = 9;
 
-/// A row of the table.
 #[cfg_attr(not(test), allow(dead_code))]
 pub(crate) struct Status {
     pub(crate) code: u8,
@@ -37,8 +34,8 @@ const fn row(code: u8, name: &'static str, meaning: &'static str, then: &'static
     Status { code, name, meaning, then }
 }
 
-/// Every exit status. Nothing else ends schedlab but a signal that cannot be handled, and the
-/// program under `kernel exec`.
+/// Every exit status but those of signals that cannot be handled and of the program under `kernel
+/// exec`.
 #[cfg_attr(not(test), allow(dead_code))]
 pub(crate) static STATUSES: &[Status] = &[
     row(
@@ -107,7 +104,7 @@ pub(crate) static STATUSES: &[Status] = &[
     row(143, "interrupted", "interrupted by SIGTERM", "`--resume` continues the experiment"),
 ];
 
-/// The exit status of a condition of `--fail-if` that holds.
+/// The exit status of a `--fail-if` condition.
 pub(crate) const fn condition(condition: Condition) -> u8 {
     match condition {
         Condition::Worse => 5,
@@ -117,8 +114,7 @@ pub(crate) const fn condition(condition: Condition) -> u8 {
     }
 }
 
-/// The exit status of an experiment with these deciding verdicts, where these conditions are
-/// failures.
+/// The exit status for these deciding verdicts under these `--fail-if` conditions.
 pub(crate) fn of_verdicts(verdicts: &[Verdict], conditions: &[Condition]) -> u8 {
     match Condition::first_that_holds(conditions, verdicts) {
         _ if Outcome::of(verdicts) == Outcome::Invalid => INVALID,
@@ -127,12 +123,11 @@ pub(crate) fn of_verdicts(verdicts: &[Verdict], conditions: &[Condition]) -> u8 
     }
 }
 
-/// The exit status of an error.
 pub(crate) fn status_of(error: &anyhow::Error) -> u8 {
     signals::status().unwrap_or(if is_usage(error) { USAGE } else { FAILED })
 }
 
-/// The exit status of an experiment that ended before its plan did.
+/// The exit status of an experiment that was interrupted.
 pub(crate) fn cut_short() -> u8 {
     signals::status().unwrap_or(FAILED)
 }

@@ -1,7 +1,5 @@
-//! The laboratory for Linux schedulers.
-//!
-//! Commands, the conductor of an experiment, and reports: the only crate that prints or exits. What
-//! an exit status means stands in `failure`.
+//! The laboratory for Linux schedulers: the only crate that prints or exits. `failure` lists the
+//! exit statuses.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(feature = "full"), allow(dead_code, reason = "the full build uses all of it"))]
 
@@ -30,7 +28,7 @@ use crate::cli::{
 
 fn main() -> ExitCode {
     version::register();
-    // Before anything else, since a role writes files as well.
+    // First of all, since a hidden role writes files, too.
     if let Err(error) = lab::signals::survive_file_size_limit() {
         out::error(&error);
         return ExitCode::from(failure::status_of(&error));
@@ -57,8 +55,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Commands that only compute give up what root could do besides. An experiment in the simulator
-/// does so when its arena is known, and commands that start kernels confine those.
+/// Drops root's privileges in commands that only compute. Simulated experiments do so when their
+/// arena is known; commands that start kernels confine the kernels.
 fn give_up_rights(command: &Command) -> Result<()> {
     let result = match command {
         Command::Devices(_) | Command::List(_) | Command::Show(_) | Command::Status(_) => None,

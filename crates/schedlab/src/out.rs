@@ -1,17 +1,12 @@
-//! The one place where text reaches a terminal: standard output for results, standard error for
-//! what is said beside them.
+//! The only module that writes to standard output (results) and standard error (everything else); a
+//! test of `crates/docs` enforces it.
 //!
-//! Names of variants, files, processes and devices, heads of tables and what programs say come from
-//! others. What in them steers a terminal is shown instead ([`text::escaped`]), here and nowhere
-//! else, and whether the output is a terminal or a pipe: a pager or a log that is read later is one
-//! too. Colours are ours and pass on one way only, [`report()`]. A test of `crates/docs` refuses
-//! printing in any other file.
-//!
-//! Where GitHub runs schedlab, a line that its runner would take for a command gets a space, except
-//! where [`workflow_command`] prints one.
-//!
-//! A reader that stops (`| head -1`) ends the printing and nothing else: settings are restored and
-//! reports written all the same. Any other failure to print is an error.
+//! Names of variants, files, processes and devices, table headers and program output are untrusted.
+//! Their terminal control characters are escaped here ([`text::escaped`]), into pipes as well,
+//! since pagers print them later. Our own colours pass only through [`report()`]. Under GitHub
+//! Actions, a line that looks like a workflow command is prefixed with a space, except in
+//! [`workflow_command`]. A closed pipe (`| head -1`) stops output only: settings are restored and
+//! reports written.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -23,37 +18,35 @@ use machine::Root;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use text::{escaped, escaped_but_colours};
 
-/// Prints `text`.
 pub(crate) fn print(text: impl Display) -> Result<()> {
     write(&escaped(&text.to_string()))
 }
 
-/// Prints `text` and a line end.
 pub(crate) fn line(text: impl Display) -> Result<()> {
     print(format_args!("{text}\n"))
 }
 
-/// Prints a report that was rendered with [`report_options`] and has colours.
+/// Prints a report with colours, rendered with [`report_options`].
 pub(crate) fn report(text: &str) -> Result<()> {
     write(&escaped_but_colours(text))
 }
 
-/// Whether GitHub's runner reads the output.
+/// Whether GitHub Actions reads the output.
 pub(crate) fn is_github() -> bool {
     std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true")
 }
 
-/// Prints a command for GitHub's runner, which reads both streams: on standard error, so that
-/// standard output has results only.
+/// Prints a workflow command on standard error, which GitHub reads too, to keep results alone on
+/// standard output.
 pub(crate) fn workflow_command(command: &str) {
     let _ = writeln!(std::io::stderr(), "{}", escaped(command));
 }
 
-/// Shorter than what a pipe takes at once.
+/// Short enough for one pipe write.
 const REPORT_CUT: &str = "schedlab: interrupted before the report was complete; what was measured is kept: `--resume` continues an experiment\n";
 
-/// Prints that a signal cut the report off, unless standard error would make it wait: the program
-/// is to end.
+/// Reports that a signal cut the report short, unless standard error would block: the process is
+/// about to exit.
 pub(crate) fn report_cut() {
     let stderr = rustix::stdio::stderr();
     let mut ready = [PollFd::new(&stderr, PollFlags::OUT)];
@@ -62,7 +55,7 @@ pub(crate) fn report_cut() {
     }
 }
 
-/// What is printed of a text that may be somebody else's.
+/// Keeps untrusted text from being taken for a GitHub workflow command.
 fn guarded(text: &str) -> Cow<'_, str> {
     if is_github() { Cow::Owned(report::gate::defanged(text)) } else { Cow::Borrowed(text) }
 }
@@ -76,8 +69,8 @@ fn write(text: &str) -> Result<()> {
     }
 }
 
-/// How to print a report on standard output: its width (80 where it has none), and colour only on a
-/// terminal without `NO_COLOR`.
+/// Report options for standard output: its width (80 by default); colour only on a terminal and
+/// without `NO_COLOR`.
 pub(crate) fn report_options(verbose: bool) -> report::terminal::Options {
     let width = width().clamp(60, 120) as u16;
     report::terminal::Options {
@@ -88,8 +81,8 @@ pub(crate) fn report_options(verbose: bool) -> report::terminal::Options {
     }
 }
 
-/// The same for the report of an analysis, whose headline says whether this machine's kernel offers
-/// what it recommends.
+/// Options for an analysis, whose headline notes whether this kernel offers the recommended
+/// scheduler.
 pub(crate) fn analysis_options(root: &Root, verbose: bool) -> report::terminal::Options {
     report::terminal::Options {
         offered: machine::device::schedulers_of_kernel(root),
@@ -97,17 +90,16 @@ pub(crate) fn analysis_options(root: &Root, verbose: bool) -> report::terminal::
     }
 }
 
-/// Prints a table.
 pub(crate) fn table(table: &report::Columns) -> Result<()> {
     print(table.text("", width()))
 }
 
-/// Prints a text in lines of the terminal's width.
+/// Prints text wrapped to the terminal's width.
 pub(crate) fn paragraph(text: &str) -> Result<()> {
     hanging("", text)
 }
 
-/// Prints a text whose lines begin below each other, after what leads it: a name, a dash.
+/// Prints text wrapped with a hanging indent after `lead`.
 pub(crate) fn hanging(lead: &str, text: &str) -> Result<()> {
     let indent = lead.chars().count();
     let lines = report::wrapped(text, width().saturating_sub(indent).max(20));
@@ -116,12 +108,11 @@ pub(crate) fn hanging(lead: &str, text: &str) -> Result<()> {
     })
 }
 
-/// Whether standard output is a terminal.
 pub(crate) fn is_terminal() -> bool {
     std::io::stdout().is_terminal()
 }
 
-/// Columns of the terminal on standard output; those that `COLUMNS` says, or 80, where it is none.
+/// Width of the terminal on standard output, else `COLUMNS`, else 80.
 pub(crate) fn width() -> usize {
     let named = || std::env::var("COLUMNS").ok()?.parse().ok();
     comfy_table::Table::new().width().map(usize::from).or_else(named).unwrap_or(80)
@@ -133,20 +124,18 @@ fn has_colours(terminal: bool) -> bool {
     terminal && !silent && !dumb
 }
 
-/// Says something beside the results, on standard error; where that is closed, nobody wants to hear
-/// it.
+/// Prints a remark on standard error. Write errors are ignored.
 pub(crate) fn note(text: impl Display) {
     let _ = writeln!(std::io::stderr(), "{}", guarded(&escaped(&text.to_string())));
 }
 
-/// Says why the program fails. What a program or a file said may have several lines: they are
-/// indented, so that none can be taken for a line of ours.
+/// Prints why the program fails. Continuation lines are indented so that foreign text cannot pass
+/// for a message of schedlab's.
 pub(crate) fn error(error: &anyhow::Error) {
     note(format!("schedlab: {error:#}").trim_end().replace('\n', "\n  "));
 }
 
-/// Prints the help that was asked for, or what is wrong with the arguments: a shell makes arguments
-/// of names of files.
+/// Prints help or a usage error, escaped: shells expand file names into arguments.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     let text = |terminal: bool| match has_colours(terminal) {
         true => escaped_but_colours(&error.render().ansi().to_string()).into_owned(),
@@ -160,8 +149,8 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(crate::failure::USAGE))
 }
 
-/// Where a program of the user's prints: its bytes as they are into a pipe or a file, since they
-/// are its result; on a terminal, whose state is not the program's business, escaped.
+/// Where a user's program prints. Pipes and files get its bytes unchanged, since they are its
+/// result; a terminal gets them escaped.
 pub(crate) fn of_program() -> [Box<dyn Write>; 2] {
     let (out, err) = (std::io::stdout(), std::io::stderr());
     [
@@ -170,10 +159,10 @@ pub(crate) fn of_program() -> [Box<dyn Write>; 2] {
     ]
 }
 
-/// Writes UTF-8 escaped, and U+FFFD for what is none.
+/// Writes text escaped, with U+FFFD for invalid UTF-8.
 struct Escaping<W: Write> {
     to: W,
-    /// The first bytes of a character whose others have not come yet.
+    /// The incomplete character at the end of the last write.
     begun: Vec<u8>,
 }
 
@@ -190,7 +179,7 @@ impl<W: Write> Write for Escaping<W> {
         for chunk in bytes.utf8_chunks() {
             shown.push_str(&escaped(chunk.valid()));
             let rest = chunk.invalid();
-            // Only at the end can a character be incomplete and become whole.
+            // Only at the end can a character be incomplete rather than invalid.
             match std::str::from_utf8(rest) {
                 Err(cut) if cut.error_len().is_none() && bytes.ends_with(rest) => {
                     self.begun = rest.to_vec()

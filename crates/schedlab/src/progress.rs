@@ -1,9 +1,9 @@
-//! Progress on standard error: a bar on a terminal, a line now and then elsewhere. Names in it are
-//! escaped as in [`out`].
+//! Progress on standard error: a bar on a terminal, occasional lines elsewhere. Names are escaped
+//! as in [`out`].
 //!
-//! A log of a night's experiment must show that it runs and what it has found, and stay short: a
-//! line is written at most once a round, after a tenth of the expected time, and between every ten
-//! seconds and every five minutes. A shorter experiment writes none. `SCHEDLAB_PROGRESS_S` replaces
+//! The log of a long run must show activity and findings and stay short. A line is written at most
+//! once a round and after a tenth of the expected time, but no sooner than ten seconds and no later
+//! than five minutes after the last. Shorter experiments write none. `SCHEDLAB_PROGRESS_S` replaces
 //! the ten seconds.
 
 use std::io::IsTerminal;
@@ -22,7 +22,6 @@ use crate::cli::MonitorArgs;
 use crate::monitor::Monitor;
 use crate::out;
 
-/// A bar on standard error, lines, or nothing.
 #[derive(Debug)]
 pub(crate) struct Progress {
     bar: ProgressBar,
@@ -32,7 +31,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// A bar, or lines where standard error is no terminal; nothing of either with `quiet`.
+    /// Shows a bar, or lines if standard error is not a terminal; nothing if `quiet`.
     pub(crate) fn new(quiet: bool) -> Progress {
         let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new(0) };
         bar.set_style(
@@ -43,15 +42,11 @@ impl Progress {
         Progress { bar, quiet, lines: Mutex::new(Lines::new(Instant::now())), monitor: None }
     }
 
-    /// The same, and what watches from outside.
-    ///
-    /// # Errors
-    /// A textfile that cannot be written.
+    /// Like [`Progress::new`], with external monitoring.
     pub(crate) fn watched(quiet: bool, monitor: &MonitorArgs) -> Result<Progress> {
         Ok(Progress { monitor: monitor.begin()?, ..Progress::new(quiet) })
     }
 
-    /// What watches from outside.
     pub(crate) fn monitor(&self) -> Option<&Monitor> {
         self.monitor.as_ref()
     }
@@ -61,7 +56,7 @@ impl Progress {
     }
 }
 
-/// The columns of the bar, and of the space after it.
+/// Columns of the bar and the space after it.
 const BAR: usize = 11;
 
 impl lab::progress::Progress for Progress {
@@ -128,7 +123,7 @@ impl lab::progress::Progress for Progress {
     }
 }
 
-/// A step in one line of a log: what is measured, what is known, and the time.
+/// A log line: the trial, the standing, the time left.
 fn words(step: &Step<'_>) -> String {
     let Step { workload, variant, standing, .. } = step;
     let known = if standing.is_empty() { String::new() } else { format!(" · {standing}") };
@@ -136,7 +131,7 @@ fn words(step: &Step<'_>) -> String {
     format!("{workload} · round {} · {variant}{known} · {}{left}", step.round + 1, time_spent(step))
 }
 
-/// A step beside the bar: the time left first, then whatever else fits into the columns as a whole.
+/// The text after the bar: time left first, then whatever fits into `columns`.
 fn words_within(step: &Step<'_>, columns: usize) -> String {
     let time = time_left(step).unwrap_or_else(|| time_spent(step));
     let known = step.standing.split("; ").filter(|part| !part.is_empty()).map(str::to_owned);
@@ -166,13 +161,13 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// When lines are written.
+/// Decides when a log line is due.
 #[derive(Debug)]
 struct Lines {
     began: Instant,
-    /// Between two lines at least.
+    /// Minimum interval between lines.
     shortest: Duration,
-    /// When the last one was written, and the round and workload of its trial.
+    /// Time, round and workload of the last line.
     last: Option<(Instant, u32, String)>,
 }
 
@@ -188,7 +183,7 @@ impl Lines {
         Lines { began: now, shortest, last: None }
     }
 
-    /// Whether a line is due for a step that begins now; it is taken to be written then.
+    /// Whether a line is due for the step that begins now; if so, records it as written.
     fn is_due(&mut self, step: &Step<'_>, now: Instant) -> bool {
         let expected = now.duration_since(self.began) + step.left.unwrap_or_default();
         let every = (expected / 10).max(self.shortest).min(Self::LONGEST);
@@ -221,7 +216,7 @@ mod tests {
         }
     }
 
-    /// The seconds at which lines are written, of an experiment with a trial every second.
+    /// The seconds at which lines are written, with one trial a second.
     fn written(total_s: u64, trials_a_round: u64) -> Vec<u64> {
         let began = Instant::now();
         let mut lines = Lines::new(began);

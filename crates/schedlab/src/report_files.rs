@@ -1,4 +1,4 @@
-//! The files of a report. The report crate makes the texts; they are written here, each as a whole.
+//! Writes report files, each atomically; the report crate renders them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,17 +13,16 @@ use report::{ActuatorPath, Evidence, Visit};
 
 use crate::out;
 
-/// A plot of more visits is black; a trace from elsewhere may have them all at one time.
+/// A plot of more visits would be black, and a foreign trace may have all of them at once.
 const MOST_VISITS: usize = 1_000_000;
 
-/// What a results file shows, with the units of our own schedulers' tunables.
+/// The evidence of a results file, with the units of our schedulers' tunables.
 pub(crate) fn evidence(results: &Results) -> Evidence<'_> {
     Evidence { unit_of, ..Evidence::of(results) }
 }
 
-/// The path of the actuator in each trial that `--trace` wrote beside the results file in `dir`,
-/// for [`Evidence::actuator`]; empty without traces. A trace that cannot be read is reported on
-/// standard error and left out.
+/// The actuator path of each trial that `--trace` wrote into `dir`, for [`Evidence::actuator`]. An
+/// unreadable trace is reported on standard error and skipped.
 pub(crate) fn actuator_paths(dir: &Path, results: &Results) -> Vec<ActuatorPath> {
     let traces = dir.join(TRACES);
     if !traces.is_dir() {
@@ -63,7 +62,6 @@ pub(crate) fn actuator_paths(dir: &Path, results: &Results) -> Vec<ActuatorPath>
     paths
 }
 
-/// The requests that the device received before `until_ns`.
 fn visits(file: &Path, until_ns: u64) -> anyhow::Result<Vec<Visit>> {
     let mut visits = Vec::new();
     trace_file::read(file, &mut |event| {
@@ -80,7 +78,6 @@ fn visits(file: &Path, until_ns: u64) -> anyhow::Result<Vec<Visit>> {
     Ok(visits)
 }
 
-/// The unit of a tunable; empty where it has none.
 fn unit_of(scheduler: &str, tunable: &str) -> &'static str {
     let row = elevator::find(scheduler).and_then(|kind| kind.tunable(tunable)).map(|row| row.unit);
     let of_cpus =
@@ -88,14 +85,11 @@ fn unit_of(scheduler: &str, tunable: &str) -> &'static str {
     row.or_else(of_cpus).filter(|unit| *unit != "switch").unwrap_or_default()
 }
 
-/// Writes analysis.json, report.html, report.md, comparisons.csv, for a sweep sweep.csv and, where
-/// there is a results file, trials.csv into `dir`, which is created if necessary.
+/// Writes analysis.json, report.html, report.md, comparisons.csv, for a sweep sweep.csv, and with
+/// `evidence` trials.csv into `dir`, which is created if missing. Returns the files written.
 ///
-/// Returns what was written. Each file is replaced as a whole: a reader never sees half of one, and
-/// a full disk leaves the former report in place.
-///
-/// # Errors
-/// When a file cannot be written (the message names it) or a template or plot fails.
+/// Each file is replaced atomically: a reader never sees half a file, and a full disk leaves the
+/// previous report in place.
 pub(crate) fn write_all(
     dir: &Path,
     analysis: &Analysis,
@@ -116,7 +110,7 @@ mod tests {
 
     use super::*;
 
-    /// Two variants in three rounds, with intervals and verdicts of their own.
+    /// Two variants in three rounds, with their own intervals and verdicts.
     fn results() -> Results {
         let plan = "device = '/dev/sdb'\nworkload = [{ name = 'oltp', kind = 'oltp', primary = 'iops' }]\n\
                     variant = [{ name = 'none', scheduler = 'none' }, { name = 'bfq', scheduler = 'bfq' }]";

@@ -1,12 +1,11 @@
-//! The rights of root that a command does not need, given up before it reads anything foreign.
+//! Drops root's privileges in commands that only compute, before they read untrusted input.
 //!
-//! `analyze`, `report`, `trace`, `list`, `devices`, `show`, `history` and the sim arena only
-//! compute. As root they give up every capability and the right to gain new ones, and Landlock lets
-//! them write below the directory of their results only. The user id stays, so that results belong
-//! to who started the command and `--out` may be a place of root's alone.
-//! docs/decisions/0017-as-little-root.md has the alternatives.
-//!
-//! Threads and children inherit all of it; it is done before the first of them.
+//! With `analyze`, `report`, `list`, `devices`, `show` and the like, and in the simulator, root
+//! drops all capabilities (all but file permissions if the named files require them), and Landlock
+//! confines writes to the directory of the results. The user id stays, so that results belong to
+//! the caller and `--out` may be readable by root only. Threads and children inherit the
+//! restrictions, so they are set before the first is created. Alternatives:
+//! docs/decisions/0017-as-little-root.md.
 
 use std::env;
 use std::fs::{self, Metadata};
@@ -16,35 +15,23 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use machine::confine::Landlock;
 
-/// Gives up the rights of root; without root nothing is done. `result` is the file or directory of
-/// the results, which need not exist; what is read is taken from the command line and `reads`.
-///
-/// # Errors
-/// The kernel refuses.
+/// Drops root's privileges; does nothing for other users. `result` is the file or directory of the
+/// results and need not exist. Inputs are `reads` and the paths on the command line.
 pub(crate) fn give_up(reads: &[PathBuf], result: Option<&Path>) -> Result<()> {
     give_up_but(reads, result.as_slice())
 }
 
-/// The same for a command that asks a server over TCP: connections stay open, listening does not.
-///
-/// # Errors
-/// The kernel refuses.
+/// Like [`give_up`], but TCP connections stay allowed, listening does not.
 pub(crate) fn give_up_but_connections(result: Option<&Path>) -> Result<()> {
     give_up_with(&[], result.as_slice(), &[], Landlock::read_all_write_only_and_connect)
 }
 
-/// The same with several places of results.
-///
-/// # Errors
-/// The kernel refuses.
+/// Like [`give_up`] with several result paths.
 pub(crate) fn give_up_but(reads: &[PathBuf], results: &[&Path]) -> Result<()> {
     give_up_with(reads, results, &[], Landlock::read_all_write_only)
 }
 
-/// The same with directories in which names are removed, and nothing is written.
-///
-/// # Errors
-/// The kernel refuses.
+/// Like [`give_up`] with directories from which entries may be removed but not written.
 pub(crate) fn give_up_but_removals(results: &[&Path], removals: &[PathBuf]) -> Result<()> {
     give_up_with(&[], results, removals, |below| {
         Landlock::read_all_write_only_and_remove(below, removals)
@@ -81,13 +68,10 @@ fn give_up_with(
     Ok(())
 }
 
-/// Narrows what may be written to directories that have been made since.
-///
-/// # Errors
-/// The kernel refuses.
+/// Narrows writes to directories that were created since.
 pub(crate) fn write_only_below(dirs: &[&Path]) -> Result<()> {
     if rustix::process::geteuid().is_root() {
-        // A relative path of no components is the working directory.
+        // An empty relative path is the working directory.
         let dirs: Vec<&Path> = dirs
             .iter()
             .map(|dir| if dir.as_os_str().is_empty() { Path::new(".") } else { *dir })
@@ -97,14 +81,14 @@ pub(crate) fn write_only_below(dirs: &[&Path]) -> Result<()> {
     Ok(())
 }
 
-/// The directory in which a file or directory is, or is made.
+/// The nearest existing ancestor directory, or `path` itself if it is one.
 fn nearest_directory(path: &Path) -> PathBuf {
     let whole = env::current_dir().unwrap_or_default().join(path);
     whole.ancestors().find(|at| at.is_dir()).unwrap_or(Path::new("/")).to_path_buf()
 }
 
-/// Words of the command line, and parts of them such as FILE in `replay:file=FILE`, that are files
-/// or directories.
+/// Existing paths among the command line's words and their parts, such as FILE in
+/// `replay:file=FILE`.
 fn named_on_the_command_line() -> Vec<PathBuf> {
     let words: Vec<String> =
         env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
@@ -115,9 +99,8 @@ fn named_on_the_command_line() -> Vec<PathBuf> {
     found
 }
 
-/// Whether a root without capabilities has these permissions (of `rwx`) for a path, and may enter
-/// every directory above it. What lists of access control grant or deny beside the mode is not
-/// seen.
+/// Whether root without capabilities has these permissions (bits of `rwx`) on a path and may search
+/// every directory above it. ACLs are ignored.
 fn owner_may(path: &Path, needed: u32) -> bool {
     let whole = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let enters = whole

@@ -1,4 +1,4 @@
-//! Which build this is.
+//! Version and build identity.
 
 use std::env;
 
@@ -7,16 +7,15 @@ use serde_json::json;
 
 use crate::out;
 
-/// The version with the source of this build, as `--version` prints it.
+/// Package version and source revision, as `--version` prints them.
 pub(crate) const VERSION: &str =
     concat!(env!("CARGO_PKG_VERSION"), " (", env!("SCHEDLAB_SOURCE"), ")");
 
-/// Registers the identity of this build.
 pub(crate) fn register() {
     text::build::register(|| lab::build::identity(env!("SCHEDLAB_SOURCE")));
 }
 
-/// Prints the build if the words are `--version --json`; clap has no options of an option.
+/// Handles `--version --json`, since clap cannot nest an option below another.
 pub(crate) fn print_json() -> Option<Result<()>> {
     let words: Vec<_> = env::args_os().skip(1).collect();
     let is_asked =

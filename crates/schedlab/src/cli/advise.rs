@@ -25,7 +25,7 @@ confirm.toml the plan of the comparison on the real disk, where this machine has
 
 Exit status: 0 advice was reached, 1 an operation failed, 2 wrong usage, 3 the evidence is invalid.";
 
-/// Where a trace is replayed.
+/// Arenas in which a trace can be replayed.
 static ARENAS: [Choice; 2] = [
     Choice { arena: &KERNEL, help: "The schedulers of a real kernel" },
     Choice { arena: &SIM, help: "Our own schedulers" },

@@ -32,7 +32,7 @@ Examples:
 Formats (schedlab list formats says what each lacks):
 ";
 
-/// The examples, and a line for each format.
+/// The examples, and a line per format.
 pub(super) fn analyze_help() -> String {
     let line = |row: &import::Importer| format!("  {}\n      {}\n", row.name, row.reads);
     EXAMPLES.to_owned() + IMPORTERS.iter().map(line).collect::<String>().trim_end()

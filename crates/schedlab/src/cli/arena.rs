@@ -1,21 +1,21 @@
-//! `--arena`: the names of the rows of arenas, all of them or those that a command takes.
+//! `--arena`: the arenas, or those that a command accepts.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use experiment::plan::{ARENAS, ArenaFacts};
 
-/// An arena that a command takes, and what it is there.
+/// An arena that a command accepts, and its help there.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Choice {
     pub(super) arena: &'static ArenaFacts,
     pub(super) help: &'static str,
 }
 
-/// Reads the name of any arena.
+/// Parses the name of any arena.
 pub(super) fn every() -> impl TypedValueParser<Value = &'static ArenaFacts> {
     parser(ARENAS.map(|arena| Choice { arena, help: arena.help }).to_vec())
 }
 
-/// Reads the name of one of these.
+/// Parses the name of one of `choices`.
 pub(super) fn among(
     choices: &'static [Choice],
 ) -> impl TypedValueParser<Value = &'static ArenaFacts> {

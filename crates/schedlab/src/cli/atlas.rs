@@ -30,7 +30,6 @@ Examples:
 
 Exit status: 0 the map is whole (of --shard: the part is), 9 cells are missing.";
 
-/// The arenas that an atlas can have.
 static ARENAS: [Choice; 2] = [
     Choice { arena: &SIM, help: "Schedlab's own schedulers on modelled devices" },
     Choice {
@@ -97,7 +96,7 @@ pub(crate) struct AtlasArgs {
 }
 
 impl AtlasArgs {
-    /// Whether any option says what the atlas is of.
+    /// Whether any option determines the atlas's content.
     pub(crate) fn chooses(&self) -> bool {
         let lists = [&self.devices, &self.schedulers, &self.workloads];
         !self.arenas.is_empty()

@@ -1,4 +1,4 @@
-//! Flags of `schedlab compare --commands`: programs as variants, on no device.
+//! Flags of `schedlab compare --commands`: programs as variants, without a device.
 
 use clap::{Arg, Args, ValueEnum};
 
@@ -38,7 +38,6 @@ pub(crate) enum CommandMetric {
 }
 
 impl CommandMetric {
-    /// Its name in plans and results.
     pub(crate) fn name(self) -> &'static str {
         match self {
             CommandMetric::Time => "wall_s",
@@ -48,7 +47,7 @@ impl CommandMetric {
     }
 }
 
-/// A comparison of commands has no device.
+/// Makes --device optional with --commands.
 pub(super) fn device(arg: Arg) -> Arg {
     arg.required_unless_present_any(["arena", "commands"])
 }

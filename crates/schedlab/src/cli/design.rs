@@ -1,5 +1,4 @@
-//! Flags that several commands share: what is measured, where and by which rules, and how it is
-//! carried out.
+//! Flags shared by several commands: what is measured, where, and how.
 
 use std::path::PathBuf;
 
@@ -57,7 +56,7 @@ pub(crate) struct ConductArgs {
 }
 
 impl ConductArgs {
-    /// What the arena needs to know of them; `agreement` is to the programs that the plan names.
+    /// Options for opening the arena; `agreement` covers the programs that the plan names.
     pub(crate) fn opening(&self, agreement: Agreement) -> OpenOptions {
         OpenOptions {
             programs: ProgramOptions { agreement, user: self.run_as.clone() },
@@ -213,7 +212,6 @@ pub(crate) enum FsArg {
 }
 
 impl FsArg {
-    /// The word in plans.
     pub(crate) fn name(self) -> &'static str {
         match self {
             FsArg::Ext4 => "ext4",

@@ -1,4 +1,4 @@
-//! `--fail-if`: which verdicts are a failure of the command, and the exit status that follows.
+//! `--fail-if`: verdicts that make a command fail, and the exit statuses.
 
 use clap::{Args, ValueEnum};
 use experiment::analysis::{Analysis, Verdict};
@@ -41,17 +41,16 @@ impl From<FailIfArg> for Condition {
 }
 
 impl FailIfArgs {
-    /// The conditions that are failures.
     pub(crate) fn conditions(&self) -> Vec<Condition> {
         self.fail_if.iter().map(|arg| (*arg).into()).collect()
     }
 
-    /// The exit status of an analysis; what makes it a failure is said on standard error.
+    /// The exit status of an analysis; a failure is explained on standard error.
     pub(crate) fn status(&self, analysis: &Analysis) -> u8 {
         self.status_of_all([analysis])
     }
 
-    /// The exit status of several analyses: invalid if any of them is.
+    /// The exit status of several analyses: invalid if any is.
     pub(crate) fn status_of_all<'a>(&self, analyses: impl IntoIterator<Item = &'a Analysis>) -> u8 {
         let conditions = self.conditions();
         let mut status = failure::REACHED;
@@ -72,7 +71,7 @@ impl FailIfArgs {
     }
 }
 
-/// A variant without evidence must not be overlooked, also where it is no failure.
+/// An invalid variant must not be overlooked, even if it is not a failure.
 fn remark_on_invalid(verdicts: &[Verdict]) {
     if Outcome::of(verdicts) == Outcome::PartlyInvalid {
         let invalid = verdicts.iter().filter(|verdict| **verdict == Verdict::Invalid).count();
@@ -83,7 +82,7 @@ fn remark_on_invalid(verdicts: &[Verdict]) {
     }
 }
 
-/// Names the comparisons that made it a failure, three at most.
+/// Names at most three of the comparisons that failed.
 fn say(analysis: &Analysis, held: Condition) {
     let word = |verdict: Verdict| format!("{verdict:?}").to_lowercase();
     let all: Vec<String> = deciding(analysis)

@@ -1,4 +1,4 @@
-//! Flags of `schedlab fleet` and `schedlab fleet contribute`.
+//! Flags of `schedlab fleet`.
 
 use std::path::PathBuf;
 
@@ -46,7 +46,7 @@ anywhere.
 
 Exit status: 0 the line was made, 1 an operation failed, 2 wrong usage.";
 
-/// What results are grouped by: the words of `fleet::Key`.
+/// Keys to group results by: the words of `fleet::Key`.
 pub(crate) const KEYS: [&str; 6] = ["model", "firmware", "kernel", "kind", "cpu", "system"];
 
 #[derive(Debug, Args)]

@@ -24,7 +24,6 @@ io.cost.qos in the root of control groups v2, and for a file in /etc/udev/hwdb.d
 
 Exit status: 0 measured, 1 an operation failed, 2 wrong usage, 3 the evidence is invalid.";
 
-/// Arenas in which a cost model can be measured.
 static ARENAS: [Choice; 2] = [
     Choice { arena: &DISK, help: "A real device, or loop:SIZE" },
     Choice { arena: &SIM, help: "A modelled device, in virtual time" },

@@ -1,7 +1,5 @@
-//! The command line: every flag with its manual.
-//!
-//! The doc comment of an option is what `--help` prints, so it says what the option is for, its
-//! unit and its default.
+//! The command line. An option's doc comment is its `--help` text, so it states purpose, unit and
+//! default.
 
 mod advise;
 mod analyze;
@@ -101,11 +99,11 @@ pub(crate) struct Cli {
     pub(crate) state_dir: PathBuf,
 }
 
-/// The variable that names the state directory, and the directory without it.
+/// The environment variable of the state directory, and its default.
 pub(crate) const STATE_DIR: &str = "SCHEDLAB_STATE_DIR";
 pub(crate) const DEFAULT_STATE_DIR: &str = "/var/lib/schedlab";
 
-/// The commands as `--help` groups them.
+/// Commands as grouped in `--help`.
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Compare", &["compare", "run", "sweep", "tune", "gate", "bisect", "atlas", "watch"]),
     ("Understand", &["trace", "advise", "fit", "analyze", "report", "status"]),
@@ -113,7 +111,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("More", &["list", "kernel", "shard", "fleet", "iocost"]),
 ];
 
-/// The command line, with its commands in groups: clap lists them in one.
+/// The command line with grouped commands, which clap cannot list itself.
 pub(crate) fn command() -> clap::Command {
     let command = Cli::command();
     let mut groups = String::new();
@@ -416,7 +414,7 @@ pub(crate) struct RunArgs {
     pub(crate) conduct: ConductArgs,
 }
 
-/// The formats of exports, with their help.
+/// Export formats with their help.
 fn formats() -> PossibleValuesParser {
     PossibleValuesParser::new(
         report::export::FORMATS.iter().map(|row| PossibleValue::new(row.name).help(row.help)),
@@ -483,8 +481,8 @@ mod tests {
         command.get_subcommands().for_each(|command| collect_texts(command, found));
     }
 
-    /// clap wraps a line that is too long and indents its rest as far, so a paragraph is one line
-    /// and a command is a short one.
+    /// clap wraps long lines and keeps their indent, so a paragraph must be one line and a command
+    /// a short one.
     #[test]
     fn help_groups_hold_every_command_once_and_fit_80_columns() {
         let command = command();

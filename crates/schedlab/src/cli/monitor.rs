@@ -1,4 +1,4 @@
-//! Flags of commands that measure for long, for programs that watch them.
+//! Flags for monitoring commands that measure for long.
 
 use std::cell::OnceCell;
 use std::net::TcpListener;

@@ -75,8 +75,7 @@ pub(crate) struct ProfileArgs {
 }
 
 impl ProfileArgs {
-    /// The file, if it is one. A device is a node below /dev or a bare name of which there is no
-    /// file.
+    /// The trace's path. A device is a node in /dev, or a bare name that is not an existing file.
     pub(crate) fn file(&self) -> Option<PathBuf> {
         let path = PathBuf::from(&self.what);
         let is_device = path.starts_with("/dev")

@@ -1,4 +1,4 @@
-//! Flags of an experiment that is measured several times.
+//! Flags of repeated experiments.
 
 use std::time::Duration;
 
@@ -22,22 +22,17 @@ pub(crate) struct RepeatArgs {
     pub(crate) every: String,
 }
 
-/// Several repeats.
 #[derive(Debug, Clone)]
 pub(crate) struct Several {
-    /// How many.
     pub(crate) number: u32,
-    /// From the end of one to the start of the next.
+    /// From the end of a repeat to the start of the next.
     pub(crate) every: Duration,
-    /// That time as the user wrote it.
+    /// `every` as the user wrote it.
     pub(crate) word: String,
 }
 
 impl RepeatArgs {
-    /// What is asked for; none for an ordinary experiment.
-    ///
-    /// # Errors
-    /// Wrong usage.
+    /// The requested repeats; None for an ordinary experiment.
     pub(crate) fn several(&self) -> Result<Option<Several>> {
         let Some(number) = self.repeat else { return Ok(None) };
         let seconds =

@@ -1,5 +1,4 @@
-//! Flags of `schedlab show` and `schedlab set`, and of the process that holds a setting for a
-//! while.
+//! Flags of `schedlab show` and `schedlab set`.
 
 use clap::Args;
 

@@ -97,7 +97,6 @@ pub(crate) struct MergeArgs {
     pub(crate) fail_if: FailIfArgs,
 }
 
-/// `A..B`.
 fn range(word: &str) -> Result<Range<u32>, String> {
     let ends = word
         .split_once("..")

@@ -4,7 +4,7 @@ use clap::{Arg, Args};
 
 use super::design::{ConductArgs, DesignArgs};
 
-/// The default of --budget, which is not that of the other commands.
+/// Replaces the help of --budget, whose default differs here.
 pub(super) fn budget(arg: Arg) -> Arg {
     let help = "Limit the time of measuring, all workloads together [default: the time of 20 rounds of trials of 1 s, about 8 minutes for every \
                 tunable of mq-deadline with one workload; with --rounds N: the time of N rounds; in virtual time: enough for 30 rounds]";

@@ -1,4 +1,4 @@
-//! `schedlab atlas`: which scheduler is best where.
+//! `schedlab atlas`: maps the best scheduler for each device and workload.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ use crate::out;
 use crate::progress::Progress;
 use crate::rights;
 
-/// Measures what is missing of an atlas, and draws it.
+/// Measures missing cells and renders the atlas.
 pub(crate) fn atlas(args: &AtlasArgs) -> Result<u8> {
     let dir = Output::Named(args.out.clone()).open()?;
     let design = design(args, &dir)?;
@@ -69,13 +69,13 @@ pub(crate) fn atlas(args: &AtlasArgs) -> Result<u8> {
     })
 }
 
-/// The design of the options, or that of the directory where there are none.
+/// The design that the options give, or that stored in the directory.
 fn design(args: &AtlasArgs, dir: &Dir) -> Result<Design> {
     if !args.chooses() {
         if let Some(design) = Design::read(dir)? {
             return Ok(design);
         }
-        // The map of parts is of what the parts are of.
+        // Without options, a merge takes the design of its first part.
         if let Some(first) = args.merge.first()
             && let Some(design) = Design::read(&Dir::open(first)?)?
         {
@@ -100,14 +100,14 @@ fn design(args: &AtlasArgs, dir: &Dir) -> Result<Design> {
     Ok(design)
 }
 
-/// The cells to measure here, by their numbers.
+/// Indices of the cells to measure here.
 fn todo(args: &AtlasArgs, plans: &Plans, found: &[Looked]) -> Vec<usize> {
     let is_mine = |at: &usize| args.shard.is_none_or(|part| at % part.of == part.number - 1);
     let is_open = |at: &usize| matches!(found[*at], Looked::Missing | Looked::Unfinished);
     (0..plans.cells.len()).filter(is_mine).filter(is_open).collect()
 }
 
-/// Measures; how it was cut short, if it was.
+/// Measures the cells; returns how it was interrupted, if it was.
 fn measured(args: &AtlasArgs, dir: &Dir, plans: &Plans, todo: &[usize]) -> Result<Option<End>> {
     if todo.is_empty() {
         return Ok(None);
@@ -124,7 +124,7 @@ fn measured(args: &AtlasArgs, dir: &Dir, plans: &Plans, todo: &[usize]) -> Resul
     Ok(cut)
 }
 
-/// What is there after measuring was cut off, and how to go on.
+/// After an interruption: the cells complete, and the command that continues.
 fn going_on(args: &AtlasArgs, whole: usize, of: usize) -> String {
     let of = counted(of as u64, "cell");
     let shard =
@@ -137,7 +137,7 @@ fn going_on(args: &AtlasArgs, whole: usize, of: usize) -> String {
     )
 }
 
-/// The atlas of what was found.
+/// The atlas of the cells found.
 fn drawn(plans: Plans, found: Vec<Looked>, dir: &Dir) -> Atlas {
     let (mut cells, mut holes): (Vec<Cell>, Vec<Hole>) = (Vec::new(), plans.holes);
     for (planned, found) in plans.cells.into_iter().zip(found) {
@@ -150,7 +150,7 @@ fn drawn(plans: Plans, found: Vec<Looked>, dir: &Dir) -> Atlas {
             Looked::Unfinished => "not measured to its end yet".to_owned(),
             Looked::Foreign(why) => {
                 out::note(format_args!("cell {}: left out: {why}", planned.dir));
-                // The page is the same wherever the directory is.
+                // The page must not depend on the directory's path.
                 why.replace(&dir.path().display().to_string(), "DIR")
             }
         };

@@ -1,4 +1,4 @@
-//! `schedlab bisect`: which patch, commit or version made a workload worse.
+//! `schedlab bisect`: finds the patch, commit or version that made a workload worse.
 
 use anyhow::Result;
 use lab::arena::open::OpenOptions;
@@ -49,7 +49,6 @@ pub(crate) fn run(root: &Root, args: &BisectArgs) -> Result<u8> {
     })
 }
 
-/// The result for people.
 fn as_text(result: &BisectResult) -> String {
     let mut lines = vec![headline(result)];
     let mut row = |name: &str, evidence: &Option<Evidence>| {

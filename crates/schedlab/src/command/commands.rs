@@ -1,5 +1,4 @@
-//! `compare --commands`: the plan in which variants are command lines, of the cpu arena without a
-//! setting.
+//! `compare --commands`: a cpu-arena plan whose variants are command lines without settings.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +10,7 @@ use super::plan::designed;
 use crate::cli::{CommandsArgs, DesignArgs};
 use crate::failure::usage;
 
-/// The plan of these commands, not yet checked.
+/// The unchecked plan.
 pub(super) fn plan_of_commands(
     commands: &CommandsArgs,
     design: &DesignArgs,
@@ -32,7 +31,7 @@ pub(super) fn plan_of_commands(
     let mut plan = designed(&design, variants, None)?;
     plan.name = title;
     plan.baseline = baseline.map(str::to_owned);
-    // Caches are warmed by the uncounted first run of each command.
+    // The uncounted first run of each command warms caches.
     plan.trial.warmup_ms.get_or_insert(0);
     Ok(plan)
 }

@@ -1,4 +1,4 @@
-//! `schedlab devices`: every block device, and what its scheduler can be set to.
+//! `schedlab devices`: block devices and their schedulers.
 
 use anyhow::Result;
 use machine::Root;
@@ -10,7 +10,7 @@ use crate::cli::DevicesArgs;
 use crate::failure::{REACHED, usage};
 use crate::out;
 
-/// Prints the devices: a table of all, or everything about one.
+/// Prints a table of all devices, or one in detail.
 pub(crate) fn run(root: &Root, args: &DevicesArgs) -> Result<u8> {
     let devices = match &args.device {
         Some(word) => vec![device::find(root, word).map_err(|e| usage(e.to_string()))?],
@@ -42,7 +42,7 @@ pub(crate) fn run(root: &Root, args: &DevicesArgs) -> Result<u8> {
     Ok(REACHED)
 }
 
-/// Cells of a device: name, size, kind, model, schedulers, nr_requests, use.
+/// Cells: name, size, kind, model, schedulers, nr_requests, use.
 fn cells(device: &Device) -> [String; 7] {
     [
         device.path.display().to_string(),
@@ -55,8 +55,8 @@ fn cells(device: &Device) -> [String; 7] {
     ]
 }
 
-/// A table where one fits into `width` columns, else some lines for each device: a scheduler's name
-/// is never broken.
+/// A table if it fits into `width` columns, otherwise a few lines per device, so that scheduler
+/// names are never broken.
 fn listed(devices: &[Device], width: usize) -> String {
     let all: Vec<[String; 7]> = devices.iter().map(cells).collect();
     let mut table =

@@ -1,4 +1,4 @@
-//! `schedlab kernel exec`: any program in a guest, on a modelled disk, in virtual time.
+//! `schedlab kernel exec`: runs a program in a guest, on a modelled disk, in virtual time.
 
 use std::time::Duration;
 
@@ -15,12 +15,12 @@ use lab::arena::kernel::{ATTRIBUTES, Setting, source};
 use lab::resolve::locate_patch;
 use lab::signals::Stop;
 
-/// The status for what went wrong outside the program, as other programs that run programs have it.
+/// Status for failures outside the program, as in env(1) and timeout(1).
 const NOT_THE_PROGRAMS: u8 = 125;
-/// Attributes of a variant that are those of schedlab's own clients.
+/// Variant attributes that only schedlab's own clients use.
 const OF_CLIENTS: [&str; 3] = ["turnaround_us", "clients", "fs"];
 
-/// Runs the program; its exit status is ours.
+/// Returns the program's exit status.
 pub(crate) fn run(cache: &Cache, args: &ExecArgs) -> Result<u8> {
     let spec = ProgramSpec {
         device: args.device.as_deref(),

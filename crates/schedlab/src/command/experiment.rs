@@ -1,4 +1,4 @@
-//! `schedlab compare` and `schedlab run`: one experiment from the user's words to the report.
+//! `schedlab compare` and `schedlab run`: one experiment, from the command line to the report.
 
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,6 @@ use crate::progress::Progress;
 use crate::report_files;
 use crate::rights;
 
-/// Compares what the flags name.
 pub(crate) fn compare(root: &Root, args: &CompareArgs) -> Result<u8> {
     give_up_rights(args.design.arena, &[], args.conduct.out.as_deref(), &args.conduct.monitor)?;
     let plan = plan_of_comparison(root, args)?;
@@ -40,13 +39,13 @@ pub(crate) fn compare(root: &Root, args: &CompareArgs) -> Result<u8> {
     as_designed(root, resolved, &asked, &args.design, &args.conduct)
 }
 
-/// The plan of what the flags name, not yet checked.
+/// The unchecked plan.
 pub(super) fn plan_of_comparison(root: &Root, args: &CompareArgs) -> Result<Plan> {
     let baseline = args.baseline.as_deref();
     if !args.commands.commands.is_empty() {
         return plan_of_commands(&args.commands, &args.design, baseline);
     }
-    // clap forgives a missing --commands beside what excludes it.
+    // clap does not enforce `requires = "commands"` together with a conflicting option.
     for (flag, given) in
         [("--names", !args.commands.names.is_empty()), ("--metric", args.commands.metric.is_some())]
     {
@@ -58,7 +57,7 @@ pub(super) fn plan_of_comparison(root: &Root, args: &CompareArgs) -> Result<Plan
     plan_of(root, &args.design, &args.schedulers, baseline, destroy_data)
 }
 
-/// In the simulator root's rights are of no use; `reads` are files of the plan.
+/// In the simulator, drops root's privileges; `reads` are files of the plan.
 pub(super) fn give_up_rights(
     arena: &ArenaFacts,
     reads: &[PathBuf],
@@ -74,7 +73,7 @@ pub(super) fn give_up_rights(
     rights::give_up_but(reads, &results)
 }
 
-/// Carries out a plan that was made of flags, or prints it.
+/// Runs or prints a plan made from flags.
 pub(super) fn as_designed(
     root: &Root,
     resolved: Resolved,
@@ -92,7 +91,8 @@ pub(super) fn as_designed(
     carry_out(root, resolved, asked, conduct, Agreement::Given)
 }
 
-/// Prints a plan, with what it starts and what it can find in front as comments, or both as JSON.
+/// Prints a plan with comments on the programs it starts and the effects it can detect, or both as
+/// JSON.
 fn print_plan(resolved: &Resolved, programs: &ProgramOptions, json: bool) -> Result<u8> {
     let plan = &resolved.plan;
     feasibility::check(plan)?;
@@ -110,22 +110,20 @@ fn print_plan(resolved: &Resolved, programs: &ProgramOptions, json: bool) -> Res
     Ok(REACHED)
 }
 
-/// The resolved plan of a design: with a number of rounds and no budget, it is as long as these
-/// rounds take.
+/// Resolves the plan of a design. A fixed number of rounds without a budget sets the budget.
 pub(super) fn settle(mut plan: Plan, design: &DesignArgs) -> Result<Resolved> {
     locate_patches(&mut plan, None)?;
     locate_files(&mut plan, None);
     let mut resolved = resolve(plan)?;
     let plan = &mut resolved.plan;
     if design.budget.is_none() && plan.budget.rounds.is_some() {
-        // The usual budget has set the length of a trial; that many rounds are measured, in up to
-        // four times the time that they should take.
+        // The default budget has chosen the trial length; allow four times the expected time.
         plan.budget.time_s = plan.budget.time_s.max(4.0 * length::expected_s(plan)).min(LONGEST_S);
     }
     Ok(resolved)
 }
 
-/// The plan of a file, not yet checked.
+/// The unchecked plan of a file.
 pub(super) fn plan_of_file(path: &Path) -> Result<Plan> {
     let named = || path.display().to_string();
     let text = PLAN_BYTES.read_text_file(path);
@@ -136,14 +134,13 @@ pub(super) fn plan_of_file(path: &Path) -> Result<Plan> {
     Ok(plan)
 }
 
-/// Files that a plan names, which an experiment in the simulator reads.
+/// Files named in a plan, which the simulator reads.
 pub(super) fn files_of(plan: &Plan) -> Vec<PathBuf> {
     let words =
         plan.workloads.iter().flat_map(|workload| workload.params.values()).chain([&plan.device]);
     words.map(PathBuf::from).filter(|path| path.exists()).collect()
 }
 
-/// Runs a plan file.
 pub(crate) fn run_plan(root: &Root, args: &RunArgs) -> Result<u8> {
     let plan = plan_to_run(args)?;
     let agreement = args.consent.agreement();
@@ -154,7 +151,7 @@ pub(crate) fn run_plan(root: &Root, args: &RunArgs) -> Result<u8> {
     planned(root, plan, &args.conduct, agreement)
 }
 
-/// Reads the plan of a plan file, and gives up the rights that it does not need.
+/// Reads a plan file and drops the privileges that its plan does not need.
 pub(super) fn plan_to_run(args: &RunArgs) -> Result<Plan> {
     let mut plan = plan_of_file(&args.plan)?;
     if let Some(word) = &args.budget {
@@ -170,7 +167,6 @@ pub(super) fn plan_to_run(args: &RunArgs) -> Result<Plan> {
     Ok(plan)
 }
 
-/// Checks and carries out a plan that was read from a file.
 pub(crate) fn planned(
     root: &Root,
     plan: Plan,
@@ -181,7 +177,7 @@ pub(crate) fn planned(
     carry_out(root, resolve(plan)?, &asked, conduct, agreement)
 }
 
-/// `asked` is the length of trials that the user named; the plan's own has what was chosen.
+/// `asked` is the trial length that the user gave; the plan has the chosen one.
 fn carry_out(
     root: &Root,
     resolved: Resolved,
@@ -194,19 +190,18 @@ fn carry_out(
     conclude(root, &dir, args)
 }
 
-/// A look at an environment, which may refuse it.
+/// A check of the environment that may refuse it.
 pub(super) type Check<'a> = dyn Fn(&Environment) -> Result<()> + 'a;
 
-/// What a command does with an experiment beside measuring it.
+/// What a command does around an experiment.
 #[derive(Default)]
 pub(super) struct Beside<'a> {
-    /// Looks at the environment before anything is measured or written.
+    /// Runs before anything is measured or written.
     pub(super) check: Option<&'a Check<'a>>,
-    /// Directories beside that of the results file in which something is written afterwards.
+    /// Further directories that are written to afterwards.
     pub(super) writes: &'a [&'a Path],
 }
 
-/// What the program does while an experiment is measured.
 pub(super) struct Along<'a> {
     pub(super) beside: &'a Beside<'a>,
     pub(super) progress: &'a Progress,
@@ -238,18 +233,17 @@ impl Hooks for Along<'_> {
     }
 }
 
-/// One experiment of a command's flags.
 pub(super) struct Measured<'a> {
     pub(super) root: &'a Root,
     pub(super) resolved: Resolved,
-    /// The length of trials that the user named; the plan's own is what was chosen.
+    /// The trial length that the user gave; the plan has the chosen one.
     pub(super) asked: &'a TrialLength,
     pub(super) args: &'a ConductArgs,
     pub(super) agreement: Agreement,
     pub(super) beside: &'a Beside<'a>,
 }
 
-/// Measures a plan; the directory of its results file, and how it ended.
+/// Measures a plan; returns the results directory and how the experiment ended.
 pub(super) fn measure(mut of: Measured<'_>) -> Result<(PathBuf, End)> {
     let args = of.args;
     if args.resume {
@@ -265,7 +259,7 @@ pub(super) fn measure(mut of: Measured<'_>) -> Result<(PathBuf, End)> {
     Ok(done)
 }
 
-/// The same on a console that stays open for further experiments.
+/// Like [`measure`], on a console that later experiments share.
 pub(super) fn measure_on(
     of: Measured<'_>,
     stop: &Stop,
@@ -285,8 +279,7 @@ pub(super) fn measure_on(
     Ok((kept.directory(), end))
 }
 
-/// Trials of one results file are all of one length: a resumed experiment goes on with its results
-/// file's.
+/// All trials of a results file have one length, so a resumed experiment keeps the file's.
 fn trial_of_results(asked: &TrialLength, args: &ConductArgs) -> Result<TrialLength> {
     let dir = args.out.as_deref().expect("clap requires --out with --resume");
     let trial = lab::store::read(dir)?.header.plan.trial;
@@ -303,7 +296,7 @@ fn trial_of_results(asked: &TrialLength, args: &ConductArgs) -> Result<TrialLeng
     Ok(trial)
 }
 
-/// Where the results file goes: --out, or a directory named after the time.
+/// The results directory: --out, or one named after the time.
 pub(super) fn results_options(args: &ConductArgs) -> ResultsOptions {
     ResultsOptions {
         output: Output::of(args.out.clone(), ""),
@@ -320,7 +313,6 @@ fn conclude(root: &Root, dir: &Path, args: &ConductArgs) -> Result<u8> {
     )
 }
 
-/// How the result of an experiment is shown.
 pub(super) struct Shown<'a> {
     pub(super) root: &'a Root,
     pub(super) json: bool,
@@ -328,7 +320,7 @@ pub(super) struct Shown<'a> {
     pub(super) fail_if: &'a FailIfArgs,
 }
 
-/// Analyzes a results file that has ended, writes the reports into its directory, and prints one.
+/// Analyzes finished results, writes the reports into their directory, and prints one.
 pub(super) fn conclude_results(dir: &Path, results: &Results, shown: &Shown<'_>) -> Result<u8> {
     let analysis = experiment::analyze(results, None);
     let actuator = report_files::actuator_paths(dir, results);
@@ -358,13 +350,12 @@ pub(super) fn conclude_results(dir: &Path, results: &Results, shown: &Shown<'_>)
     })
 }
 
-/// The command that repeats the experiment, quoted so that a shell reads it back; without the place
-/// of this one's results.
+/// The command that repeats the experiment, shell-quoted, without the output options.
 pub(super) fn repeat_command() -> String {
     repeat_command_without(&[])
 }
 
-/// The same without these flags, which say how to show the result and not what it is.
+/// Like [`repeat_command`], also without these flags, which affect only how the result is shown.
 pub(super) fn repeat_command_without(flags: &[&str]) -> String {
     let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
     words.next();

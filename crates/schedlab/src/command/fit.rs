@@ -1,4 +1,4 @@
-//! `schedlab fit`: a model of a device, what was found, and how far it is off.
+//! `schedlab fit`: fits a model of a device and reports its error.
 
 use std::path::Path;
 
@@ -44,7 +44,7 @@ pub(crate) fn run(root: &Root, args: &FitArgs) -> Result<u8> {
     done(&fitted, args)
 }
 
-/// What does not go together with a trace.
+/// Rejects options that cannot be combined with a trace.
 fn check_trace(args: &FitArgs) -> Result<()> {
     if args.kind == Some(FitKind::Hdd) {
         return Err(usage(format!(
@@ -62,7 +62,6 @@ fn check_trace(args: &FitArgs) -> Result<()> {
     }
 }
 
-/// Writes and shows a model.
 fn done(fitted: &Fitted, args: &FitArgs) -> Result<u8> {
     if let Some(path) = &args.out {
         machine::files::replace_at(path, fitted.description.as_bytes())
@@ -120,7 +119,7 @@ fn show(fitted: &Fitted, args: &FitArgs) -> Result<()> {
     }
 }
 
-/// A row for each kind of request and figure of its latencies.
+/// Rows per kind of request and latency figure.
 fn work_table(work: &[KindError]) -> Columns {
     let mut table = Columns::new(["REQUESTS", "LATENCY", "DEVICE µs", "MODEL", "OFF", "ITSELF"]);
     for KindError { kind, error, own_mean, own_median, own_p99 } in work {
@@ -155,7 +154,7 @@ fn itself(share: Option<f64>) -> String {
     share.map_or_else(|| "-".to_owned(), |share| format!("±{:.1} %", share.abs() * 100.0))
 }
 
-/// A row for each size and depth.
+/// Rows per size and depth.
 fn table(cells: &[CellError]) -> Columns {
     let mut table = Columns::new([
         "SIZE",
@@ -193,7 +192,7 @@ fn table(cells: &[CellError]) -> Columns {
     table
 }
 
-/// How many cells are within the bound, and whether the device itself is as constant as that.
+/// Cells within the bound, and whether the device itself is that repeatable.
 fn summary(cells: &[CellError]) -> String {
     let count = |of: &dyn Fn(&CellError) -> Option<bool>| {
         let all: Vec<bool> = cells.iter().filter_map(of).collect();

@@ -1,4 +1,4 @@
-//! `schedlab gate`: the plan measured now, compared against an earlier results file of it.
+//! `schedlab gate`: measures a plan and compares it with earlier results.
 
 use std::path::{Path, PathBuf};
 
@@ -25,20 +25,19 @@ use crate::out;
 use crate::report_files;
 use crate::rights;
 
-/// The earlier results file, and how the user calls it.
+/// Earlier results, and the user's name for them.
 struct Reference {
     results: Results,
     from: PathBuf,
 }
 
-/// Measures, compares, says it in one line.
 pub(crate) fn gate(root: &Root, args: &GateArgs) -> Result<u8> {
     let plan = plan_of_file(&args.plan)?;
     let state = args.state.clone().unwrap_or_else(|| root.state("gate"));
     let (kept, reference) = reference(args, &state)?;
     let writes: Vec<&Path> =
         kept.as_ref().map(|_| state.as_path()).into_iter().chain(parent(args)).collect();
-    // Before anything is measured: a result that cannot be written is found now.
+    // An unwritable result must be found before measuring.
     writes.iter().try_for_each(|dir| machine::files::Dir::make(dir).map(drop))?;
     if plan.arena.is_in_process() {
         let out = args.conduct.out.as_deref().unwrap_or(Path::new(lab::output::PARENT));
@@ -47,7 +46,7 @@ pub(crate) fn gate(root: &Root, args: &GateArgs) -> Result<u8> {
     }
     let asked = plan.trial.clone();
     let resolved = designed(plan, args, reference.as_ref())?;
-    // Trials as long as the reference's are never made longer.
+    // Trials as long as the reference's are never extended.
     let asked = if reference.is_some() { resolved.plan.trial.clone() } else { asked };
     let check = |now: &Environment| match &reference {
         Some(Reference { results, from }) if !args.other_machine => {
@@ -80,14 +79,14 @@ pub(crate) fn gate(root: &Root, args: &GateArgs) -> Result<u8> {
     }
 }
 
-/// The directory of the JUnit file.
+/// Directory of the JUnit file.
 fn parent(args: &GateArgs) -> Option<&Path> {
     let parent = args.junit.as_deref()?.parent()?;
     Some(if parent.as_os_str().is_empty() { Path::new(".") } else { parent })
 }
 
-/// Where the last good results file is kept, and the results file to compare with; none where there
-/// is no last good one yet.
+/// Where last-good results are kept, and the results to compare with; None before the first good
+/// run.
 fn reference(args: &GateArgs, state: &Path) -> Result<(Option<LastGood>, Option<Reference>)> {
     if args.against == LAST_GOOD {
         let kept = LastGood::of(state, &args.plan)?;
@@ -105,8 +104,7 @@ fn reference(args: &GateArgs, state: &Path) -> Result<(Option<LastGood>, Option<
     Ok((None, Some(Reference { results, from })))
 }
 
-/// The checked plan with as many rounds as the gate measures, all of them, in trials as long as the
-/// reference's.
+/// The checked plan with exactly the gate's number of rounds and the reference's trial length.
 fn designed(mut plan: Plan, args: &GateArgs, reference: Option<&Reference>) -> Result<Resolved> {
     if args.kernel.is_some() {
         plan.kernel.clone_from(&args.kernel);
@@ -124,7 +122,7 @@ fn designed(mut plan: Plan, args: &GateArgs, reference: Option<&Reference>) -> R
     let mut resolved = resolve(plan)?;
     let plan = &mut resolved.plan;
     if plan.budget.rounds.is_some() {
-        // That many rounds are measured, however long they take.
+        // All rounds are measured, however long they take.
         plan.budget.time_s = plan.budget.time_s.max(4.0 * length::expected_s(plan)).min(LONGEST_S);
     }
     if let Some(name) = args
@@ -156,7 +154,7 @@ fn designed(mut plan: Plan, args: &GateArgs, reference: Option<&Reference>) -> R
     Ok(resolved)
 }
 
-/// Says that there was nothing to compare with, and begins.
+/// Reports that there was nothing to compare with, and stores the first results.
 fn first(args: &GateArgs, results: &Results, dir: &Path, kept: &LastGood) -> Result<u8> {
     let analysis = experiment::analyze(results, None);
     let status = failure::of_verdicts(&experiment::outcome::deciding_verdicts(&analysis), &[]);
@@ -226,7 +224,7 @@ fn concluded(
     Ok(status)
 }
 
-/// What helps after an inconclusive gate.
+/// Advice after an inconclusive gate.
 fn remark(comparisons: &[GateComparison], dir: &Path) {
     if comparisons.iter().any(|one| one.verdict == Verdict::Inconclusive) {
         out::note(format_args!(

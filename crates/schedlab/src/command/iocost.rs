@@ -1,5 +1,5 @@
-//! `schedlab iocost`: the cost model of a device, as a table and as the lines that give it to a
-//! kernel or to systemd.
+//! `schedlab iocost`: measures the io.cost model of a device and prints it as a table and as lines
+//! for the kernel or systemd.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use crate::out;
 use crate::progress::Progress;
 use crate::rights;
 
-/// A trial longer than this is a slip of the keyboard.
+/// Longer trials are rejected as typos.
 const LONGEST_S: f64 = 3600.0;
 
 pub(crate) fn run(root: &Root, args: &IocostArgs) -> Result<u8> {
@@ -64,7 +64,7 @@ fn trial_time(word: &str) -> Result<Duration> {
     Ok(Duration::from_secs_f64(seconds))
 }
 
-/// The lines of a complete measurement.
+/// The configuration lines of a complete measurement.
 struct Lines {
     model: String,
     qos: String,
@@ -141,7 +141,7 @@ fn table(report: &Report) -> Columns {
     table
 }
 
-/// The published value of a coefficient, and how many times that the measured one is.
+/// The published coefficient, and the change from it to the measured one.
 fn beside(published: &Published, figure: &Figure) -> String {
     let of = |letter: char| {
         if letter == 'w' { published.model.write } else { Some(published.model.read) }

@@ -18,7 +18,6 @@ use lab::progress::{BuildProgress, Progress as _};
 use crate::progress::Progress;
 use lab::signals::Stop;
 
-/// Builds, lists or removes kernels.
 pub(crate) fn run(args: &KernelArgs) -> Result<u8> {
     let cache = cache(args.cache_dir.as_deref())?;
     match &args.what {
@@ -99,7 +98,7 @@ fn age(built: u64) -> String {
     format!("{} ago", indicatif::HumanDuration(Duration::from_secs(now.saturating_sub(built))))
 }
 
-/// A kernel as `--json` shows it.
+/// A kernel in `--json` output.
 fn shown(kernel: &Kernel) -> Value {
     json!({
         "key": kernel.key,

@@ -1,5 +1,4 @@
-//! `schedlab list`: schedulers, workloads, metrics, settings — straight from the tables that the
-//! rest of the program reads.
+//! `schedlab list`: prints the program's own tables.
 
 use anyhow::Result;
 use elevator::{Build, ElevatorKind, Guarantee, LINUX};
@@ -17,7 +16,6 @@ use crate::out;
 use lab::arena::kernel;
 use lab::arena::sim::ATTRIBUTES;
 
-/// Prints one of the tables.
 pub(crate) fn run(root: &Root, args: &ListArgs) -> Result<u8> {
     let (rows, header): (Vec<Value>, &[&str]) = match args.what {
         Listing::Schedulers => {
@@ -48,7 +46,7 @@ pub(crate) fn run(root: &Root, args: &ListArgs) -> Result<u8> {
     Ok(REACHED)
 }
 
-/// What the columns of a table mean, and what does not fit into them.
+/// Explains a table's columns and adds what does not fit.
 fn explain(what: Listing, rows: &[Value], beside: &[Value]) -> Result<()> {
     if matches!(what, Listing::Schedulers) {
         out::line("")?;
@@ -170,7 +168,7 @@ fn schedulers(root: &Root) -> Vec<Value> {
     known.chain(simulated).chain(others).collect()
 }
 
-/// Where the kernel arena has a scheduler from.
+/// Origin of a scheduler in the kernel arena.
 fn in_the_kernel(name: &str) -> &'static str {
     if kernel::MODULES.contains(&name) {
         "ours"
@@ -181,7 +179,7 @@ fn in_the_kernel(name: &str) -> &'static str {
     }
 }
 
-/// What the simulator's row of a scheduler says.
+/// Adds the simulator's facts about a scheduler.
 fn add_simulated(fields: &mut Value, kind: &ElevatorKind) {
     let default = (kind.build)(&Build::default());
     let parameters: Vec<Value> = kind
@@ -236,7 +234,7 @@ fn programs() -> Vec<Value> {
             Needs::Either => "device or files",
             Needs::Cpus => "cpus",
         };
-        // What decides can depend on options without which some cannot be read.
+        // The primary metric may depend on options, without some of which the row cannot be read.
         let primary = match row.read([]) {
             Ok(options) if row.needs == Needs::Cpus => (row.primary)(&options),
             _ => "-".to_owned(),
@@ -257,7 +255,7 @@ fn loads() -> Vec<Value> {
     LOADS.iter().map(row).collect()
 }
 
-/// The defaults and the meanings of options.
+/// Defaults and meanings of options.
 fn described(
     options: impl Iterator<Item = &'static text::Field>,
 ) -> (Map<String, Value>, Map<String, Value>) {
@@ -285,8 +283,6 @@ fn metrics() -> Vec<Value> {
         .collect()
 }
 
-/// What `analyze --from` reads.
-/// Formats of traces.
 fn traces() -> Vec<Value> {
     let row = |row: &trace::formats::FormatRow| {
         let endings: Vec<String> = row.endings.iter().map(|ending| format!(".{ending}")).collect();
@@ -306,7 +302,7 @@ fn formats() -> Vec<Value> {
     import::IMPORTERS.iter().map(row).collect()
 }
 
-/// What variants of CPUs are made of: the scheduler, and the keys of settings.
+/// Keys of CPU variants: the scheduler and its settings.
 fn settings(root: &Root) -> Vec<Value> {
     let row = |name: &str, example: String, help: &str, here: machine::cpu::Here| {
         let (now, why) = if here.is_here {
@@ -364,7 +360,7 @@ fn text(value: &Value) -> String {
 mod tests {
     use super::*;
 
-    /// The schedulers that the literature's map names, with the names that they have here.
+    /// The schedulers on the literature map, and their names here.
     const MAP: &[(&str, &[(&str, &str)])] = &[
         (
             "Linux today",
@@ -430,7 +426,7 @@ mod tests {
         ),
     ];
 
-    /// The README's count is of schedulers that Linux itself shipped, each confirmed in its source.
+    /// The README counts the schedulers that Linux shipped, each confirmed in its source.
     #[test]
     fn linux_schedulers_in_the_readme_are_confirmed_and_counted() {
         let groups = &MAP[..3];

@@ -1,4 +1,4 @@
-//! What the commands share that follow a live disk: for how long, how often, and with which rights.
+//! Shared by commands that follow a live disk.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -13,15 +13,12 @@ use crate::failure::usage;
 use crate::progress::Progress;
 use crate::rights;
 
-/// How often the kernel's ring is emptied: it holds the events of a second at 200,000 a second.
+/// Interval of draining the kernel's ring, which holds a second of events at 200,000 a second.
 const EVERY: Duration = Duration::from_millis(50);
-/// Following a disk for longer is a slip of the keyboard.
+/// Longer times are rejected as typos.
 const LONGEST_S: f64 = 366.0 * 86_400.0;
 
-/// The time that `--for` names; a usual one is `such_as`.
-///
-/// # Errors
-/// It is no time, or out of range.
+/// Parses `--for`; `such_as` is the example in errors.
 pub(super) fn length(word: &str, such_as: &str) -> Result<Duration> {
     let seconds = parse_duration_s(word).map_err(|e| usage(format!("--for: {e}")))?;
     if !(0.01..=LONGEST_S).contains(&seconds) {
@@ -32,11 +29,8 @@ pub(super) fn length(word: &str, such_as: &str) -> Result<Duration> {
     Ok(Duration::from_secs_f64(seconds))
 }
 
-/// Begins to follow a disk, and gives up the rights that this took, but for writing the results and
-/// removing what it has made. What earlier processes left changed is restored first.
-///
-/// # Errors
-/// The disk cannot be followed, or the kernel refuses.
+/// Begins to follow a disk, then drops privileges except for writing the results and removing what
+/// it created. First restores what crashed processes left changed.
 pub(super) fn begin(
     root: &Root,
     options: &Options,
@@ -53,7 +47,7 @@ pub(super) fn begin(
     Ok(live)
 }
 
-/// Waits until the ring is to be emptied next. Returns whether there was time left.
+/// Waits until the ring is to be drained next; false when the time is up.
 pub(super) fn wait(began: Instant, length: Option<Duration>) -> bool {
     let left = length.map(|length| length.saturating_sub(began.elapsed()));
     if left == Some(Duration::ZERO) {

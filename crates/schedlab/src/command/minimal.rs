@@ -1,8 +1,7 @@
-//! What the minimal build has in place of fleets.
+//! Stand-ins for fleets in the minimal build.
 
 use machine::Root;
 
-/// This build knows of no fleet.
 pub(crate) fn known_of(_root: &Root, _model: Option<&str>) -> Vec<String> {
     Vec::new()
 }

@@ -1,5 +1,4 @@
-//! `schedlab package-files`: manual pages and completions, generated from the command line's own
-//! definition when a package is built.
+//! `schedlab package-files`: generates manual pages and completions at package build time.
 
 use std::fs;
 
@@ -10,7 +9,6 @@ use clap_complete::{Shell, generate_to};
 use crate::cli::{Cli, PackageFilesArgs};
 use crate::failure::REACHED;
 
-/// Writes `man/schedlab*.1` and `completions/`.
 pub(crate) fn run(args: &PackageFilesArgs) -> Result<u8> {
     let completions = args.dir.join("completions");
     fs::create_dir_all(&completions)

@@ -1,6 +1,4 @@
-//! From the flags of a command to a plan.
-//!
-//! Whether the plan makes sense is found by `lab::resolve`, as for a plan from a file.
+//! Builds a plan from a command's flags. `lab::resolve` validates it, as it does plan files.
 
 use anyhow::Result;
 use elevator::Named;
@@ -18,13 +16,13 @@ use crate::cli::{DesignArgs, MethodArg};
 use crate::failure::usage;
 use crate::out;
 
-/// The workloads of a comparison that names none.
+/// Default workloads of a comparison.
 const DEFAULT_WORKLOADS: [&str; 2] = ["oltp", "mixed"];
 
-/// The same on a device that may not be written to.
+/// Default workloads on a device that may not be written to.
 const READ_ONLY_WORKLOADS: [&str; 2] = ["randread", "dss"];
 
-/// Reads, checks and completes a plan; old names are translated with a note on standard error.
+/// Reads, checks and completes a plan; old names are replaced with a note on standard error.
 pub(super) fn resolve(plan: Plan) -> Result<Resolved> {
     lab::resolve::resolve(plan, &mut |note| out::note(note))
 }
@@ -40,8 +38,8 @@ impl From<MethodArg> for Method {
     }
 }
 
-/// The plan that compares schedulers, all that there are if none is named, not yet checked. Unless
-/// a baseline is named, it is what the device has now.
+/// The unchecked plan that compares schedulers, by default all available ones against the current
+/// one.
 pub(super) fn plan_of(
     root: &Root,
     design: &DesignArgs,
@@ -69,8 +67,8 @@ pub(super) fn plan_of(
     Ok(plan)
 }
 
-/// The plan that the flags of a design describe, with these variants, not yet checked; its baseline
-/// is the first of them. `destroy_data` is the device that may be written to.
+/// The unchecked plan of a design with these variants; the first is its baseline. `destroy_data` is
+/// the device that may be written to.
 pub(super) fn designed(
     design: &DesignArgs,
     variants: Vec<Variant>,
@@ -152,15 +150,15 @@ pub(super) fn designed(
     })
 }
 
-/// A device of the user's is only read unless the flags allow more; `--fs` without consent is
-/// refused when the device is opened.
+/// A user's device is only read by default. `--fs` without consent is refused when the device is
+/// opened.
 fn default_workloads(design: &DesignArgs, destroy_data: Option<&str>) -> Result<[&'static str; 2]> {
     let is_users = design.arena.has_disk() && !Target::is_temporary(&design.device)?;
     let only_reads = is_users && destroy_data.is_none() && design.place.fs.is_none();
     Ok(if only_reads { READ_ONLY_WORKLOADS } else { DEFAULT_WORKLOADS })
 }
 
-/// Gives every workload that has clients, and does not say how many, this number of them.
+/// Sets this number of clients in workloads that take clients and set no number themselves.
 fn set_clients(workloads: &mut [WorkloadSpec], clients: u32) -> Result<()> {
     let mut taken = false;
     for spec in workloads.iter_mut() {
@@ -182,8 +180,7 @@ fn set_clients(workloads: &mut [WorkloadSpec], clients: u32) -> Result<()> {
     }
 }
 
-/// Whether a variant is a scheduler as the kernel sets it up, under whatever name the user knows
-/// it.
+/// Whether a variant is this scheduler with defaults, under any of its names.
 fn is_plain(variant: &Variant, scheduler: &str) -> bool {
     let name = match elevator::resolve(&variant.scheduler) {
         Named::Renamed { now, .. } => now.name,
@@ -192,8 +189,7 @@ fn is_plain(variant: &Variant, scheduler: &str) -> bool {
     name == scheduler && variant.tunables.is_empty()
 }
 
-/// The scheduler that the device has now; a temporary loop device has none yet, and starts with
-/// `none`.
+/// The device's current scheduler; a temporary loop device starts with `none`.
 pub(super) fn present_scheduler(root: &Root, word: &str) -> Result<Option<String>> {
     if Target::is_temporary(word)? {
         return Ok(Some("none".to_owned()));
@@ -201,9 +197,8 @@ pub(super) fn present_scheduler(root: &Root, word: &str) -> Result<Option<String
     Ok(device::find(root, word).map_err(|e| usage(e.to_string()))?.scheduler)
 }
 
-/// Every scheduler that there is to choose from: on the host those that the device offers (for the
-/// device behind loop:SIZE, which is not made yet, those that it will offer), in virtual time those
-/// of current Linux.
+/// All available schedulers: those of the device on the host (for loop:SIZE, which does not exist
+/// yet, those it will have), those of current Linux in virtual time.
 pub(super) fn every_scheduler(root: &Root, design: &DesignArgs) -> Result<Vec<String>> {
     let word = design.device.as_str();
     if design.arena.is_virtual() {
@@ -222,8 +217,7 @@ pub(super) fn every_scheduler(root: &Root, design: &DesignArgs) -> Result<Vec<St
     Ok(device.available_schedulers.into_iter().chain(device.unloaded_schedulers).collect())
 }
 
-/// The schedulers that the user names to choose from, by their present names; each must be one of
-/// those that there are.
+/// The user's schedulers by their current names; each must be available.
 pub(super) fn named_schedulers(
     root: &Root,
     design: &DesignArgs,
@@ -243,8 +237,7 @@ pub(super) fn named_schedulers(
     words.iter().map(one).collect()
 }
 
-/// The same for the machine's CPUs: the baseline is the first variant, and the default workload is
-/// LINPACK.
+/// The plan for the CPU arena: the first variant is the baseline, LINPACK the default workload.
 fn plan_of_cpu(design: &DesignArgs, variants: &[String], baseline: Option<&str>) -> Result<Plan> {
     if variants.is_empty() {
         return Err(usage(
@@ -258,7 +251,7 @@ fn plan_of_cpu(design: &DesignArgs, variants: &[String], baseline: Option<&str>)
     Ok(plan)
 }
 
-/// The design with the usual work of CPUs where none is named.
+/// The design with the default CPU workload if it names none.
 pub(super) fn with_cpu_work(design: &DesignArgs) -> DesignArgs {
     let mut design = design.clone();
     if design.workload.is_empty() {

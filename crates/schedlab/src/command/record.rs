@@ -1,4 +1,4 @@
-//! `schedlab trace record`: what a live disk is asked for, into a file.
+//! `schedlab trace record`: records a live disk's I/O to a file.
 
 use std::time::{Duration, Instant};
 
@@ -19,11 +19,11 @@ use crate::failure::{FAILED, REACHED, usage};
 use crate::out;
 use crate::progress::Progress;
 
-/// How often the disk is looked at: whether it is still there.
+/// Interval at which to check that the disk still exists.
 const LOOK: Duration = Duration::from_millis(500);
 const NO_SPACE: &str = "no space was left for the trace";
 
-/// Records until the time is over, a signal comes, or it cannot go on.
+/// Records until the time is up, a signal arrives, or an error occurs.
 pub(crate) fn run(root: &Root, args: &RecordArgs) -> Result<u8> {
     let summary = recorded(root, args)?;
     if args.json {
@@ -42,7 +42,7 @@ fn recorded(root: &Root, args: &RecordArgs) -> Result<Summary> {
         cgroups: args.cgroup.clone(),
         source: args.source.into(),
     };
-    // Tracks are made of whole requests in the order of time: of the trace, when it is over.
+    // Perfetto tracks need complete requests in time order: convert the trace at the end.
     let tracks = file::is_perfetto(&args.out);
     let recorded_into =
         if tracks { args.out.with_added_extension("parquet") } else { args.out.clone() };
@@ -94,7 +94,6 @@ fn remarks(live: &Live, output: &Output, args: &RecordArgs, progress: &Progress)
     }
 }
 
-/// What was recorded so far.
 #[derive(Debug, Default, Serialize)]
 struct Counts {
     reads: u64,
@@ -153,7 +152,7 @@ fn record(
     Ok((about, counts))
 }
 
-/// Gives a batch to the file, as far as there is room.
+/// Writes a batch, as far as space allows.
 fn put(
     batch: &mut Vec<Io>,
     live: &Live,

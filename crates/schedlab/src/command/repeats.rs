@@ -1,5 +1,5 @@
-//! `--repeat N` of `compare` and `run`: one plan measured now, tonight and tomorrow, and the
-//! pool of what is there.
+//! `--repeat N` of `compare` and `run`: measures one plan several times, hours apart, and pools the
+//! results.
 
 use std::path::Path;
 
@@ -31,7 +31,6 @@ use crate::out;
 use crate::progress::Progress;
 use crate::report_files;
 
-/// Compares what the flags name, in several repeats.
 pub(crate) fn compare(root: &Root, args: &CompareArgs, several: &Several) -> Result<u8> {
     if args.design.dry_run {
         return experiment::compare(root, args);
@@ -43,7 +42,6 @@ pub(crate) fn compare(root: &Root, args: &CompareArgs, several: &Several) -> Res
     measure(root, &resolved, &asked, several, &args.conduct, Agreement::Given)
 }
 
-/// Runs a plan file in several repeats.
 pub(crate) fn run(root: &Root, args: &RunArgs, several: &Several) -> Result<u8> {
     if args.dry_run {
         return experiment::run_plan(root, args);
@@ -53,8 +51,8 @@ pub(crate) fn run(root: &Root, args: &RunArgs, several: &Several) -> Result<u8> 
     measure(root, &resolve(plan)?, &asked, several, &args.conduct, args.consent.agreement())
 }
 
-/// Measures the next repeat of a checked plan (in virtual time: all that are missing), pools what
-/// is there, and starts the next one later.
+/// Measures the next repeat of a checked plan (all missing ones in virtual time), pools the
+/// finished ones, and schedules the next.
 fn measure(
     root: &Root,
     resolved: &Resolved,
@@ -82,8 +80,8 @@ fn measure(
         done = true;
         let own = own_args(args, &dir, number, resume);
         let mut of_repeat = repeats::plan_of(plan, number);
-        // What the first repeat found to be long enough holds for all; a torn repeat goes on as
-        // it began.
+        // The trial length chosen in the first repeat applies to all; an interrupted repeat keeps
+        // its own.
         let length = repeats::trial_length(dir.path(), if resume { number } else { 1 })?;
         let asked = length.as_ref().unwrap_or(asked);
         of_repeat.trial = length.clone().unwrap_or(of_repeat.trial);
@@ -133,7 +131,7 @@ fn own_args(args: &ConductArgs, dir: &Dir, number: u32, resume: bool) -> Conduct
     }
 }
 
-/// The first repeat that is not measured to its end.
+/// The first incomplete repeat.
 fn missing(dir: &Dir, several: &Several) -> Result<Option<u32>> {
     for number in 1..=several.number {
         if !matches!(repeats::look(dir.path(), number)?, Repeat::Whole(_)) {
@@ -143,7 +141,7 @@ fn missing(dir: &Dir, several: &Several) -> Result<Option<u32>> {
     Ok(None)
 }
 
-/// Pools the repeats that are there, and writes and prints the report.
+/// Pools the complete repeats, and writes and prints the report.
 fn conclude(root: &Root, dir: &Dir, several: &Several, args: &ConductArgs) -> Result<u8> {
     let mut all_results: Vec<(String, Results)> = Vec::new();
     for number in 1..=several.number {
@@ -172,7 +170,7 @@ fn pooled(all_results: &[(String, Results)], planned: u32) -> Result<Analysis> {
         .map_err(|difference| usage(difference.to_string()))
 }
 
-/// Makes systemd start the next repeat once; where it does not run, says what to start.
+/// Schedules the next repeat with systemd, or prints the command if systemd is not running.
 fn start_later(
     root: &Root,
     next: u32,
@@ -221,7 +219,6 @@ fn start_later(
     Ok(())
 }
 
-/// The command that measures the next repeat.
 fn continuing(
     root: &Root,
     resolved: &Resolved,

@@ -1,9 +1,8 @@
-//! `schedlab report`: the reports of a results file again, or what a paper takes from it.
+//! `schedlab report`: rewrites the reports of a results file, or exports figures for a paper.
 //!
-//! A figure is SVG. PDF is made of it by `rsvg-convert` (package librsvg2-bin), which embeds the
-//! fonts: a library that does the same would be the largest part of the program. It gets the figure
-//! on its standard input and returns the PDF on its standard output; as root it has no capability,
-//! reads the system's programs and fonts, and writes nothing.
+//! Figures are SVG. `rsvg-convert` (package librsvg2-bin) converts them to PDF with embedded fonts;
+//! a library for that would be the largest part of the program. It is a pipe: SVG in, PDF out.
+//! Under root it has no capabilities, may read system programs and fonts, and writes nothing.
 
 use std::io::Write;
 use std::path::Path;
@@ -24,7 +23,6 @@ use crate::failure::REACHED;
 use crate::out;
 use crate::report_files;
 
-/// Writes the reports of a results file again; with --figures the files for a paper instead.
 pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     if let Some(figures) = &args.figures {
         let results = store::read(&args.dir)?;
@@ -50,7 +48,6 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     Ok(REACHED)
 }
 
-/// Prints a results file in the format of a service.
 fn export(format: &str, name: Option<&str>, results: &Results, analysis: &Analysis) -> Result<u8> {
     let exported = Exported { name: name.unwrap_or(&analysis.name), results, analysis };
     let text = report::export::export(format, &exported)?
@@ -81,10 +78,9 @@ fn write_paper(
     Ok(REACHED)
 }
 
-/// What says which fonts there are.
+/// Directories of fonts and their configuration.
 const FONTS: [&str; 3] = ["/etc/fonts", "/usr/local/share/fonts", "/var/cache/fontconfig"];
 
-/// The figure as PDF.
 fn pdf(svg: &str) -> Result<Vec<u8>> {
     let program = programs::find("rsvg-convert").context(
         "--format pdf: no program rsvg-convert; install librsvg2-bin, or take --format svg",
@@ -103,7 +99,7 @@ fn pdf(svg: &str) -> Result<Vec<u8>> {
             "--format pdf: rsvg-convert does not start; install librsvg2-bin, or take --format svg",
         )?;
     let mut input = child.stdin.take().context("rsvg-convert: no standard input")?;
-    // A figure may be larger than a pipe: the converter reads all of it before it writes.
+    // A figure may exceed the pipe buffer, and the converter reads all input before it writes.
     let text = svg.to_owned();
     let writer = std::thread::spawn(move || input.write_all(text.as_bytes()));
     let output = child.wait_with_output().context("rsvg-convert: cannot be waited for")?;

@@ -1,4 +1,4 @@
-//! `schedlab restore`: puts back what a crash left changed.
+//! `schedlab restore`: restores settings that a crash left changed.
 
 use anyhow::{Result, bail};
 use machine::{Outcome, Root};
@@ -7,7 +7,6 @@ use crate::cli::RestoreArgs;
 use crate::failure::{BUSY, REACHED};
 use crate::out;
 
-/// Restores every unclean end that the journal knows of.
 pub(crate) fn run(root: &Root, args: &RestoreArgs) -> Result<u8> {
     let outcomes = machine::restore_all(root, &machine::cpu::UNDO)?;
     if args.json {

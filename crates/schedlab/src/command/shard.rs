@@ -1,5 +1,4 @@
-//! `schedlab shard` and `schedlab shard merge`: an experiment of virtual time in pieces, on
-//! machines that some batch system chooses.
+//! `schedlab shard` and `schedlab shard merge`: splits a virtual-time experiment over machines.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -26,10 +25,10 @@ use crate::out;
 use crate::progress::Progress;
 use crate::rights;
 
-/// Ranges of missing rounds that a message names.
+/// Ranges of missing rounds named in a message.
 const NAMED: usize = 4;
 
-/// Measures some rounds of a plan, or says how many there are.
+/// Measures some rounds of a plan, or reports how many it has.
 pub(crate) fn measure(args: &ShardRunArgs) -> Result<u8> {
     let plan = plan_of_file(&args.plan)?;
     if plan.arena.is_in_process() {
@@ -71,9 +70,8 @@ pub(crate) fn measure(args: &ShardRunArgs) -> Result<u8> {
     }
 }
 
-/// Writes a segment into a file.
 fn keep(made: &Shard, file: &Path, as_json: bool) -> Result<u8> {
-    // As a whole: what stands there is a segment, or what stood there before.
+    // Atomically: the file is a whole segment, or is unchanged.
     replace_at(file, &made.segment)
         .with_context(|| format!("{}: cannot write the segment", file.display()))?;
     let identity = made.prepared.identity();
@@ -94,7 +92,7 @@ fn keep(made: &Shard, file: &Path, as_json: bool) -> Result<u8> {
     Ok(REACHED)
 }
 
-/// Says what there is to measure.
+/// Reports the number of rounds.
 fn count(prepared: &Prepared, file: &Path, as_json: bool) -> Result<u8> {
     let plan = prepared.plan();
     let (most, fixed) = (prepared.most_rounds(), plan.budget.rounds.is_some());
@@ -116,7 +114,7 @@ fn count(prepared: &Prepared, file: &Path, as_json: bool) -> Result<u8> {
     Ok(REACHED)
 }
 
-/// Compares segments as the experiment that they are of.
+/// Merges segments into one experiment and compares it.
 pub(crate) fn join(root: &Root, args: &MergeArgs) -> Result<u8> {
     rights::give_up(&args.segments, Some(&args.out))?;
     store::check_free(Some(&args.out))?;
@@ -159,7 +157,7 @@ fn read(files: &[PathBuf]) -> Result<Vec<(String, Vec<u8>)>> {
     Ok(all)
 }
 
-/// Names the rounds that are missing, and the command that measures them.
+/// Names the missing rounds and the command that measures them.
 fn lacks(missing: &Missing, args: &MergeArgs) -> Result<u8> {
     let rounds = missing.rounds();
     let plan = plan_word(&missing.prepared.header().command);
@@ -206,8 +204,8 @@ fn lacks(missing: &Missing, args: &MergeArgs) -> Result<u8> {
     Ok(INCOMPLETE)
 }
 
-/// The plan that a command names, if it is a plain word: the command is the segment's, and what is
-/// printed may be pasted into a shell.
+/// The plan named in a segment's command, if it is a plain word: the command is untrusted, and the
+/// user may paste what is printed into a shell.
 fn plan_word(command: &str) -> &str {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,+@".contains(c);
     let word = command.strip_prefix("schedlab run ").unwrap_or_default();

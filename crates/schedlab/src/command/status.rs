@@ -1,4 +1,4 @@
-//! `schedlab status`: how far an experiment is.
+//! `schedlab status`: the progress of an experiment.
 
 use std::path::Path;
 
@@ -12,10 +12,9 @@ use crate::cli::StatusArgs;
 use crate::failure::REACHED;
 use crate::out;
 
-/// Of an experiment that was cut off.
+/// Exit status for an interrupted experiment.
 const CUT_OFF: u8 = 1;
 
-/// Shows it.
 pub(crate) fn run(args: &StatusArgs) -> Result<u8> {
     let dir = args.dir.clone().map_or_else(standing::newest, Ok)?;
     let standing = standing::standing(&dir)?;
@@ -65,7 +64,8 @@ fn words(standing: &Standing, dir: &Path) -> Vec<String> {
 
 fn of_workload(workload: &WorkloadStanding) -> Vec<String> {
     let WorkloadStanding { name, rounds, planned, variants } = workload;
-    // Variants that are decided leave their time to more rounds of the others.
+    // Decided variants leave their time to further rounds of the others, so the estimate can be
+    // exceeded.
     let of = Some(planned).filter(|planned| **planned as usize >= *rounds);
     let of = of.map_or_else(String::new, |planned| format!(" of about {planned}"));
     let widest = variants.iter().map(|variant| variant.name.chars().count()).max().unwrap_or(0);

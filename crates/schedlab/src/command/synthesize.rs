@@ -1,5 +1,4 @@
-//! `schedlab trace synthesize`: a workload of a few parameters with a trace's profile, and the
-//! distance between both.
+//! `schedlab trace synthesize`: fits a parametric workload to a trace and reports the difference.
 
 use anyhow::Result;
 use comfy_table::presets::NOTHING;

@@ -1,4 +1,4 @@
-//! The page about the command line and its exit status.
+//! Reference page of the command line and exit statuses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,6 @@ fn plain(text: Option<&StyledStr>) -> String {
     text.map(|text| text.to_string()).unwrap_or_default().trim_end_matches('.').to_owned()
 }
 
-/// Lines of help joined into one; paragraphs stay apart.
 fn sentences(text: Option<&StyledStr>) -> String {
     text.map(|text| text.to_string()).unwrap_or_default()
 }
@@ -55,10 +54,10 @@ fn option(arg: &Arg) -> [String; 3] {
     }
 }
 
-/// Options that at least this many commands have in common are explained once.
+/// Options shared by at least this many commands are explained once.
 const SHARED_BY: usize = 3;
 
-/// The commands without subcommands hidden from help, each with its full name.
+/// Commands shown in help, subcommands included, with their full names.
 fn all_commands(command: &Command, path: &str, into: &mut Vec<(String, Command)>) {
     let visible = |command: &&Command| !command.is_hide_set() && command.get_name() != "help";
     for subcommand in command.get_subcommands().filter(visible) {
@@ -82,7 +81,7 @@ fn options(command: &Command) -> Vec<[String; 3]> {
         .collect()
 }
 
-/// The paragraphs after the options: each as clap knows it, and as it is printed in 100 columns.
+/// The paragraphs after the options, each as in clap and as printed in 100 columns.
 fn help_parts(command: &Command) -> Vec<(String, String)> {
     let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let printed =
@@ -92,11 +91,11 @@ fn help_parts(command: &Command) -> Vec<(String, String)> {
     owned.filter(|(part, _)| !part.is_empty()).collect()
 }
 
-/// The page while it is written: what it has explained already.
+/// The page so far, and what it has explained already.
 struct CommandPage {
     sheet: Sheet,
     shared: BTreeSet<[String; 3]>,
-    /// Paragraphs of help, with the command under which they stand.
+    /// Help paragraphs, and the command that explains each.
     explained: BTreeMap<String, String>,
 }
 

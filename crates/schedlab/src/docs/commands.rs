@@ -1,4 +1,4 @@
-//! Every command that the book shows is one that the command line takes.
+//! Checks that the command line accepts every command shown in the book.
 
 use clap::{Command, CommandFactory, Parser, error::ErrorKind};
 
@@ -17,7 +17,7 @@ fn fault(words: &[String]) -> Option<String> {
     }
 }
 
-/// Commands that running text names may be shortened: their subcommands and options must exist.
+/// Commands within prose may be shortened: their subcommands and options must exist.
 fn unknown(words: &[String]) -> Option<String> {
     let mut command: Command = Cli::command();
     command.build();
@@ -52,7 +52,7 @@ fn every_command_in_a_code_block_of_the_docs_is_taken_by_the_command_line() {
     for page in docs::pages() {
         for command in page.commands("schedlab") {
             nr_commands += 1;
-            // What a shell fills in is not known here.
+            // The values that a shell fills in are unknown here.
             let shortened = command.words.iter().any(|word| word.contains(['…', '$']));
             if let Some(fault) =
                 if shortened { unknown(&command.words) } else { fault(&command.words) }

@@ -1,4 +1,4 @@
-//! The CPU settings, a section of the page about tunables.
+//! CPU settings, a section of the tunables page.
 
 use machine::cpu::KEYS;
 

@@ -1,4 +1,4 @@
-//! The page about formats of other programs.
+//! Reference page of other programs' formats.
 
 use import::IMPORTERS;
 

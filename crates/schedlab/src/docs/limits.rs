@@ -1,4 +1,4 @@
-//! The limits of inputs, a section of the page about plans.
+//! Limits of inputs, a section of the plan page.
 
 use text::limits::LIMITS;
 

@@ -1,6 +1,6 @@
 //! The book against the program: its commands are parsed by the real command line, and its
-//! reference pages are rendered from the tables that the program itself reads. `make docs` (or
-//! `UPDATE_DOCS=1 cargo test -p schedlab docs`) writes the reference pages anew.
+//! reference pages are rendered from the program's own tables. `make docs` (or `UPDATE_DOCS=1 cargo
+//! test -p schedlab docs`) updates the pages.
 
 mod cli;
 mod commands;
@@ -14,7 +14,6 @@ mod work;
 
 use sheet::Sheet;
 
-/// Compares a reference page with the tables.
 fn check(name: &str, sheet: Sheet) {
     docs::check(&format!("docs/src/reference/{name}.md"), &sheet.finish());
 }

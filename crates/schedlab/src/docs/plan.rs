@@ -1,11 +1,11 @@
-//! The page about the keys of a plan.
+//! Reference page of plan keys.
 
 use experiment::plan::Plan;
 
 use super::sheet::{Sheet, code};
 
-/// A table of the plan, with its keys: name, default, meaning. `within` is a plan in which the
-/// table is the last one.
+/// A table of the plan with its keys: name, default, meaning. `within` is a plan that ends with the
+/// table's header.
 struct Part {
     title: &'static str,
     introduction: &'static str,
@@ -254,7 +254,7 @@ const PARTS: &[Part] = &[
     },
 ];
 
-/// The keys that a table of a plan takes, from what the parser answers to one that it does not.
+/// The keys that a table accepts, from the parser's error on an unknown key.
 fn keys_of(within: &str) -> Vec<String> {
     let answer = toml::from_str::<Plan>(&format!("{within}no_such_key = 1\n"))
         .expect_err("no plan has this key")

@@ -1,4 +1,4 @@
-//! The pages about schedulers, their tunables and modelled devices.
+//! Reference pages of schedulers, tunables and modelled devices.
 
 use elevator::{
     Build, Ceiling, ELEVATORS, Elevator, ElevatorKind, Evidence, Guarantee, Initial, LINUX, Origin,

@@ -1,45 +1,39 @@
-//! A reference page while it is put together: Markdown with the few forms that these pages use.
+//! Builds a reference page in Markdown.
 
 use std::fmt::Write as _;
 
-/// A page of Markdown.
 pub(super) struct Sheet(String);
 
 impl Sheet {
-    /// A page with its title and an introduction, whose lines are written as they are.
+    /// A page with a title and an introduction, taken verbatim.
     pub(super) fn new(title: &str, introduction: &str) -> Sheet {
         let note =
             "<!-- generated from the program's tables: `make docs` writes this page anew -->";
         Sheet(format!("# {title}\n\n{note}\n\n{}\n", introduction.trim()))
     }
 
-    /// A heading of the second level.
     pub(super) fn section(&mut self, title: &str) -> &mut Sheet {
         self.line(format_args!("\n## {title}"))
     }
 
-    /// A heading of the third level.
     pub(super) fn subsection(&mut self, title: &str) -> &mut Sheet {
         self.line(format_args!("\n### {title}"))
     }
 
-    /// A paragraph.
     pub(super) fn text(&mut self, text: &str) -> &mut Sheet {
         self.line(format_args!("\n{}", text.trim()))
     }
 
-    /// A list.
     pub(super) fn list(&mut self, items: &[&str]) -> &mut Sheet {
         let items: Vec<String> = items.iter().map(|item| format!("- {item}")).collect();
         self.text(&items.join("\n"))
     }
 
-    /// A block of code or of a program's output.
     pub(super) fn code_block(&mut self, language: &str, text: &str) -> &mut Sheet {
         self.line(format_args!("\n```{language}\n{}\n```", text.trim_end()))
     }
 
-    /// A table; columns in which every row is empty are left out.
+    /// A table; columns without any content are omitted.
     pub(super) fn table<const N: usize>(
         &mut self,
         header: [&str; N],
@@ -69,7 +63,7 @@ impl Sheet {
     }
 }
 
-/// Text in a cell: bars separate cells, and angle brackets outside of code would be taken for HTML.
+/// Escapes cell text: bars separate cells, and angle brackets outside code would be HTML.
 fn cell(text: &str) -> String {
     let mut escaped = String::new();
     let mut code = false;
@@ -86,7 +80,6 @@ fn cell(text: &str) -> String {
     escaped
 }
 
-/// A name as code.
 pub(super) fn code(name: impl std::fmt::Display) -> String {
     let name = name.to_string();
     if name.is_empty() { name } else { format!("`{name}`") }
@@ -96,7 +89,7 @@ pub(super) fn yes(condition: bool) -> String {
     if condition { "yes" } else { "no" }.to_owned()
 }
 
-/// A range as people write it: `2^31 - 1` and the like are no limit.
+/// A range; limits such as `2^31 - 1` mean no limit.
 pub(super) fn range(min: impl std::fmt::Display, max: u64) -> String {
     match max {
         max if max >= u64::from(u32::MAX) || max == i32::MAX as u64 => format!("≥ {min}"),

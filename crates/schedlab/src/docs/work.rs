@@ -1,4 +1,4 @@
-//! The pages about workloads and metrics.
+//! Reference pages of workloads and metrics.
 
 use std::collections::BTreeMap;
 

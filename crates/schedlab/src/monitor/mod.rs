@@ -1,8 +1,6 @@
-//! An experiment in progress for programs that watch it: a textfile that is replaced, and a page on
-//! a port.
+//! Exports the progress of an experiment: a textfile that is replaced, and a page on a port.
 //!
-//! The page is served by a thread without rights ([`server`]). The thread that measures only writes
-//! down numbers.
+//! An unprivileged thread serves the page ([`server`]); the measuring thread only stores numbers.
 
 #[cfg(feature = "full")]
 mod server;
@@ -34,10 +32,9 @@ mod server {
     pub(super) fn serve(_listener: TcpListener, _running: Arc<Mutex<Running>>) {}
 }
 
-/// The textfile is written at most so often.
+/// Minimum interval between writes of the textfile.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Watched from outside.
 #[derive(Debug)]
 pub(crate) struct Monitor {
     running: Arc<Mutex<Running>>,
@@ -47,10 +44,7 @@ pub(crate) struct Monitor {
 }
 
 impl MonitorArgs {
-    /// Opens the port, while that is allowed.
-    ///
-    /// # Errors
-    /// Wrong usage: no address, or one that cannot be had.
+    /// Opens the port while privileges still allow it. An unusable address is a usage error.
     pub(crate) fn reserve(&self) -> Result<()> {
         let Some(word) = &self.metrics_listen else { return Ok(()) };
         server::check()?;
@@ -71,16 +65,13 @@ impl MonitorArgs {
         Ok(())
     }
 
-    /// The directory of the textfile, in which it is made and replaced.
+    /// Directory in which the textfile is created and replaced.
     pub(crate) fn directory(&self) -> Option<&Path> {
         let parent = self.metrics_file.as_deref()?.parent()?;
         Some(if parent.as_os_str().is_empty() { Path::new(".") } else { parent })
     }
 
-    /// What watches, if anything is to.
-    ///
-    /// # Errors
-    /// The directory of the textfile cannot be opened.
+    /// Starts monitoring, if any was requested.
     pub(crate) fn begin(&self) -> Result<Option<Monitor>> {
         let file = self
             .metrics_file
@@ -107,20 +98,17 @@ impl MonitorArgs {
     }
 }
 
-/// `9100`, `127.0.0.1:9100`, `[::1]:9100`.
 fn address(word: &str) -> Option<SocketAddr> {
     let of_port = || Some(SocketAddr::from((Ipv4Addr::LOCALHOST, word.parse().ok()?)));
     word.parse().ok().or_else(of_port)
 }
 
 impl Monitor {
-    /// The directory of the textfile.
     pub(crate) fn directory(&self) -> Option<&Path> {
         self.file.as_ref().map(|(dir, _)| dir.path())
     }
 
-    /// From now on the experiment is shown; the thread that serves begins, with the rights that are
-    /// left.
+    /// Publishes the experiment and starts the serving thread, under the remaining privileges.
     pub(crate) fn serve(&self, plan: &Plan) -> Result<()> {
         let mut running = self.lock();
         plan.name.clone_into(&mut running.name);
@@ -161,7 +149,6 @@ impl Monitor {
         self.lock().decided(workload, variant);
     }
 
-    /// It has ended, and how.
     pub(crate) fn ended(&self, why: &str) {
         let mut running = self.lock();
         running.ended = Some(why.to_owned());
@@ -174,8 +161,7 @@ impl Monitor {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes the textfile. That it cannot be written is no reason to end an experiment: it is said
-    /// once.
+    /// Writes the textfile. A failure does not end the experiment; it is reported once.
     fn write(&self, now: bool) {
         let Some((dir, name)) = &self.file else { return };
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
@@ -183,7 +169,7 @@ impl Monitor {
             return;
         }
         let text = self.lock().openmetrics();
-        // Readable for everybody: node_exporter runs as a user of its own.
+        // World-readable: node_exporter runs as another user.
         let done = dir.replace(name, text.as_bytes()).and_then(|()| dir.set_mode(name, 0o644));
         if let Err(error) = done
             && written.is_none()

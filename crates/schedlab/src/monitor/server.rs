@@ -1,10 +1,9 @@
-//! The server of `--metrics-listen`: one page, from one thread, to many clients at a time.
+//! The server of `--metrics-listen`: one page, one thread, many clients.
 //!
-//! Who reaches the port may be hostile, so threads, connections, memory and time are bounded. hyper
-//! bounds the bytes and the time of a request; it is compiled for buckets anyway. tiny_http (0.12,
-//! 2022) starts threads as clients please and lets a silent one stay. The number of connections is
-//! bounded here: beyond it the oldest is closed, so that a client with all of them does not
-//! keep a reader out.
+//! Clients may be hostile, so threads, connections, memory and time are bounded. hyper, which
+//! buckets require anyway, bounds a request's bytes and time. tiny_http (0.12, 2022) lets clients
+//! start threads and never times out. Connections are bounded here: beyond the limit the oldest is
+//! closed, so a client that holds them all cannot keep others out.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -29,24 +28,24 @@ use tokio::time::timeout;
 
 use crate::out;
 
-/// The media type of OpenMetrics, and that of other answers.
+/// Media types of OpenMetrics and of other responses.
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const PLAIN: &str = "text/plain; charset=utf-8";
 
-/// Bytes of a request; hyper's least.
+/// Maximum request size: the smallest buffer that hyper allows.
 const REQUEST_BYTES: usize = 8192;
 const HEADERS: usize = 64;
 
-/// After an error of accepting a connection, e.g. where no descriptor is left.
+/// Pause after a failed accept, e.g. when descriptors run out.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What clients may take.
+/// Limits on clients.
 #[derive(Debug, Clone, Copy)]
 struct Bounds {
     connections: usize,
-    /// From the connection to the end of the request's head.
+    /// From connection to the end of the request head.
     request: Duration,
-    /// From the connection to the end of the answer.
+    /// From connection to the end of the response.
     whole: Duration,
 }
 
@@ -54,15 +53,12 @@ const BOUNDS: Bounds =
     Bounds { connections: 256, request: Duration::from_secs(1), whole: Duration::from_secs(10) };
 
 /// Whether this build has a server.
-///
-/// # Errors
-/// Never.
 #[allow(clippy::unnecessary_wraps, reason = "a build without the server refuses")]
 pub(super) fn check() -> Result<()> {
     Ok(())
 }
 
-/// Answers clients until the process ends, with nothing of root's.
+/// Serves clients without privileges until the process ends.
 pub(super) fn serve(listener: TcpListener, running: Arc<Mutex<Running>>) {
     let confined = machine::confine::drop_capabilities()
         .and_then(|()| Landlock::read_all_write_only::<&str>(&[])?.restrict());
@@ -112,7 +108,7 @@ async fn answer(client: TcpStream, running: Arc<Mutex<Running>>, bounds: Bounds)
         .keep_alive(false)
         .half_close(true)
         .serve_connection(TokioIo::new(client), page);
-    // Neither a client that goes away nor one that is late is a fault of this program's.
+    // A client's disconnect or timeout is not our error.
     drop(timeout(bounds.whole, connection).await);
 }
 
@@ -143,7 +139,7 @@ mod tests {
     use super::*;
 
     const NEVER: Duration = Duration::from_secs(3600);
-    /// Only a failed test waits for it.
+    /// Reached only by a failing test.
     const PATIENCE: Duration = Duration::from_secs(60);
 
     fn served(bounds: Bounds) -> SocketAddr {
@@ -167,7 +163,6 @@ mod tests {
         text
     }
 
-    /// Whether the server has closed a connection on which it sends nothing.
     fn is_closed(client: &mut std::net::TcpStream) -> bool {
         client.set_nonblocking(true).unwrap();
         let read = client.read(&mut [0]);

@@ -1,5 +1,5 @@
-//! `schedlab advise`: from a trace and a model to a recommendation, its reasons, and the plan
-//! that would confirm it.
+//! `schedlab advise`: from a trace and a model to a recommendation, its reasons, and a plan that
+//! confirms it.
 
 mod trace;
 
@@ -98,7 +98,7 @@ pub(crate) fn run(root: &Root, args: &AdviseArgs) -> Result<u8> {
     })
 }
 
-/// Writes the plan of the real comparison, where this machine has its device.
+/// Writes the plan for the real device, if this machine has it.
 fn confirmation(root: &Root, case: &Case, advice: &Advice, dir: &Path) -> Result<Option<PathBuf>> {
     if machine::device::find(root, &case.confirm_on).is_err() {
         return Ok(None);
@@ -108,8 +108,8 @@ fn confirmation(root: &Root, case: &Case, advice: &Advice, dir: &Path) -> Result
     Ok(Some(path))
 }
 
-/// Fits a model of the recorded disk and leaves it in the directory: of a hard disk that is at hand
-/// from reads of its own, of any other from the trace.
+/// Fits a model of the recorded disk into the directory: from new reads for a hard disk in this
+/// machine, otherwise from the trace.
 fn fitted(
     root: &Root,
     args: &AdviseArgs,
@@ -146,7 +146,7 @@ fn fitted(
     Ok(path.display().to_string())
 }
 
-/// Replays the trace under every variant; None if that was interrupted.
+/// Replays the trace under each variant; None if interrupted.
 fn replayed(root: &Root, args: &AdviseArgs, case: &Case, dir: &Path) -> Result<Option<Advice>> {
     let conduct = ConductArgs {
         out: Some(dir.join("replay")),
@@ -186,7 +186,7 @@ fn replayed(root: &Root, args: &AdviseArgs, case: &Case, dir: &Path) -> Result<O
 
 fn show(advice: &Advice, case: &Case, dir: &Path, command: Option<&str>) -> Result<()> {
     out::paragraph(&advice.sentence)?;
-    // Only for a disk that this machine has.
+    // Only for a disk of this machine.
     if let Some(words) = advice.set.as_ref().filter(|_| command.is_some()) {
         let set: Vec<String> = words.iter().map(|word| quoted(word.clone())).collect();
         out::line(format_args!(

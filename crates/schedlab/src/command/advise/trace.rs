@@ -1,7 +1,5 @@
-//! The trace of a disk on which advice is asked for, made by another process of this program.
-//!
-//! A trace gives up the rights of root once it has begun, for good, and the replay still starts
-//! kernels and writes its results.
+//! Records the disk that advice is requested for, in a child process: recording drops root's
+//! privileges for good, and the replay must still start kernels and write results.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -20,12 +18,12 @@ use crate::command::watch;
 use crate::failure::{USAGE, usage};
 use crate::out;
 
-/// How often the trace is looked at.
+/// Polling interval.
 const EVERY: Duration = Duration::from_millis(50);
-/// A summary is some hundred bytes.
+/// A summary has some hundred bytes.
 const SUMMARY_BYTES: u64 = 1 << 20;
 
-/// Records the disk into the directory. A signal ends the trace before its time.
+/// Records the disk into the directory. A signal ends the trace early.
 pub(super) fn of(args: &AdviseArgs, dir: &Path, stop: &Stop) -> Result<PathBuf> {
     let file = dir.join("trace.parquet");
     let mut command = programs::itself(&watch::program()?);
@@ -43,7 +41,7 @@ pub(super) fn of(args: &AdviseArgs, dir: &Path, stop: &Stop) -> Result<PathBuf> 
             break status;
         }
         if stop.signal().is_some() && !was_asked {
-            // From a terminal it has the signal already; a second one changes nothing.
+            // On a terminal the child has the signal already; a second one is harmless.
             let _ = kill_process(Pid::from_child(&child), Signal::INT);
             was_asked = true;
         }
@@ -59,7 +57,7 @@ pub(super) fn of(args: &AdviseArgs, dir: &Path, stop: &Stop) -> Result<PathBuf> 
     }
     let summary: Value = serde_json::from_str(&said).unwrap_or_default();
     match summary["requests"].as_u64() {
-        // What was said on standard error is the reason.
+        // The reason is on standard error.
         None if status.code() == Some(USAGE.into()) => {
             Err(usage(format!("{}: cannot be recorded so; see above", args.subject)))
         }

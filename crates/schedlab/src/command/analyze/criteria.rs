@@ -1,4 +1,4 @@
-//! The rules of `analyze`: those of the plan, or of a table, with what the flags change.
+//! The criteria of `analyze`: the plan's or a table's, with the flags' changes.
 
 use anyhow::Result;
 use experiment::plan::{self, Criteria, Method};

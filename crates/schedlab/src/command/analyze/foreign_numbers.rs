@@ -1,7 +1,7 @@
-//! Numbers that others measured: a table, or the files of another program, compared as one look.
+//! Numbers measured elsewhere: a table or another program's files, compared as one look.
 //!
-//! A verdict needs a direction and a baseline. Where neither the user, nor the format, nor the name
-//! of a metric gives one, it is asked for: a guess would recommend the slowest.
+//! A verdict needs a direction and a baseline. If neither the user, the format nor the metric's
+//! name gives them, they are required: a guess might recommend the slowest.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,11 +20,9 @@ use crate::cli::AnalyzeArgs;
 use crate::failure::usage;
 use crate::out;
 
-/// What the method of a table means.
 const ONE_LOOK: &str = "one look: the interval holds if the number of trials was chosen before the first of them, and not after looking at \
                         results (--method anytime holds whenever it was chosen)";
 
-/// Compares the files of another program.
 pub(super) fn of_program(row: &Importer, args: &AnalyzeArgs) -> Result<Analysis> {
     let files = sources::files(row, &args.sources)?;
     let choice = Choice {
@@ -54,13 +52,12 @@ pub(super) fn of_program(row: &Importer, args: &AnalyzeArgs) -> Result<Analysis>
     Ok(experiment::analyze_samples(&name, &samples, &options))
 }
 
-/// Compares a table.
 pub(super) fn of_table(source: &Path, args: &AnalyzeArgs) -> Result<Analysis> {
     let (samples, options) = evidence_of_table(source, args)?;
     Ok(experiment::analyze_samples(&file_name(source), &samples, &options))
 }
 
-/// What a table says, and what the flags say of it.
+/// A table's samples, and the options from the flags.
 pub(super) fn evidence_of_table(
     source: &Path,
     args: &AnalyzeArgs,
@@ -88,7 +85,7 @@ pub(super) fn evidence_of_table(
     )
 }
 
-/// The columns that the user chose, and where variant or metric is open, those that the table tells.
+/// The columns that the user chose, or those detected.
 fn choice(source: &Path, text: &str, args: &AnalyzeArgs) -> Result<Guess> {
     let (round, workload) = (args.round.clone(), args.workload.clone());
     if let (Some(variant), false) = (&args.variant, args.metric.is_empty()) {
@@ -147,7 +144,7 @@ fn evidence(
     Ok((samples, options))
 }
 
-/// Metrics that are named twice, or for a direction only.
+/// Rejects metrics given twice or only with a direction.
 fn check_names(args: &AnalyzeArgs) -> Result<()> {
     for (i, name) in args.metric.iter().enumerate() {
         if args.metric[..i].contains(name) {
@@ -178,7 +175,7 @@ fn check_names(args: &AnalyzeArgs) -> Result<()> {
     Ok(())
 }
 
-/// The variant that was named, else the one that is called as a baseline is.
+/// The named baseline, or a variant with a baseline's usual name.
 fn baseline(name: &str, samples: &[Sample], args: &AnalyzeArgs) -> Result<String> {
     let mut variants: Vec<&str> = Vec::new();
     for sample in samples {
@@ -208,8 +205,8 @@ fn baseline(name: &str, samples: &[Sample], args: &AnalyzeArgs) -> Result<String
     })
 }
 
-/// The directions of all metrics: the user's, else the format's, else those that names tell. One
-/// that was named or that decides needs one.
+/// Directions from the user, the format, or the metric's name. A metric that was named or that
+/// decides must have one.
 fn all_directions(
     name: &str,
     samples: &[Sample],

@@ -1,5 +1,4 @@
-//! `schedlab analyze` and `schedlab report`: evidence that is already there, compared and written
-//! down again.
+//! `schedlab analyze`, and the rewriting of reports.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +22,7 @@ mod foreign_numbers;
 
 use criteria::criteria;
 
-/// Compares each source, prints it, and says by the exit status whether any evidence is invalid.
+/// Compares each source; the exit status reports invalid evidence.
 pub(crate) fn analyze(root: &Root, args: &AnalyzeArgs) -> Result<u8> {
     if args.pool {
         return pooled(root, args);
@@ -54,7 +53,7 @@ pub(crate) fn analyze(root: &Root, args: &AnalyzeArgs) -> Result<u8> {
     }
     let analyses: Vec<&Analysis> = all.iter().map(|(analysis, _)| analysis).collect();
     if args.json {
-        // One source gives one analysis, as analysis.json holds it; several give a list.
+        // One source prints one analysis, as in analysis.json; several print a list.
         out::print(match analyses[..] {
             [analysis] => report::json(analysis)?,
             _ => report::json_of_all(&analyses)?,
@@ -63,8 +62,8 @@ pub(crate) fn analyze(root: &Root, args: &AnalyzeArgs) -> Result<u8> {
     Ok(args.fail_if.status_of_all(analyses))
 }
 
-/// The format of the sources, which are read together then: the one that is named, else the one
-/// that they look like. None for results and tables, which are compared one by one.
+/// The format of sources that are read together, given or detected. None for results and tables,
+/// which are compared one by one.
 fn format_of(args: &AnalyzeArgs) -> Result<Option<&'static Importer>> {
     if let Some(name) = &args.from {
         return Ok(import::find(name));
@@ -136,7 +135,7 @@ fn is_table(source: &Path) -> bool {
         .any(|table| source.extension().is_some_and(|e| e.eq_ignore_ascii_case(table)))
 }
 
-/// Compares the sources as repeats of one question.
+/// Compares the sources as repeats of one experiment.
 fn pooled(root: &Root, args: &AnalyzeArgs) -> Result<u8> {
     let sources: Vec<PathBuf> = args.sources.iter().flat_map(|source| repeats_of(source)).collect();
     let tables = sources.iter().filter(|source| is_table(source)).count();
@@ -186,14 +185,15 @@ fn pooled(root: &Root, args: &AnalyzeArgs) -> Result<u8> {
     Ok(args.fail_if.status(&analysis))
 }
 
-/// The repeats in a directory that `--repeat` wrote; otherwise the source itself.
+/// The repeats in a directory of `--repeat`; otherwise the source itself.
 fn repeats_of(source: &Path) -> Vec<PathBuf> {
     let below =
         if source.join(store::RESULTS).exists() { Vec::new() } else { repeats::below(source) };
     if below.is_empty() { vec![source.to_owned()] } else { below }
 }
 
-/// Analyzes a results file and writes its reports beside it; the analysis and the files.
+/// Analyzes a results file and writes its reports into its directory; returns the analysis and the
+/// files.
 pub(super) fn write_again(source: &Path) -> Result<(Analysis, Vec<PathBuf>)> {
     let results = store::read(source)?;
     let analysis = experiment::analyze(&results, None);

@@ -1,5 +1,4 @@
-//! `schedlab fleet` and `schedlab fleet contribute`: results of many machines, from the results
-//! file to the verdict.
+//! `schedlab fleet`: results of many machines, from the results file to the verdict.
 
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -26,7 +25,7 @@ use crate::rights;
 mod query;
 mod show;
 
-/// Facts that tell whether a results file was measured here.
+/// Facts that identify the machine of a results file.
 const OF_MACHINE: [(&str, &str); 4] =
     [("cpu", "model"), ("cpu", "count"), ("machine", "vendor"), ("machine", "product")];
 
@@ -43,7 +42,7 @@ pub(crate) fn run(root: &Root, args: &FleetArgs) -> Result<u8> {
     }
 }
 
-/// The place that --fleet or the environment names.
+/// The fleet's location, from --fleet or the environment.
 fn at(place: &FleetPlaceArgs) -> Result<Location> {
     let word = place.fleet.as_deref();
     let word = word.ok_or_else(|| {
@@ -57,7 +56,7 @@ fn key_of(word: &str) -> Key {
     row.map(|(key, _)| *key).expect("the command line takes the words of the table alone")
 }
 
-/// The directory that is written to; none for a bucket.
+/// The directory to write to; None for a bucket.
 fn directory(location: &Location) -> Option<&Path> {
     match location {
         Location::Directory(path) => Some(path),
@@ -65,7 +64,7 @@ fn directory(location: &Location) -> Option<&Path> {
     }
 }
 
-/// Gives up the rights that a command on these places does not need; a bucket is asked over TCP.
+/// Drops unneeded privileges; buckets need TCP.
 fn restrict(places: &[&Location], result: Option<&Path>) -> Result<()> {
     if places.iter().any(|place| matches!(place, Location::Bucket { .. })) {
         rights::give_up_but_connections(result)
@@ -121,13 +120,13 @@ fn push(root: &Root, args: &FleetPushArgs) -> Result<u8> {
     Ok(REACHED)
 }
 
-/// A results file, or the results files of the repeats below a directory.
+/// A results file, or those of the repeats in a directory.
 fn results_at(path: &Path) -> Vec<PathBuf> {
     let below = if path.is_dir() { repeats::below(path) } else { Vec::new() };
     if below.is_empty() { vec![path.to_path_buf()] } else { below }
 }
 
-/// The reports of this machine's watches that are kept.
+/// Retained reports of this machine's watches.
 fn watched(root: &Root) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for history in History::all(root)? {
@@ -140,8 +139,7 @@ fn watched(root: &Root) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The name that was given, or that of this machine if the results file was measured on one like
-/// it.
+/// The given name, or this machine's if the results were measured on a machine like it.
 fn machine(root: &Root, args: &FleetPushArgs, results: &Results, source: &Path) -> Result<Machine> {
     if let Some(name) = &args.machine {
         text::limits::NAME_BYTES
@@ -275,7 +273,7 @@ fn copy(args: &FleetCopyArgs) -> Result<u8> {
     let there = to.list()?.entries;
     let lacking: Vec<_> =
         listing.entries.iter().filter(|entry| !there.contains(entry)).cloned().collect();
-    // In pieces, so that a large fleet is not held in memory.
+    // In chunks, so that memory does not grow with the fleet.
     let (mut copied, mut damaged) = (0_u64, Vec::new());
     for piece in lacking.chunks(64) {
         let read = from.read(piece, |entry, bytes| {
@@ -329,7 +327,7 @@ fn learn(root: &Root, args: &FleetLearnArgs) -> Result<u8> {
     Ok(REACHED)
 }
 
-/// What the fleet of this machine says of a drive; nothing where none was learnt.
+/// What the learned fleet knows about a drive; empty if nothing was learned.
 pub(crate) fn known_of(root: &Root, model: Option<&str>) -> Vec<String> {
     let Some(model) = model else { return Vec::new() };
     let model = model.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -342,12 +340,11 @@ pub(crate) fn known_of(root: &Root, model: Option<&str>) -> Vec<String> {
     }
 }
 
-/// `schedlab fleet contribute`.
 fn contribute(args: &ContributeArgs) -> Result<u8> {
     let mut lines = String::new();
     for source in &args.all_results {
         let results = store::read(source)?;
-        // A name that is not written anywhere.
+        // A name that is never written.
         let result = MachineResult::of(&results, &Machine { name: String::new() })?;
         let analysis = experiment::analyze(&results, None);
         let plan = &results.header.plan;

@@ -1,8 +1,7 @@
 //! SQL over a fleet, by DuckDB.
 //!
-//! DuckDB parses files that any machine of the fleet may have written, and needs nothing but these
-//! files: as root it runs as a user that nobody is, reads them and the system's programs, and
-//! writes nothing.
+//! DuckDB parses files that any machine of the fleet may have written. Started by root, it runs as
+//! an unprivileged user, reads only these files and the system's programs, and writes nothing.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -16,7 +15,7 @@ use crate::cli::FleetQueryArgs;
 use crate::failure::{REACHED, usage};
 use crate::{out, rights};
 
-/// DuckDB's own program is not in every distribution, its Python package is.
+/// Not every distribution packages the duckdb program; its Python module is common.
 const PYTHON: &str = "import sys, duckdb\nfound = duckdb.sql(sys.argv[1])\nif found is not None:\n    found.show(max_rows=10000, max_width=100000)";
 
 pub(super) fn query(location: Location, args: &FleetQueryArgs) -> Result<u8> {
@@ -40,7 +39,7 @@ pub(super) fn query(location: Location, args: &FleetQueryArgs) -> Result<u8> {
     }
     let started =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    // Only a process with root's rights can make another one that is not root.
+    // Only root can start a process under another user, so drop privileges after it.
     rights::give_up(&[], None)?;
     let started =
         started.with_context(|| format!("{}: DuckDB cannot be started", program.display()))?;
@@ -59,7 +58,6 @@ pub(super) fn query(location: Location, args: &FleetQueryArgs) -> Result<u8> {
     Ok(REACHED)
 }
 
-/// DuckDB with its SQL.
 fn duckdb(sql: &str) -> Result<Command> {
     if let Some(program) = programs::find("duckdb") {
         let mut command = programs::helper_at(&program);

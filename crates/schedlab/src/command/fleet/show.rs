@@ -1,4 +1,4 @@
-//! What `schedlab fleet` prints for people.
+//! Terminal output of `schedlab fleet`.
 
 use anyhow::Result;
 use experiment::analysis::Verdict;
@@ -11,10 +11,9 @@ use report::Columns;
 
 use crate::out;
 
-/// So many of one kind of line are shown.
+/// Maximum lines of one kind.
 const MOST: usize = 20;
 
-/// What is there.
 pub(super) fn report(analysis: &FleetAnalysis) -> Result<()> {
     let keys = analysis
         .groups
@@ -36,7 +35,6 @@ pub(super) fn report(analysis: &FleetAnalysis) -> Result<()> {
     remarks(analysis)
 }
 
-/// The verdicts.
 pub(super) fn verdict(analysis: &FleetAnalysis, criteria: &Criteria) -> Result<()> {
     for group in &analysis.groups {
         for question in &group.questions {
@@ -106,7 +104,7 @@ fn word(of: &FleetComparison) -> String {
     }
 }
 
-/// Machines that are left out, and kinds of machines.
+/// Excluded machines, and kinds of machines.
 fn of_machines(of: &FleetComparison) -> Result<()> {
     for outlier in of.outliers.iter().take(MOST) {
         out::line(format_args!(
@@ -137,7 +135,6 @@ fn of_machines(of: &FleetComparison) -> Result<()> {
     Ok(())
 }
 
-/// Two groups.
 pub(super) fn comparison(
     sides: &Sides,
     questions: &[QuestionAnalysis<LevelComparison>],

@@ -1,7 +1,5 @@
-//! `schedlab persist` and `schedlab unpersist`: settings that last over restarts.
-//!
-//! `machine::persist` writes the files and removes them; this module selects the setting and
-//! reports to the user.
+//! `schedlab persist` and `schedlab unpersist`: selects the setting and reports; `machine::persist`
+//! writes and removes the files.
 
 mod source;
 
@@ -20,7 +18,6 @@ use crate::command::settings::failed;
 use crate::failure::{REACHED, usage};
 use crate::out;
 
-/// Makes a setting last, or shows what would be written.
 pub(crate) fn persist(root: &Root, args: &PersistArgs) -> Result<u8> {
     let Some(word) = args.device.as_deref().filter(|_| !args.list) else {
         return list(root, args.json);
@@ -63,7 +60,7 @@ pub(crate) fn persist(root: &Root, args: &PersistArgs) -> Result<u8> {
         scheduler: proposal.persisted.scheduler.clone(),
         tunables: proposal.persisted.tunables.clone(),
     };
-    // Planned beforehand: what cannot be set now is refused before it is persisted.
+    // Plan first: a setting that cannot be applied now must not be persisted.
     let change =
         args.now.then(|| Change::plan(root, &device, &wanted)).transpose().map_err(failed)?;
     let persisted = if args.dry_run {
@@ -95,7 +92,7 @@ pub(crate) fn persist(root: &Root, args: &PersistArgs) -> Result<u8> {
     Ok(REACHED)
 }
 
-/// Removes what `persist` wrote for a device, or under a name of its list.
+/// Removes persisted files, by device or by a name of `--list`.
 pub(crate) fn unpersist(root: &Root, args: &UnpersistArgs) -> Result<u8> {
     let mut removed = Vec::new();
     let mut told: Vec<String> = Vec::new();
@@ -172,7 +169,7 @@ fn address(root: &Root, device: &Device, args: &PersistArgs) -> Result<Address> 
     Ok(address)
 }
 
-/// A setting that the device cannot have is wrong usage; everything else is a failure.
+/// A setting that the device cannot have is a usage error; everything else is a failure.
 fn as_usage(error: machine::Error) -> anyhow::Error {
     use persist::Refusal::{Nothing, OddValue};
     match error {
@@ -181,7 +178,7 @@ fn as_usage(error: machine::Error) -> anyhow::Error {
     }
 }
 
-/// Two rules for one device, by its identity and by its slot, would be conflicts of our own making.
+/// Rules by identity and by slot for the same device would conflict.
 fn refuse_a_second_rule(root: &Root, device: &Device, proposal: &Proposal) -> Result<()> {
     let others = persist::keys_of(root, device)?;
     let of_device = &proposal.persisted.address.key;
@@ -225,12 +222,11 @@ fn conflicts_of(root: &Root, name: &str, persisted: &Persisted) -> Vec<Conflict>
     conflicts::find(root, &Question { device: name, attributes: &attributes, rule: &rule, insists })
 }
 
-/// What `persist` says at its end.
 struct Answer {
     device: Device,
     persisted: Persisted,
     conflicts: Vec<Conflict>,
-    /// Persisted values that are not in effect now.
+    /// Persisted values not currently in effect.
     missing: Vec<String>,
     told: Vec<String>,
     done: bool,
@@ -306,7 +302,7 @@ impl Answer {
 fn list(root: &Root, as_json: bool) -> Result<u8> {
     let mut rows = Vec::new();
     for persisted in persist::list(root)? {
-        // The device may be gone, or another may have its name.
+        // The device may be gone, or its name reused.
         let here = device::find(root, &persisted.device).ok();
         let name = match &here {
             Some(device) if persist::keys_of(root, device)?.contains(&persisted.key) => {

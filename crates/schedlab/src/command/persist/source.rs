@@ -1,5 +1,5 @@
-//! What is to be persisted: the words of the command line, the recommendation of an experiment, or
-//! what the device has now.
+//! The setting to persist: from the command line, an experiment's recommendation, or the device's
+//! current state.
 
 use std::path::Path;
 
@@ -17,24 +17,21 @@ use crate::command::settings;
 use lab::store;
 use report::number;
 
-/// What `schedlab tune` leaves in its directory.
 const TUNE: &str = "tune.json";
 
-/// A setting that is to be persisted, and why.
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) setting: Setting,
-    /// The verdict, where there is one.
+    /// The verdict, if any.
     pub(super) because: Option<String>,
-    /// What the user should know of how this was chosen.
+    /// Caveats on how the setting was chosen.
     pub(super) remarks: Vec<String>,
 }
 
-/// Reads the setting from where the user says.
+/// Returns the setting to persist.
 ///
 /// # Errors
-/// Words that are no assignments; an experiment that recommends nothing, or nothing for this
-/// device.
+/// Invalid assignments, or an experiment that recommends nothing, or nothing for this device.
 pub(super) fn source(root: &Root, device: &Device, args: &PersistArgs) -> Result<Source> {
     match &args.from {
         Some(dir) if dir.join(TUNE).is_file() => from_tuning(device, dir, args.force),
@@ -121,7 +118,6 @@ fn facts(results: &Results, name: &str) -> String {
         .unwrap_or_default()
 }
 
-/// What `schedlab tune` recommends.
 #[derive(Debug, Deserialize)]
 struct Tuning {
     recommended: Option<Recommended>,
@@ -171,7 +167,7 @@ fn from_tuning(device: &Device, dir: &Path, force: bool) -> Result<Source> {
     Ok(Source { setting, because: Some(because), remarks })
 }
 
-/// Whether what was measured is this device; with `force` a caution instead of a refusal.
+/// Checks that the results were measured on this device; `force` turns the error into a caution.
 fn meant_for(
     device: &Device,
     identity: &str,

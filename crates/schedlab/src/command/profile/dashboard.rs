@@ -1,9 +1,8 @@
-//! `--watch`: the profile of a live disk as a dashboard, on the terminal's other screen.
+//! `--watch`: a full-screen dashboard of a live disk.
 //!
-//! Above, what happens now: requests and bytes of the last seconds, and their latencies as a heat
-//! map, a column a second. Below, the profile since the beginning: who uses the disk and how, and
-//! what it comes to in words. Names from outside are escaped here, as this is the one text that
-//! does not pass through `out`.
+//! Top: throughput and a latency heat map of the last seconds, one column a second. Bottom: the
+//! profile since the start, by process, and a summary. Foreign names are escaped here because the
+//! output bypasses `out`.
 
 use std::collections::VecDeque;
 use std::io::IsTerminal;
@@ -26,13 +25,13 @@ use super::live::{Key, Screen};
 use crate::failure::usage;
 use crate::out;
 
-/// Seconds that are shown.
+/// Seconds shown.
 const SECONDS: usize = 240;
-/// Rows of the heat map: two for each doubling of the latency, from 1 µs on.
+/// Heat-map rows: two per octave of latency, from 1 µs.
 const ROWS: usize = 48;
 const LOWEST_LOG: u32 = 10;
 
-/// By what processes are in order.
+/// Sort key of the process table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum SortKey {
     #[default]
@@ -41,7 +40,7 @@ enum SortKey {
     Latency,
 }
 
-/// What happened in a second.
+/// One second of I/O.
 #[derive(Debug, Clone)]
 struct Second {
     at: u64,
@@ -60,8 +59,7 @@ pub(super) struct Dashboard {
 }
 
 impl Dashboard {
-    /// # Errors
-    /// Standard output is no terminal.
+    /// Fails unless standard input and output are terminals.
     pub(super) fn check() -> Result<Dashboard> {
         if out::is_terminal() && rustix::stdio::stdin().is_terminal() {
             Ok(Dashboard::default())
@@ -94,13 +92,13 @@ impl Screen for Dashboard {
         self.paused
     }
 
-    /// Counts a request in the second in which it completed.
+    /// Counts a request in the second of its completion.
     fn count(&mut self, io: &Io) {
         let Some(completed) = io.completed.get() else { return };
         let at = completed / 1_000_000_000;
         let latest = self.seconds.back().map(|second| second.at);
         if latest.is_none_or(|latest| latest < at) {
-            // Seconds without a request are shown, too.
+            // Show idle seconds, too.
             let from =
                 latest.map_or(at, |latest| (latest + 1).max(at.saturating_sub(SECONDS as u64)));
             let empty = |at| Second { at, reads: 0, writes: 0, bytes: 0, latencies: [0; ROWS] };
@@ -119,8 +117,7 @@ impl Screen for Dashboard {
         second.latencies[row_of(completed.saturating_sub(io.queued))] += 1;
     }
 
-    /// A key that asks for something, if one was pressed since the last call; the dashboard's own
-    /// are handled.
+    /// The key pressed since the last call, unless it is one of the dashboard's own, handled here.
     fn key(&mut self) -> Result<Option<Key>> {
         while event::poll(Duration::ZERO).context("terminal: cannot be read")? {
             let Event::Key(key) = event::read().context("terminal: cannot be read")? else {
@@ -243,7 +240,7 @@ impl Dashboard {
         }
     }
 
-    /// Latencies of the last seconds, the longest above.
+    /// Heat map of recent latencies, longest at the top.
     fn heat(&self, frame: &mut Frame<'_>, area: Rect) {
         let block = titled("Latency, a column a second");
         let inner = block.inner(area);
@@ -327,7 +324,6 @@ fn titled(title: &str) -> Block<'static> {
     Block::bordered().title(format!(" {title} "))
 }
 
-/// The row of a latency.
 fn row_of(ns: u64) -> usize {
     let ns = ns.max(1 << LOWEST_LOG);
     let log = ns.ilog2();
@@ -335,13 +331,13 @@ fn row_of(ns: u64) -> usize {
     (((log - LOWEST_LOG) as usize) * 2 + half).min(ROWS - 1)
 }
 
-/// Where a row begins, in nanoseconds.
+/// Lower bound of a row, in nanoseconds.
 fn start_of(row: usize) -> u64 {
     let log = LOWEST_LOG + row as u32 / 2;
     if row.is_multiple_of(2) { 1 << log } else { 3 << (log - 1) }
 }
 
-/// A cell: darker where there are more, by the logarithm.
+/// A cell; its shade is logarithmic in `count`.
 fn shade(count: u64, most: u64) -> Span<'static> {
     if count == 0 {
         return Span::raw(" ");
@@ -404,7 +400,7 @@ mod tests {
         ] {
             assert!(text.contains(word), "{word}:\n{text}");
         }
-        // Any size, and nothing at all, can be drawn.
+        // Any terminal size must draw, even with no data.
         for size in [(1, 1), (20, 5), (300, 100)] {
             shown(&dashboard, &Profile::default(), size);
         }

@@ -1,7 +1,7 @@
-//! A profile of a live disk, for a time or until somebody ends it.
+//! Profiles a live disk for a given time or until interrupted.
 //!
-//! Requests are handed over as they complete and profiled in the order in which they were queued,
-//! two seconds later: a request that takes longer is counted, and said to be out of order.
+//! Requests arrive in completion order and are profiled in queueing order, two seconds later. A
+//! request that takes longer is counted and reported as out of order.
 
 use std::time::{Duration, Instant};
 
@@ -17,16 +17,16 @@ use super::super::live;
 use crate::cli::ProfileArgs;
 use crate::progress::Progress;
 
-/// How often the dashboard is drawn anew.
+/// Dashboard refresh interval.
 const DRAW: Duration = Duration::from_millis(500);
-/// How long a request is expected to take at most, in nanoseconds.
+/// Expected maximum duration of a request, in nanoseconds.
 const HORIZON: u64 = 2_000_000_000;
-/// Without --for.
+/// Default of --for.
 const LENGTH: Duration = Duration::from_secs(10);
-/// Requests that are remembered for the excerpt of a page; the last ones.
+/// The most recent requests, kept for the page's excerpt.
 const REMEMBERED: usize = 1 << 20;
 
-/// The other screen of a terminal, which shows a profile while it grows.
+/// A full-screen view of the growing profile.
 pub(super) trait Screen {
     fn begin(&mut self) -> Result<()>;
     fn end(&mut self);
@@ -37,12 +37,11 @@ pub(super) trait Screen {
     fn draw(&mut self, profile: &Profile, elapsed: Duration, lost: u64) -> Result<()>;
 }
 
-/// A key that was pressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key {
-    /// The profile ends.
+    /// End the profile.
     End,
-    /// It begins again.
+    /// Restart it.
     Again,
 }
 
@@ -56,7 +55,7 @@ fn open_screen() -> Result<Box<dyn Screen>> {
     Err(crate::failure::usage(text::absent("--watch", "it", "leave it out, or ")))
 }
 
-/// What is profiled so far.
+/// The profile so far.
 struct Session {
     profiler: Profiler,
     order: InOrder,
@@ -79,8 +78,8 @@ impl Session {
     }
 }
 
-/// Profiles until the time is over, a signal comes or a key ends it. Returns the profile, and the
-/// tables with the last requests.
+/// Profiles until the time is up, a signal arrives or a key ends it. Returns the profile and a
+/// trace of the last requests.
 pub(super) fn run(root: &Root, args: &ProfileArgs) -> Result<(Profile, Trace)> {
     let length = args.length.as_deref().map(|word| live::length(word, "30s")).transpose()?;
     let length = if args.watch { length } else { Some(length.unwrap_or(LENGTH)) };
@@ -120,7 +119,7 @@ pub(super) fn run(root: &Root, args: &ProfileArgs) -> Result<(Profile, Trace)> {
     Ok((profile, Trace { ios: session.remembered.into(), ..tables }))
 }
 
-/// Returns why it ended before its time, if it did.
+/// Returns the reason for an early end.
 fn follow(
     live: &mut Live,
     session: &mut Session,
@@ -133,7 +132,7 @@ fn follow(
     while stop.signal().is_none() && live::wait(began, length) {
         live.drain(&mut |io| {
             latest = latest.max(io.completed.get().unwrap_or(io.queued));
-            // What was queued before the profile began again is not a part of it.
+            // Requests queued before a restart do not count.
             if io.queued >= forgotten {
                 session.order.push(io);
             }

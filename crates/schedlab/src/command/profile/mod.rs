@@ -1,5 +1,5 @@
-//! `schedlab trace profile`: who asks a disk for what, how it answers, and whether waiting would
-//! pay; of a file, or live.
+//! `schedlab trace profile`: processes, access patterns, service times, and the gain from
+//! anticipation, of a trace or a live disk.
 
 #[cfg(feature = "full")]
 mod dashboard;
@@ -21,7 +21,7 @@ use crate::cli::ProfileArgs;
 use crate::failure::{REACHED, usage};
 use crate::out;
 
-/// Requests of an excerpt, at most.
+/// Maximum requests of an excerpt.
 const EXCERPT: usize = 2000;
 
 pub(crate) fn run(root: &Root, args: &ProfileArgs) -> Result<u8> {
@@ -59,7 +59,7 @@ pub(crate) fn run(root: &Root, args: &ProfileArgs) -> Result<u8> {
     Ok(REACHED)
 }
 
-/// A flag of live profiles that was given.
+/// A flag that applies only to live profiles, if one was given.
 fn live_flag(args: &ProfileArgs) -> Option<&'static str> {
     let given = [
         ("--for", args.length.is_some()),
@@ -86,8 +86,7 @@ fn write_page(path: &Path, profile: &Profile, trace: &Trace) -> Result<()> {
     Ok(())
 }
 
-/// The requests around the completion after which most was lost by not waiting; without one, those
-/// around the middle.
+/// The requests around the completion where not waiting cost most, or else around the middle.
 fn excerpt<'a>(
     device: &DeviceProfile,
     ios: &[Io],

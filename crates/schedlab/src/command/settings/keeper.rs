@@ -1,20 +1,11 @@
-//! The process that holds a setting for a while: `schedlab set --for`, after the terminal has its
-//! prompt back.
+//! The background process that holds a temporary setting (`schedlab set --for`).
 //!
-//! # How it is started
-//! The binary starts itself again with a hidden subcommand, so that nothing is inherited but three
-//! descriptors: no lock, no handle, no thread. The new process makes itself the leader of a session
-//! (a terminal that goes away no longer means it), takes the device's locks itself, writes, and
-//! reports over a pipe. Only when the command has printed the report does it release the keeper, by
-//! a byte over the other pipe; before that, the end of either process takes the setting back. So at
-//! no moment is a setting in force without an owner, and none that is not reported.
-//!
-//! # How it ends
-//! When the time is over, by `CLOCK_BOOTTIME`, which goes on while the machine sleeps; on SIGTERM
-//! and SIGINT at once; SIGHUP means nothing to it. Either way everything is put back and the
-//! journal entry goes. After `kill -9` the entry stays, for `schedlab restore` or the next start.
-//! At shutdown init sends SIGTERM; if it were too late, nothing would be lost: sysfs is made anew
-//! at each boot.
+//! The binary re-executes itself with a hidden subcommand and inherits three descriptors only. The
+//! keeper calls setsid, takes the device's locks, writes, and reports over a pipe. The command
+//! prints the report and then releases the keeper by a byte over the other pipe; until then the end
+//! of either process reverts the setting. It ends by `CLOCK_BOOTTIME`, which counts suspended time,
+//! or on SIGTERM or SIGINT, and ignores SIGHUP; it then restores the values and removes the journal
+//! entry. After `kill -9` the entry remains for `schedlab restore`. A reboot resets sysfs anyway.
 
 use std::env;
 use std::ffi::OsString;
@@ -46,32 +37,27 @@ use super::words::{failed, read};
 use crate::cli::{DEFAULT_STATE_DIR, STATE_DIR};
 use crate::failure::{FAILED, REACHED, USAGE, status_of, usage};
 
-/// The word by which this program, started again, becomes a keeper.
+/// The hidden subcommand.
 const ROLE: &str = "setting-keeper";
 
-/// What a keeper tells the command that started it.
 #[derive(Debug, Serialize, Deserialize)]
 enum KeeperReply {
-    /// The setting is in force, and the keeper owns it.
+    /// The setting is in effect and the keeper owns it.
     Set { done: Done, lasting: Lasting },
-    /// It is not, and nothing has changed.
+    /// Refused; nothing has changed.
     Refused { message: String, status: u8 },
 }
 
-/// A keeper that has the setting in force and waits to be released; dropped before, it takes the
-/// setting back.
+/// A keeper that holds the setting and waits for its release. Dropping it reverts the setting.
 pub(super) struct HeldSetting {
-    /// What changed.
     pub(super) done: Done,
-    /// Until when.
     pub(super) lasting: Lasting,
-    /// The keeper's process.
     pub(super) pid: u32,
     keeper: Child,
 }
 
 impl HeldSetting {
-    /// Leaves the keeper to itself.
+    /// Lets the keeper run on its own.
     pub(super) fn release(mut self) -> Result<()> {
         let mut pipe = self.keeper.stdin.take().expect("the keeper was started with a pipe");
         pipe.write_all(b"!")
@@ -79,7 +65,7 @@ impl HeldSetting {
     }
 }
 
-/// Starts a keeper; when this returns, it owns the setting.
+/// Starts a keeper, which owns the setting when this returns.
 pub(super) fn start(
     root: &Root,
     device: &Device,
@@ -124,7 +110,7 @@ pub(super) fn start(
     }
 }
 
-/// Holds a setting, if this process was started for that; None: it is an ordinary one.
+/// Runs the keeper if this process was started as one.
 pub(crate) fn dispatch() -> Option<ExitCode> {
     let mut words = env::args_os().skip(1);
     if words.next().is_none_or(|role| role != ROLE) {
@@ -136,9 +122,7 @@ pub(crate) fn dispatch() -> Option<ExitCode> {
     Some(lab::inside::status(held))
 }
 
-/// What is to be held.
 struct Request {
-    /// The device's node.
     device: String,
     duration: Duration,
     values: Vec<String>,
@@ -156,7 +140,7 @@ impl Request {
 }
 
 fn run(root: &Root, args: &Request) -> Result<u8> {
-    // Fails for the leader of a session only, which is what it wants to be.
+    // Fails only for a session leader, which it should be anyway.
     let _ = rustix::process::setsid();
     env::set_current_dir("/").context("/ is gone")?;
     let ending = Ending::prepare()?;
@@ -179,7 +163,7 @@ fn run(root: &Root, args: &Request) -> Result<u8> {
     rustix::stdio::dup2_stdin(&null)?;
     rustix::stdio::dup2_stdout(&null)?;
     let waited = ending.wait(held.lasting());
-    // Whatever became of the waiting: with nobody to wait, the setting must not stay.
+    // Even if waiting failed: an unattended setting must not stay.
     held.end()?;
     waited.map(|()| REACHED)
 }
@@ -196,14 +180,12 @@ fn tell(what: &KeeperReply) -> Result<()> {
     Ok(out.flush()?)
 }
 
-/// Waits until the command that started it has reported to its user; false if that command has
-/// died.
+/// Waits for the release; false if the parent has died.
 fn released() -> bool {
     matches!(io::stdin().read(&mut [0]), Ok(1))
 }
 
-/// What ends the waiting: the time, or a signal. Prepared before anything is set, so that no signal
-/// finds nobody listening.
+/// Ends the wait: the time or a signal. Prepared before anything is set, so no signal is missed.
 struct Ending {
     signals: UnixStream,
 }

@@ -1,23 +1,21 @@
-//! The page of `schedlab show`, for eighty columns as well as for wide terminals.
+//! Layout of `schedlab show`.
 //!
-//! A table of six columns breaks every meaning into words at eighty columns, so there each thing
-//! has its numbers on one line and its meaning on the next; from [`WIDE`] columns on it is one line
-//! each. The mark in front is the same in both, and stands before the name, where the eye goes
-//! down.
+//! At eighty columns a six-column table would break every description into single words, so each
+//! setting has its numbers on one line and its meaning on the next. From [`WIDE`] columns it has
+//! one line. The mark comes before the name, where the eye scans.
 
 use report::wrapped;
 use std::fmt::Write;
 
 use super::lines::{Group, Line};
 
-/// From this width on each thing has one line.
+/// From this width, one line per setting.
 const WIDE: usize = 150;
-/// The least width; a narrower terminal gets this.
+/// Minimum width.
 const NARROWEST: usize = 60;
-/// Where a meaning begins.
+/// Indent of a meaning.
 const INDENT: usize = 6;
 
-/// The page below the head.
 pub(super) fn page(scheduler: &str, lines: &[Line], width: usize) -> String {
     let width = width.max(NARROWEST);
     let of = |place, writable| {
@@ -49,7 +47,7 @@ fn section<'a>(
     }
 }
 
-/// `*` not the default, `>` set by schedlab for a while.
+/// `*` differs from the default, `>` set temporarily by schedlab.
 fn mark(line: &Line) -> char {
     match (line.set_by_schedlab_from.is_some(), line.differs) {
         (true, _) => '>',
@@ -69,7 +67,7 @@ fn right(line: &Line) -> String {
     was.into_iter().chain(default).chain(range).collect::<Vec<_>>().join(", ")
 }
 
-/// The meaning; where the default follows from a rule and cannot be computed here, also the rule.
+/// The meaning, and the default's rule if its value cannot be computed here.
 fn meaning(line: &Line) -> String {
     match (&line.rule, &line.default) {
         (Some(rule), None) if line.writable => format!("{}. Default: {rule}", line.help),

@@ -1,5 +1,4 @@
-//! One line for each thing that can be set or seen on a device: what the tables say of it, beside
-//! what the device shows.
+//! A line for each setting or attribute of a device: what the tables know, and its current value.
 
 use elevator::{Build, Evidence, Initial, Knob, LINUX, QueueFacts, Values, queue_attribute};
 use machine::Root;
@@ -8,7 +7,7 @@ use machine::settings::device_attributes::{ROWS, Row};
 use machine::settings::{Holder, Snapshot, is_in_effect};
 use serde::Serialize;
 
-/// Where something stands in sysfs.
+/// Location in sysfs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Group {
@@ -16,41 +15,38 @@ pub(super) enum Group {
     Scheduler,
     /// `queue`.
     Queue,
-    /// Beside the queue: the cost model of control groups, and switches of the drive.
+    /// Outside the queue: io.cost model and drive switches.
     Device,
 }
 
-/// One line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Line {
     pub(super) name: String,
     pub(super) place: Group,
     pub(super) value: String,
-    /// Empty where it has none, and where no table knows it.
+    /// Empty if dimensionless or unknown.
     pub(super) unit: &'static str,
-    /// The kernel's, for the scheduler in effect; none where only driver or kernel know.
+    /// The kernel's default for the active scheduler; None if only the driver or kernel knows it.
     pub(super) default: Option<String>,
-    /// Where the default comes from.
     pub(super) default_from: String,
-    /// The rule by which the kernel computes it, where there is one.
+    /// The rule by which the kernel computes the default, if any.
     #[serde(skip)]
     pub(super) rule: Option<String>,
-    /// Whether it is another than the default; none where that is not known.
+    /// Whether it differs from the default; None if unknown.
     pub(super) differs: Option<bool>,
     pub(super) writable: bool,
     pub(super) min: Option<i64>,
     pub(super) max: Option<u64>,
-    /// What it takes where it takes words.
+    /// Accepted words, if it takes words.
     pub(super) words: Vec<&'static str>,
-    /// What `schedlab set --for` found and will put back.
+    /// The value that `schedlab set --for` will restore.
     pub(super) set_by_schedlab_from: Option<String>,
-    /// How sure range, default and meaning are; empty where no table knows it.
+    /// How certain range, default and meaning are; empty if unknown.
     pub(super) evidence: &'static str,
     pub(super) help: &'static str,
 }
 
-/// Every tunable and attribute of a device but its scheduler: tunables first, then what can be set,
-/// then what can only be read.
+/// All settings of a device but its scheduler: tunables, then writable, then read-only attributes.
 pub(super) fn all(root: &Root, device: &Device, holder: Option<&Holder>) -> Vec<Line> {
     let known = Known::of(root, device);
     let mut tunables: Vec<Line> =
@@ -61,7 +57,7 @@ pub(super) fn all(root: &Root, device: &Device, holder: Option<&Holder>) -> Vec<
         .filter(|(name, _)| *name != "scheduler")
         .map(|(name, shown)| known.attribute(name, shown))
         .collect();
-    // Those that change what the machine does first, in the table's order.
+    // Writable ones first, in the table's order.
     let rank = |line: &Line| {
         let at = elevator::QUEUE_ATTRIBUTES.iter().position(|row| row.name == line.name);
         (!line.writable, at.unwrap_or(usize::MAX))
@@ -75,7 +71,7 @@ pub(super) fn all(root: &Root, device: &Device, holder: Option<&Holder>) -> Vec<
     tunables
 }
 
-/// What can be set of the device beside its queue.
+/// Settings of the device outside its queue.
 fn device_attributes(root: &Root, device: &Device, holder: Option<&Holder>) -> Vec<Line> {
     let shown = Snapshot::take(root, &device.name).device;
     let line = |row: &Row, value: &String| {
@@ -92,7 +88,7 @@ fn device_attributes(root: &Root, device: &Device, holder: Option<&Holder>) -> V
     ROWS.iter().filter_map(|row| Some(line(row, shown.get(row.name)?))).collect()
 }
 
-/// What a value was before it was set for a while, if it is another now.
+/// The original value of a temporarily changed setting.
 fn before(holder: &Holder, device: &Device, line: &Line) -> Option<String> {
     holder.lasting?;
     let original = match line.place {
@@ -128,8 +124,8 @@ impl<'a> Known<'a> {
         let line = Line::unknown(name, Group::Scheduler, shown);
         let Some(knob) = self.knobs.iter().find(|knob| knob.row.name == name) else { return line };
         let default = knob.default.to_string();
-        // mq-deadline's window for writes was three quarters of nr_requests before Linux 6.10, and
-        // in some versions after.
+        // mq-deadline's async_depth was 3/4 of nr_requests before Linux 6.10, and in some later
+        // versions.
         let older = (name == "async_depth").then(|| (knob.default * 3 / 4).to_string());
         let is_default = |default: &String| is_in_effect(name, default, &shown.value);
         let differs = !is_default(&default) && !older.as_ref().is_some_and(is_default);
@@ -198,7 +194,7 @@ impl Line {
         }
     }
 
-    /// What it takes, in words; empty where nothing is known or nothing can be set.
+    /// Accepted values, in words; empty if unknown or read-only.
     pub(super) fn range(&self) -> String {
         const UNBOUNDED: u64 = i32::MAX as u64;
         match (self.min, self.max) {
@@ -210,7 +206,7 @@ impl Line {
         }
     }
 
-    /// The value with its unit; that of a switch goes without.
+    /// The value with its unit; switches have none.
     pub(super) fn with_unit(&self) -> String {
         match self.unit {
             "" | "switch" => self.value.clone(),

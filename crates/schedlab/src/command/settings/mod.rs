@@ -1,5 +1,4 @@
-//! `schedlab show` and `schedlab set`: what can be set on a device, and setting it, for good or for
-//! a while.
+//! `schedlab show` and `schedlab set`.
 
 pub(crate) mod keeper;
 mod layout;
@@ -25,10 +24,10 @@ use lab::arena::disk::DiskArena;
 pub(crate) use show::show;
 pub(crate) use words::{current_name, failed, read};
 
-/// The longest duration of a temporary setting, in seconds: a year.
+/// Maximum duration of a temporary setting, in seconds: a year.
 const LONGEST_S: f64 = 365.0 * 86_400.0;
 
-/// Sets what is named, says what changed, and how to take it back.
+/// Sets the values, and prints what changed and how to revert it.
 pub(crate) fn set(root: &Root, args: &SetArgs) -> Result<u8> {
     let device = device::find(root, &args.device).map_err(failed)?;
     if args.end {
@@ -110,7 +109,7 @@ fn report(device: &Device, done: &Done, kept: Option<(Lasting, u32)>, as_json: b
     }
 }
 
-/// The command that carries a setting out, ready to be pasted into a shell.
+/// The equivalent command, shell-quoted.
 fn command(device: &str, setting: &Setting) -> String {
     let scheduler = setting.scheduler.iter().map(|name| ("scheduler", name));
     let named = setting.tunables.iter().map(|(name, value)| (name.as_str(), value));

@@ -1,4 +1,4 @@
-//! `schedlab show`: one device, everything that can be set on it, and who has set it.
+//! `schedlab show`: a device's settings, and who has set them.
 
 use std::iter;
 use std::time::SystemTime;
@@ -17,12 +17,11 @@ use crate::failure::REACHED;
 use crate::out;
 use report::wrapped;
 
-/// Prints it.
 pub(crate) fn show(root: &Root, args: &ShowArgs) -> Result<u8> {
     let device = device::find(root, &args.device).map_err(failed)?;
     let (holder, unknown) = match holder(root, &device) {
         Ok(holder) => (holder, None),
-        // Only root may read the journal; everything else can be shown to everybody.
+        // Only root may read the journal; the rest is public.
         Err(error) => (None, Some(error)),
     };
     let lines = lines::all(root, &device, holder.as_ref());
@@ -43,7 +42,6 @@ pub(crate) fn show(root: &Root, args: &ShowArgs) -> Result<u8> {
     Ok(REACHED)
 }
 
-/// From when until when, for programs.
 pub(super) fn lasting(lasting: &Lasting, pid: u32) -> Value {
     json!({"pid": pid, "since": utc(lasting.begun()), "until": utc(lasting.until()), "left_s": lasting.left().as_secs()})
 }
@@ -116,7 +114,7 @@ fn who(device: &Device, holder: &Holder) -> String {
     }
 }
 
-/// What the marks mean, and how to change a setting, each on a line of its own.
+/// The legend of the marks and how to change a setting, one per line.
 fn legend(device: &str, width: usize) -> String {
     let lines = [
         "* differs from the default".to_owned(),

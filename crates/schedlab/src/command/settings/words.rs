@@ -1,4 +1,4 @@
-//! A setting from the user's words, and the errors in them.
+//! Parses settings from the command line.
 
 use anyhow::Result;
 use elevator::Named;
@@ -8,7 +8,7 @@ use machine::settings::Setting;
 use crate::failure::usage;
 use crate::out;
 
-/// What a user's words ask for. Old names of schedulers are translated aloud.
+/// Parses assignments. Old scheduler names are replaced with a warning.
 pub(crate) fn read(values: &[String]) -> Result<Setting> {
     let mut setting = Setting::default();
     for word in values {
@@ -44,7 +44,7 @@ pub(crate) fn current_name(word: &str) -> Result<String> {
     }
 }
 
-/// Errors of the user's asking are wrong usage; those of the machine are failures.
+/// Errors in the request are usage errors, those of the machine are failures.
 pub(crate) fn failed(error: Error) -> anyhow::Error {
     match error {
         Error::UnknownDevice { .. }

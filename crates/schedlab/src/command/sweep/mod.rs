@@ -1,9 +1,9 @@
 //! `schedlab sweep`: one tunable at a time.
 //!
-//! A sweep is an ordinary experiment: its plan has the scheduler with its defaults as the baseline,
-//! and a variant for every other value of every tunable. So everything that holds for plans holds
-//! for it (every arena, `--resume`, one family-wise error over all variants), and the report
-//! recognises it by the plan (`experiment::sweep`). Here the words of the user become that plan.
+//! A sweep is an ordinary experiment. Its baseline is the scheduler with defaults, and each other
+//! value of each tunable is a variant. Every arena, `--resume` and the family-wise error rate
+//! apply, and the report recognises a sweep from its plan (`experiment::sweep`). This module builds
+//! that plan.
 
 mod size;
 
@@ -19,10 +19,8 @@ use crate::command::plan::{designed, with_cpu_work};
 use crate::failure::usage;
 use crate::out;
 
-/// The baseline's name.
 const DEFAULT: &str = "default";
 
-/// Sweeps what the flags name.
 pub(crate) fn sweep(root: &Root, args: &SweepArgs) -> Result<u8> {
     give_up_rights(args.design.arena, &[], args.conduct.out.as_deref(), &args.conduct.monitor)?;
     let plan = plan_of(root, args)?;
@@ -33,14 +31,14 @@ pub(crate) fn sweep(root: &Root, args: &SweepArgs) -> Result<u8> {
     as_designed(root, resolved, &asked, &args.design, &args.conduct)
 }
 
-/// The plan that the flags describe, not yet checked.
+/// The unchecked plan.
 fn plan_of(root: &Root, args: &SweepArgs) -> Result<Plan> {
     let mut baseline = baseline(args)?;
     let offer = Offer::of(root, args.design.arena, &args.design.device, &baseline)?;
     let turns = choose(&offer, &args.tunables, &args.values, &mut |text| out::note(text))?;
     let mut design = args.design.clone();
     if offer.is_of_cpus {
-        // Without a device there are no defaults to read back: the plan has them.
+        // Without a device there are no defaults to read back, so the plan sets them.
         for turn in &turns {
             let default = turn.of.default.map(|value| turn.of.text(value));
             default.map(|value| baseline.tunables.entry(turn.name.clone()).or_insert(value));
@@ -55,7 +53,7 @@ fn plan_of(root: &Root, args: &SweepArgs) -> Result<Plan> {
     Ok(plan)
 }
 
-/// The scheduler as the user wrote it, under its name of today where it runs in a kernel of today.
+/// The scheduler as the user named it, or its current name in arenas that run a current kernel.
 fn baseline(args: &SweepArgs) -> Result<Variant> {
     let is_of_cpus = args.design.arena.is_cpu();
     let word = match &args.scheduler {
@@ -91,7 +89,7 @@ fn baseline(args: &SweepArgs) -> Result<Variant> {
     Ok(variant)
 }
 
-/// The baseline, and a variant for each other value.
+/// The baseline and a variant per other value.
 fn variants(baseline: &Variant, turns: &[Turn]) -> Vec<Variant> {
     let mut variants = vec![baseline.clone()];
     for turn in turns {
@@ -106,7 +104,7 @@ fn variants(baseline: &Variant, turns: &[Turn]) -> Vec<Variant> {
     variants
 }
 
-/// What is turned, for the title.
+/// The swept tunables, for the title.
 fn listed(turns: &[Turn]) -> String {
     match turns {
         [one] => one.name.clone(),

@@ -1,8 +1,8 @@
-//! How long a sweep takes, said before it begins.
+//! The duration of a sweep, reported before it starts.
 //!
-//! Twenty to thirty-five variants share the chance of a false verdict, so an interval needs a round
-//! or two more than in a comparison of four, and a round takes half a minute. The minute that the
-//! other commands take by default would end before anything can be known.
+//! With twenty to thirty-five variants sharing α, an interval needs a round or two more than with
+//! four, and a round takes half a minute. The usual budget of a minute would end before any
+//! verdict.
 
 use std::time::Duration;
 
@@ -16,14 +16,13 @@ use crate::out;
 use lab::length;
 use report::number::span_ms;
 
-/// Rounds that the default budget has room for on the host: enough for an effect of two round
-/// deviations at the levels of twenty variants.
+/// Rounds that the default budget allows on the host: enough for an effect of two round-to-round
+/// SDs at the levels of twenty variants.
 const ROUNDS: f64 = 20.0;
-/// The default length of a trial on the host.
+/// Default trial length on the host.
 const TRIAL_MS: u64 = 1000;
 
-/// Fills in the usual length of a sweep on the host; in virtual time the usual one of every
-/// experiment will do.
+/// Sets the default length of a sweep on the host; virtual time keeps the usual default.
 pub(super) fn plan(plan: &mut Plan, design: &DesignArgs) {
     if plan.arena.is_virtual() || design.budget.is_some() {
         return;
@@ -34,10 +33,10 @@ pub(super) fn plan(plan: &mut Plan, design: &DesignArgs) {
     }
 }
 
-/// Says how long a round of a checked plan takes and how many the budget has room for.
+/// Reports the duration of a round and the rounds that the budget allows.
 ///
 /// # Errors
-/// When the budget has not room for as many as an interval needs.
+/// The budget allows fewer rounds than an interval needs.
 pub(super) fn tell(plan: &Plan, quiet: bool) -> Result<()> {
     let (round, least) =
         (length::round_s(plan), least_rounds(&plan.criteria, plan.variants.len() - 1));

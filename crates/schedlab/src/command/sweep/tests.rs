@@ -1,4 +1,4 @@
-//! From the flags of a sweep to its plan: values, variants, and how long it takes.
+//! From a sweep's flags to its plan: values, variants, duration.
 
 use clap::Parser;
 use experiment::sweep::of_plan;

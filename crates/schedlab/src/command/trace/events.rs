@@ -1,8 +1,6 @@
-//! A trace of the events of a simulated trial, read back, with the figures that follow from its
-//! events alone.
+//! Summary of the event trace of a simulated trial.
 //!
-//! The simulator counts while it runs; these figures are computed from the events, so that one can
-//! be held against the other.
+//! The figures are computed from the events alone, as a check on the simulator's own counters.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -18,7 +16,6 @@ use crate::failure::REACHED;
 use crate::out;
 use lab::trace_file;
 
-/// Prints what a trace says, or converts it.
 pub(super) fn run(args: &ConvertArgs) -> Result<u8> {
     if let Some(to) = &args.to {
         trace_file::convert(&args.file, to)?;
@@ -33,21 +30,20 @@ pub(super) fn run(args: &ConvertArgs) -> Result<u8> {
     Ok(REACHED)
 }
 
-/// What the events add up to.
 #[derive(Debug, Default)]
 struct TraceSummary {
     counts: BTreeMap<EventKind, u64>,
     first: Option<Time>,
     last: Time,
-    /// Bios handed over and not done: by process, direction and first sector, in order.
+    /// Bios in progress by process, direction and first sector, in order of submission.
     open: BTreeMap<(Option<u32>, Option<Op>, u64), VecDeque<Time>>,
-    /// Requests that the device has, by tag.
+    /// Requests on the device, by tag.
     inside: BTreeMap<Option<u32>, Time>,
     busy_since: Option<Time>,
     busy_ns: u64,
     reads: OpTotals,
     writes: OpTotals,
-    /// From the device's getting a request to its finishing it.
+    /// From the device's receiving a request to completion.
     service: OpTotals,
 }
 
@@ -102,7 +98,7 @@ impl TraceSummary {
         self.first.map_or(0.0, |first| (self.last - first) as f64 / 1e9)
     }
 
-    /// Name, value and unit of every figure that there is.
+    /// Name, value and unit of each available figure.
     fn figures(&self) -> Vec<(String, f64, &'static str)> {
         let seconds = self.seconds();
         let mut figures = vec![("time".to_owned(), seconds, "s")];

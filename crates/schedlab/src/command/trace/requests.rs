@@ -1,5 +1,4 @@
-//! A trace: where it comes from, what is in it, what is missing; and the conversion into
-//! another format.
+//! Summary of a trace (origin, contents, gaps) and conversion to another format.
 
 use anyhow::Result;
 use lab::traces;
@@ -13,7 +12,7 @@ use crate::cli::ConvertArgs;
 use crate::failure::{REACHED, usage};
 use crate::out;
 
-/// Rows of a table that are shown.
+/// Maximum rows of a table.
 const SHOWN: usize = 20;
 
 pub(super) fn run(args: &ConvertArgs) -> Result<u8> {
@@ -40,13 +39,12 @@ pub(super) fn run(args: &ConvertArgs) -> Result<u8> {
     Ok(REACHED)
 }
 
-/// Requests and bytes of a kind.
 fn sum(trace: &Trace, kind: Kind) -> (u64, u64) {
     let of = trace.ios.iter().filter(|io| io.kind == kind);
     of.fold((0, 0), |(count, bytes), io| (count + 1, bytes + u64::from(io.sectors) * 512))
 }
 
-/// How many requests have each stage.
+/// The number of requests with each timestamp.
 fn stages(trace: &Trace) -> Vec<(&'static str, usize)> {
     let of = |stage: fn(&trace::Io) -> At| {
         trace.ios.iter().filter(|io| stage(io) != At::UNKNOWN).count()

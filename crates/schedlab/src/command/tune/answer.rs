@@ -1,4 +1,4 @@
-//! What a search has found, in tune.json, on the page and in words.
+//! The result of a search: tune.json, the page, and text.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ use lab::tune::result::{
     Confirmation, Recommended, Tuned, Why, Winner, default_holds, not_shown_needed, searched,
 };
 
-/// What `--space --json` prints.
+/// Output of `--space --json`.
 #[derive(Debug, Serialize)]
 struct SpaceOut {
     points: u64,
@@ -32,7 +32,7 @@ struct SpaceOut {
     sweep_trials: u64,
     trial_s: f64,
     space: Vec<BranchOut>,
-    /// For programs that have the search measured elsewhere.
+    /// For programs that run the trials elsewhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     commission: Option<Commission>,
 }
@@ -178,7 +178,7 @@ fn objective_words(design: &Design) -> String {
     }
 }
 
-/// What to do, in a sentence or two.
+/// The recommendation in one or two sentences.
 fn answer(
     design: &Design,
     variants: &[String],

@@ -1,4 +1,4 @@
-//! From the flags of `tune` to what is fixed before the first trial.
+//! Turns the flags of `tune` into the design that is fixed before the first trial.
 
 use std::collections::BTreeMap;
 
@@ -19,9 +19,9 @@ use lab::tune::design::{CONFIRM_ROUNDS, Design, LEAST_SEARCH, OVERHEAD_S, SWEEP_
 use lab::tune::objective::{Constraint, Objective};
 use lab::tune::space::{Attribute, Field, SpaceRequest, build_on, modelled_attributes};
 
-/// How many trials the default length of one aims at on a machine.
+/// Trials that the default trial length aims at on a real machine.
 const TRIALS_AIMED_AT: f64 = 150.0;
-/// The wall time of a search on a machine, unless the user says otherwise.
+/// Default wall-clock budget on a real machine.
 const USUAL_BUDGET: &str = "10m";
 
 pub(super) fn design(root: &Root, args: &TuneArgs) -> Result<Design> {
@@ -121,7 +121,7 @@ pub(super) fn conduct_args(args: &TuneArgs) -> ConductArgs {
     }
 }
 
-/// The flags that `compare` shares, and the time of the whole search where it is limited by time.
+/// The flags shared with `compare`, and the search's time limit if it has one.
 fn design_args(args: &TuneArgs) -> Result<(DesignArgs, Option<f64>)> {
     let virtual_time = args.arena.is_virtual();
     let budget = match (&args.budget, args.trials) {
@@ -171,7 +171,7 @@ fn fixed(words: &[String]) -> Result<BTreeMap<String, String>> {
     words.iter().map(pair).collect()
 }
 
-/// The scheduler that the winner has to beat.
+/// The scheduler that the winner must beat.
 fn baseline(root: &Root, args: &TuneArgs, schedulers: &[String]) -> Result<String> {
     const KERNELS_CHOICE: &str = "mq-deadline";
     if let Some(name) = &args.baseline {
@@ -214,18 +214,18 @@ fn field(root: &Root, args: &TuneArgs, request: &SpaceRequest) -> Result<Field> 
             .iter()
             .filter(|row| !row.levels.is_empty() && is_turned(row.name, request));
         let attributes = rows.filter_map(|row| {
-            // What belongs to the scheduler says nothing of another one.
+            // The current value of an attribute that the scheduler initialises is no default under
+            // another one.
             let own = !matches!(row.initial, Initial::Scheduler(_))
                 || present.as_deref() == Some(scheduler);
             let usual = || row.default(&facts).and_then(|value| value.parse().ok());
             let default = read(row.name).filter(|_| own).or_else(usual);
             let mut levels = row.levels(&facts);
             if row.name == "nr_requests" && scheduler == "none" {
-                // Without a scheduler there are as many requests as the hardware has tags, and no
-                // more.
+                // Without a scheduler, nr_requests cannot exceed the hardware's tags.
                 levels.retain(|level| default.is_some_and(|tags| *level <= tags));
             }
-            // What a device does not have cannot be set.
+            // An attribute that the device does not have cannot be set.
             let there = found.is_none() || read(row.name).is_some();
             there.then(|| Attribute { name: row.name.to_owned(), default, levels })
         });
@@ -233,8 +233,8 @@ fn field(root: &Root, args: &TuneArgs, request: &SpaceRequest) -> Result<Field> 
     })
 }
 
-/// Whether an attribute of the queue is worth turning: what only concerns the page cache is, when
-/// the user names it.
+/// Whether to search a queue attribute. Those that affect only the page cache are searched only if
+/// the user names them.
 fn is_turned(name: &str, request: &SpaceRequest) -> bool {
     const OF_THE_CACHE: [&str; 2] = ["read_ahead_kb", "wbt_lat_usec"];
     let named = request.tunables.iter().any(|own| own == name) || request.fixed.contains_key(name);

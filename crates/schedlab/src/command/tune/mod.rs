@@ -25,7 +25,6 @@ use lab::tune::course::{Done, Order, run};
 use lab::tune::design::Design;
 use lab::tune::outcome::SearchEnd;
 
-/// Searches, confirms, reports.
 pub(crate) fn tune(root: &Root, args: &TuneArgs) -> Result<u8> {
     give_up_rights(args.arena, &[], args.out.as_deref(), &args.monitor)?;
     let design = design(root, args)?;

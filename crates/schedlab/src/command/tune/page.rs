@@ -1,14 +1,10 @@
-//! tune.html of a search: what the report needs of it.
+//! tune.html.
 
 use anyhow::Result;
 use report::search::{Candidate, Search};
 
 use lab::tune::result::{CandidateOut, Tuned, Why};
 
-/// The whole page.
-///
-/// # Errors
-/// When the plot or the template fails, which no input should cause.
 pub(super) fn render(tuned: &Tuned) -> Result<String> {
     let page = report::search::page(&Search {
         title: &format!("{} on {}", tuned.workloads.join(", "), tuned.device),
@@ -23,7 +19,7 @@ pub(super) fn render(tuned: &Tuned) -> Result<String> {
     Ok(page)
 }
 
-/// What to do, in one sentence; the setting itself may be long, and comes next.
+/// The recommendation in a sentence, without the setting, which may be long and follows.
 fn headline(tuned: &Tuned) -> String {
     let place = format!("for {} on {}", tuned.workloads.join(" and "), tuned.device);
     let Some(found) = &tuned.recommended else {

@@ -27,12 +27,11 @@ use lab::watch::history::{History, Outcome};
 use lab::watch::window::{Days, Window};
 use lab::watch::{self, Apply, Watch, units};
 
-/// What a test may take unless --budget says otherwise.
+/// Default of --budget.
 const BUDGET: &str = "5min";
-/// The work unless --workload says otherwise: it only reads.
+/// Default of --workload: read-only.
 const WORKLOAD: &str = "randread";
 
-/// Adds, lists, tests or removes a watch.
 pub(crate) fn watch(root: &Root, args: &WatchArgs) -> Result<u8> {
     match &args.what {
         WatchCommand::Add(args) => add(root, args),
@@ -48,8 +47,7 @@ pub(crate) fn watch(root: &Root, args: &WatchArgs) -> Result<u8> {
     }
 }
 
-/// The name of the watch that a word means: its own, or any of the device that it watches, as
-/// `watch add` takes it.
+/// Resolves a watch's own name, or any name of its device that `watch add` accepts.
 fn name_of(root: &Root, word: &str) -> Result<String> {
     if watch::names(root).iter().any(|name| name == word) {
         return Ok(word.to_owned());
@@ -63,7 +61,8 @@ fn name_of(root: &Root, word: &str) -> Result<String> {
         .collect();
     match names.as_slice() {
         [name] => Ok(name.clone()),
-        // Its device is gone, or its file cannot be read: it has the name that `watch add` gave.
+        // The device is gone or the file unreadable: use the name that `watch add` would have
+        // chosen.
         [] if word.contains('/') => Ok(watch::name_for(Path::new(word))),
         [] => Ok(word.to_owned()),
         several => Err(usage(format!(
@@ -120,7 +119,7 @@ fn add(root: &Root, args: &WatchAddArgs) -> Result<u8> {
     Ok(REACHED)
 }
 
-/// What the user should know who has just added a watch.
+/// Cautions after adding a watch.
 fn cautions(watch: &Watch, device: &Device, started: Timer) {
     let name = &watch.name;
     match started {
@@ -147,12 +146,12 @@ fn cautions(watch: &Watch, device: &Device, started: Timer) {
     }
 }
 
-/// Whether nothing but its name tells the device from others.
+/// Whether the device can be identified by its name only.
 fn has_only_a_name(device: &Device) -> bool {
     device.identity.starts_with("name ")
 }
 
-/// The files of a watch with their texts.
+/// Paths and texts of a watch's files.
 fn files(root: &Root, watch: &Watch) -> Result<Vec<(PathBuf, String)>> {
     let units = units::units(root, watch)
         .map_err(|e| usage(e.to_string()))?
@@ -160,12 +159,12 @@ fn files(root: &Root, watch: &Watch) -> Result<Vec<(PathBuf, String)>> {
     Ok([(watch::path(root, &watch.name), watch.to_toml())].into_iter().chain(units).collect())
 }
 
-/// The name under which the files of a watch are locked and journaled.
+/// The key under which a watch's files are locked and journaled.
 fn key(name: &str) -> String {
     format!("watch-{name}")
 }
 
-/// The device, if it is one that will be there next week.
+/// The device, if it is permanent.
 fn watched(root: &Root, args: &WatchAddArgs) -> Result<Device> {
     if let Some(why) = args.design.arena.watch_refusal {
         return Err(usage(why));
@@ -179,7 +178,6 @@ fn watched(root: &Root, args: &WatchAddArgs) -> Result<Device> {
     machine::device::find(root, word).map_err(|e| usage(e.to_string()))
 }
 
-/// The watch that the flags describe.
 fn described(root: &Root, args: &WatchAddArgs, device: &Device) -> Result<Watch> {
     let between: Window = args.between.parse().map_err(|e| usage(format!("--between: {e}")))?;
     let every: Days = args.every.parse().map_err(|e| usage(format!("--every: {e}")))?;
@@ -254,7 +252,7 @@ fn described(root: &Root, args: &WatchAddArgs, device: &Device) -> Result<Watch>
     Ok(watch)
 }
 
-/// A file that the service can write and that node_exporter reads.
+/// Checks that the service can write the file and node_exporter read it.
 fn textfile(path: &Path) -> Result<PathBuf> {
     let whole = std::path::absolute(path)?;
     if whole.extension().is_none_or(|end| end != "prom") {
@@ -319,7 +317,7 @@ fn remove(root: &Root, name: &str, force: bool) -> Result<u8> {
     let config = watch::path(root, name);
     let watch = match Watch::load(root, name) {
         Ok(watch) => watch,
-        // A watch that is unreadable or incomplete must stay removable.
+        // An unreadable or incomplete watch must stay removable.
         Err(_) if force => return remove_whatever_is_there(root, name),
         Err(error)
             if units::paths(root, name).iter().chain([&config]).any(|path| path.exists()) =>
@@ -331,7 +329,7 @@ fn remove(root: &Root, name: &str, force: bool) -> Result<u8> {
         Err(error) => return Err(error),
     };
     DiskArena::require_root()?;
-    // Its own file is there to be edited; the units are not.
+    // The config file may be edited by the user, the units may not.
     let files: Vec<_> = files(root, &watch)?
         .into_iter()
         .map(|(path, text)| if path == config { (path, None) } else { (path, Some(text)) })
@@ -345,7 +343,7 @@ fn remove(root: &Root, name: &str, force: bool) -> Result<u8> {
         &files,
         force,
     ) {
-        // Nothing was removed, so it goes on.
+        // Nothing was removed, so the timer continues.
         machine::systemd::enable(root, &timer)?;
         return Err(error.into());
     }
@@ -356,7 +354,7 @@ fn remove(root: &Root, name: &str, force: bool) -> Result<u8> {
     Ok(REACHED)
 }
 
-/// Removes the files of a watch, whatever they say.
+/// Removes a watch's files regardless of their content.
 fn remove_whatever_is_there(root: &Root, name: &str) -> Result<u8> {
     watch::check_name(name)?;
     DiskArena::require_root()?;
@@ -376,7 +374,6 @@ fn remove_whatever_is_there(root: &Root, name: &str) -> Result<u8> {
     Ok(REACHED)
 }
 
-/// Shows how the verdicts of a device, or of all devices, went.
 fn history(root: &Root, args: &HistoryArgs) -> Result<u8> {
     let histories = match &args.device {
         None => History::all(root)?,

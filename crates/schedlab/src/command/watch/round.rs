@@ -1,4 +1,4 @@
-//! One test of a watch: from the timer to a line in the history.
+//! One test of a watch, from the timer to the history entry.
 
 use std::fs;
 use std::io::Write;
@@ -27,11 +27,11 @@ use lab::watch::history::{Entry, History, Measured, Outcome};
 use lab::watch::quiet::{self, NotNow};
 use lab::watch::{Apply, Watch};
 
-/// What a test takes beside its budget: opening, the first trials that are not counted, comparing.
+/// Time of a test beyond its budget: opening, warm-up trials, comparison.
 const BESIDE: Duration = Duration::from_secs(60);
 
-/// Tests once. Not to have tested because of the hour or of noise is no failure; the history says
-/// it.
+/// Runs one test. A test skipped for the hour or for noise is not a failure; it is recorded in the
+/// history.
 pub(crate) fn test(root: &Root, watch: &Watch, now: bool, programs: &ProgramOptions) -> Result<u8> {
     let Some(_mine) = watch.lock(root)? else {
         out::note(format_args!("{} is being tested by another process", watch.name));
@@ -68,7 +68,7 @@ pub(crate) fn test(root: &Root, watch: &Watch, now: bool, programs: &ProgramOpti
     }
 }
 
-/// Waits for a quiet moment; why there is none.
+/// Waits for a quiet moment; returns the reason if none came.
 fn not_now(root: &Root, watch: &Watch, device: &Device) -> Result<Option<NotNow>> {
     let stop = Stop::install()?;
     let began = Instant::now();
@@ -86,7 +86,7 @@ fn measure(
     programs: &ProgramOptions,
 ) -> Result<(Measured, u8)> {
     let report = format!("{}-{}", Timestamp::now().strftime("%Y%m%dT%H%M%SZ"), watch.name);
-    // Two tests may begin within a second.
+    // Two tests may begin in the same second.
     let made =
         lab::output::numbered(&Dir::make(History::of(root, &watch.identity)?.dir())?, &report)?;
     let dir = made.path().to_owned();
@@ -115,14 +115,14 @@ fn measure(
     if let Some(path) = &watch.textfile
         && let Err(error) = write_textfile(path, &watch.name, &results, &analysis)
     {
-        // The test counts all the same.
+        // The test counts even without its metrics file.
         out::note(format_args!("{}: no metrics written: {error:#}", watch.name));
     }
     Ok((Measured::of(&analysis, &results, report), status))
 }
 
-/// Writes the file as a whole, readable for everybody: the service's umask is not, and
-/// node_exporter runs as a user of its own.
+/// Writes the file atomically and world-readable, whatever the service's umask: node_exporter runs
+/// as another user.
 fn write_textfile(path: &Path, name: &str, results: &Results, analysis: &Analysis) -> Result<()> {
     let exported = Exported { name, results, analysis };
     let text =
@@ -133,7 +133,7 @@ fn write_textfile(path: &Path, name: &str, results: &Results, analysis: &Analysi
     Ok(())
 }
 
-/// Writes the line, applies what was asked for, and tells of a change.
+/// Appends the history entry, applies the recommendation if configured, and reports a change.
 fn conclude(root: &Root, watch: &Watch, device: &Device, mut measured: Measured) -> Result<()> {
     let mut history = History::of(root, &watch.identity)?;
     let former = finding::standing(&history.entries, &watch.name, &watch.plan.variants);
@@ -170,7 +170,7 @@ fn conclude(root: &Root, watch: &Watch, device: &Device, mut measured: Measured)
     Ok(())
 }
 
-/// The verdict that stood before a test, and the finding that the test has changed it.
+/// The previous verdict, and the finding that changed it.
 struct VerdictChange {
     former: Option<String>,
     finding: Option<Finding>,
@@ -202,7 +202,7 @@ fn words(watch: &Watch, device: &Device, measured: &Measured, change: &VerdictCh
     format!("{changed} {}{applied}{hint}", measured.sentence)
 }
 
-/// Sets what is recommended, where it is not what is in effect; what was set.
+/// Applies the recommended setting; returns what changed, if anything.
 fn apply(root: &Root, watch: &Watch, device: &Device, variant: &str) -> Result<Option<String>> {
     let variant = watch
         .plan
@@ -218,8 +218,7 @@ fn apply(root: &Root, watch: &Watch, device: &Device, variant: &str) -> Result<O
     Ok(Some(changed.join(" ")).filter(|words| !words.is_empty()))
 }
 
-/// Starts the user's command with the text on its standard input. A failure is reported and changes
-/// nothing.
+/// Runs the user's command with the text on its standard input. A failure is only reported.
 fn tell(command: &str, words: &str) {
     let mut shell = programs::helper_at(Path::new("/bin/sh"));
     shell
@@ -230,7 +229,7 @@ fn tell(command: &str, words: &str) {
     programs::pass(&mut shell, &["LANG"]);
     let told = shell.spawn().and_then(|mut child| {
         if let Some(mut stdin) = child.stdin.take() {
-            // A command that does not read is none of our errors.
+            // A command may ignore its standard input.
             let _ = writeln!(stdin, "{words}");
         }
         child.wait()
@@ -252,13 +251,13 @@ fn note(root: &Root, watch: &Watch, device: &str, outcome: Outcome) -> Result<()
     History::of(root, &watch.identity)?.append(root, entry)
 }
 
-/// The path of this program, as a unit names it.
+/// Path of this executable for systemd units.
 pub(crate) fn program() -> Result<std::path::PathBuf> {
     let exe = std::env::current_exe().context("schedlab: cannot find its own executable")?;
     Ok(fs::canonicalize(&exe).unwrap_or(exe))
 }
 
-/// A program that a unit may name: one that is removed with its build directory may not.
+/// Whether a unit may name this executable: not in /tmp or a build directory.
 pub(crate) fn will_stay(program: &Path) -> bool {
     !program.starts_with("/tmp") && !program.components().any(|part| part.as_os_str() == "target")
 }
