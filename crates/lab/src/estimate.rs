@@ -1,9 +1,9 @@
-//! What a comparison knows so far, for who watches it: verdicts, the leading effect, and what the
-//! remaining rounds can still find.
+//! Interim findings of a comparison for display: verdicts, the leading effect, and the effect that
+//! the remaining rounds can detect.
 //!
-//! For the eye only: nothing here enters the results file. The estimates are those of the rule that
-//! decides, which may be looked at after every round; for a rule with one look at the end there are
-//! none, since who stops when pleased by them spoils it.
+//! Nothing here enters the results file. Estimates come from the plan's method if it allows a look
+//! after every round. Methods with a single look have none, because stopping on them would be
+//! biased.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,18 +15,17 @@ use experiment::stats::Moments;
 
 use crate::feasibility;
 
-/// The rounds after which the round-to-round SD is spoken of.
+/// Rounds after which the round-to-round SD is reported.
 const FIRST_LOOK: u32 = 4;
 
-/// Wall time between two estimates: comparing takes time of its own.
+/// Wall-clock time between estimates, which take time to compute.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// What is known so far.
 #[derive(Debug, Default)]
 pub(crate) struct Estimate {
     standing: String,
     made_at: Option<Duration>,
-    /// Workloads whose noise was spoken of.
+    /// Workloads whose round-to-round SD was reported.
     told: BTreeSet<usize>,
 }
 
@@ -36,8 +35,8 @@ impl Estimate {
         &self.standing
     }
 
-    /// A round of `workload`, whose number of whole rounds is `rounds`, was measured, at this wall
-    /// time of the session. Returns what is to be said.
+    /// Updates the estimate after complete round number `rounds` of `workload`, at this wall-clock
+    /// time of the session. Returns a message for the user.
     pub(crate) fn round(
         &mut self,
         plan: &Plan,
@@ -62,7 +61,7 @@ impl Estimate {
     }
 }
 
-/// Whether looking at an interval before the end leaves it valid.
+/// Whether the interval stays valid when looked at before the end.
 fn is_looked_at(method: Method) -> bool {
     !matches!(method, Method::Fixed | Method::ThreeSigma)
 }
@@ -91,8 +90,8 @@ fn standing(all: &[Vec<Comparison>], here: &[Comparison]) -> String {
     format!("{nr} of {of} decided{leading}")
 }
 
-/// What the rounds that fit can find on a workload, by the noise of its rounds so far: the root of
-/// the variants' mean variance.
+/// The effect that the remaining rounds can detect on a workload, given its round-to-round SD so
+/// far (root of the variants' mean variance).
 fn detects(plan: &Plan, comparisons: &[Comparison]) -> Option<String> {
     let spreads: Vec<f64> = comparisons
         .iter()

@@ -1,9 +1,9 @@
-//! The reference of a gate: a results file that the user names, or the last good one of a plan in a
-//! directory of state.
+//! The reference of a gate: a results file named by the user, or the last good one of a plan in a
+//! state directory.
 //!
-//! A gate compares two measurements of one plan on one machine. What else differs (kernel,
-//! programs, file system) is what it is for. A plan that was edited, another disk or another build
-//! of schedlab makes a comparison that means nothing: each is refused by name.
+//! A gate compares two measurements of one plan on one machine and detects changes of kernel,
+//! programs or file system. An edited plan, another disk or another build of schedlab would make
+//! the comparison meaningless and is refused.
 
 use std::path::{Path, PathBuf};
 
@@ -18,13 +18,13 @@ use text::limits::RESULTS_BYTES;
 use crate::failure::usage;
 use crate::store;
 
-/// The word that selects the last good results file.
+/// Selects the last good results file.
 pub const LAST_GOOD: &str = "last-good";
 
-/// At most so many edits of a plan are named.
+/// Maximum number of plan edits to report.
 const MOST_EDITS: usize = 5;
 
-/// Facts that tell machines and drives apart.
+/// Facts that identify machines and drives.
 const IDENTITY: [(&str, &str); 8] = [
     ("device", "identity"),
     ("device", "size_bytes"),
@@ -36,8 +36,8 @@ const IDENTITY: [(&str, &str); 8] = [
     ("machine", "product"),
 ];
 
-/// Where the last good results file of a plan is kept: a file named after the plan's, so that an
-/// edited plan meets its old results file and is refused.
+/// The last good results of a plan. The file is named after the plan's, so that an edited plan is
+/// compared with its old results and refused.
 #[derive(Debug, Clone)]
 pub struct LastGood {
     dir: PathBuf,
@@ -45,10 +45,7 @@ pub struct LastGood {
 }
 
 impl LastGood {
-    /// In this directory, for this plan file.
-    ///
-    /// # Errors
-    /// Wrong usage when the plan's name has nothing that a file's name can have.
+    /// The last good results of a plan file, in a state directory.
     pub fn of(dir: &Path, plan: &Path) -> Result<LastGood> {
         let stem = plan.file_stem().unwrap_or_default().to_string_lossy();
         let plain: String =
@@ -63,15 +60,10 @@ impl LastGood {
         Ok(LastGood { dir: dir.to_owned(), name: format!("{name}.jsonl") })
     }
 
-    /// The file.
     pub fn path(&self) -> PathBuf {
         self.dir.join(&self.name)
     }
 
-    /// The results file, if there is one.
-    ///
-    /// # Errors
-    /// It cannot be read.
     pub fn read(&self) -> Result<Option<Results>> {
         if !self.path().exists() {
             return Ok(None);
@@ -85,10 +77,7 @@ impl LastGood {
         store::read(&self.path()).map(Some).with_context(unreadable)
     }
 
-    /// Makes the results file in `results` the last good one.
-    ///
-    /// # Errors
-    /// It cannot be read or written; the former one is kept then.
+    /// Makes the results file in `results` the last good one. On an error the previous one remains.
     pub fn keep(&self, results: &Path) -> Result<()> {
         let from = Dir::open(results)?;
         let bytes = from
@@ -100,10 +89,7 @@ impl LastGood {
     }
 }
 
-/// Refuses a results file of another build, and a plan that is not the results file's.
-///
-/// # Errors
-/// Wrong usage that names both builds, or what was edited.
+/// Refuses results of another build or another plan.
 pub fn same_plan(now: &Plan, then: &Results, from: &Path) -> Result<()> {
     if let Some(why) = build::difference(&then.header.schedlab, build::identity()) {
         return Err(usage(format!("{}: {why}; measure a new reference", from.display())));
@@ -125,15 +111,12 @@ pub fn same_plan(now: &Plan, then: &Results, from: &Path) -> Result<()> {
 }
 
 /// Refuses another machine or drive.
-///
-/// # Errors
-/// Wrong usage that names the fact.
 pub fn same_machine(plan: &Plan, now: &Environment, then: &Environment, from: &Path) -> Result<()> {
     let of = |environment: &Environment, section: &str, name: &str| {
         environment.get(section)?.get(name).cloned()
     };
     let temporary = plan.has_temporary_device();
-    // A temporary device is another one each time; only its size is the plan's.
+    // The identity of a temporary device always changes; only its size belongs to the plan.
     let compared = IDENTITY.iter().filter(|fact| !(temporary && **fact == ("device", "identity")));
     for (section, name) in compared {
         let (found, expected) = (of(now, section, name), of(then, section, name));
@@ -149,7 +132,7 @@ pub fn same_machine(plan: &Plan, now: &Environment, then: &Environment, from: &P
     Ok(())
 }
 
-/// The first lines that differ: the description of a modelled disk is a whole file.
+/// The first differing lines; the description of a modelled disk is a whole file.
 fn first_difference<'a>(found: Option<&'a str>, expected: Option<&'a str>) -> (&'a str, &'a str) {
     let (found, expected) = (found.unwrap_or("unknown"), expected.unwrap_or("unknown"));
     let (mut new, mut old) = (found.lines(), expected.lines());

@@ -1,4 +1,4 @@
-//! How long trials, rounds and whole experiments take.
+//! The length of trials, rounds and experiments.
 
 use std::time::Duration;
 
@@ -6,23 +6,22 @@ use experiment::plan::Plan;
 use experiment::stats::spending::FIRST_LOOK;
 use text::limits::ROUNDS;
 
-/// The number of rounds that a trial's default length aims at: a decision about a two-sigma effect,
-/// and a few more.
+/// The number of rounds for which the default trial length is chosen: enough for a verdict on a
+/// two-sigma effect, plus a few.
 pub const ROUNDS_AIMED_AT: f64 = 12.0;
 
-/// The longest trial that is chosen; a longer one the user can set.
+/// Maximum default length of a trial; the user may set a longer one.
 const LONGEST_CHOSEN: Duration = Duration::from_secs(10);
 
-/// How many times more rounds than fit for all variants are planned, at most: variants that are
-/// decided leave their time to the others.
+/// Maximum ratio of planned rounds to those that fit with all variants; decided variants leave
+/// their time to the others.
 const MOST_TIMES_MORE: f64 = 1.5;
 
-/// The number of rounds of each workload to plan bounds for, when the first ones are measured:
-/// those that fit into the budget, and more where several variants may stop before its end. `spent`
-/// is all time so far, `cycle` that of the first rounds' trials alone.
+/// The planned rounds per workload for spending functions, fixed after the first rounds: those that
+/// fit into the budget, or more if variants may stop early. `spent` is all time so far, `cycle` the
+/// trial time of the first rounds.
 ///
-/// What is planned and does not fit costs little: alpha that is left at the end of the budget is
-/// spent there.
+/// Planning too many costs little, because unspent alpha is spent at the end of the budget.
 pub fn planned_rounds(plan: &Plan, spent: Duration, cycle: Duration) -> u32 {
     let left = (plan.budget.time_s - spent.as_secs_f64()).max(0.0);
     let trials = plan.variants.len() as f64 * plan.workloads.len() as f64;
@@ -32,14 +31,13 @@ pub fn planned_rounds(plan: &Plan, spent: Duration, cycle: Duration) -> u32 {
     (fit * times).floor().clamp(FIRST_LOOK as f64, ROUNDS.most as f64) as u32
 }
 
-/// How many times longer than planned trials may take before the program's own time is reckoned
-/// with instead.
+/// How many times longer than planned a program's trials may be before its own run time is used.
 pub(crate) const TOLERATED: f64 = 2.0;
 
-/// Switching and checking, per trial on a machine, about.
+/// Approximate time to switch and check settings, per trial on a machine.
 const OVERHEAD: Duration = Duration::from_millis(30);
 
-/// One round of every workload, with the preconditions before the first one, in seconds.
+/// One round of every workload including preconditioning, in seconds.
 pub fn cycle_s(plan: &Plan) -> f64 {
     let (duration, warmup) = trial_length(plan);
     let preconditions = usize::from(!plan.arena.is_virtual());
@@ -54,13 +52,13 @@ pub fn round_s(plan: &Plan) -> f64 {
     trials * (duration + warmup + overhead(plan)).as_secs_f64()
 }
 
-/// What comes before the first round, in seconds of the budget.
+/// Preconditioning, in seconds of the budget.
 pub fn before_s(plan: &Plan) -> f64 {
     cycle_s(plan) - round_s(plan)
 }
 
-/// The number of rounds of each workload that fit into the budget, at most those that the plan
-/// fixes. The last one may end after the budget, since none is cut off.
+/// Rounds per workload that fit into the budget, at most the plan's fixed number. The last round
+/// may exceed the budget.
 pub fn rounds(plan: &Plan) -> u32 {
     let room = ((plan.budget.time_s - before_s(plan)) / round_s(plan))
         .ceil()
@@ -68,7 +66,7 @@ pub fn rounds(plan: &Plan) -> u32 {
     plan.budget.rounds.map_or(room, |fixed| fixed.min(room))
 }
 
-/// The length of a plan with a fixed number of rounds, in seconds; for one without, its budget.
+/// Expected seconds for a fixed number of rounds, else the budget.
 pub fn expected_s(plan: &Plan) -> f64 {
     let (duration, warmup) = trial_length(plan);
     let each = duration + warmup + overhead(plan);
@@ -77,18 +75,17 @@ pub fn expected_s(plan: &Plan) -> f64 {
     plan.budget.rounds.map_or(plan.budget.time_s, |rounds| trials(rounds) * each.as_secs_f64())
 }
 
-/// The part of a trial beside its window and warm-up.
+/// Time of a trial outside its window and warm-up.
 pub(crate) fn overhead(plan: &Plan) -> Duration {
     if plan.arena.is_virtual() { Duration::ZERO } else { OVERHEAD }
 }
 
-/// Window and warm-up of a trial: the plan's, or such that about a dozen rounds fit into the
-/// budget.
+/// Window and warm-up of a trial: the plan's, or such that about twelve rounds fit into the budget.
 pub fn trial_length(plan: &Plan) -> (Duration, Duration) {
     let rounds = plan.budget.rounds.map_or(ROUNDS_AIMED_AT, f64::from);
     let trials = rounds * plan.variants.len() as f64 * plan.workloads.len() as f64;
     let each_ms = plan.budget.time_s * 1000.0 / trials;
-    // A sixth of each trial's share is warm-up.
+    // One sixth of each trial is warm-up.
     let chosen = ((each_ms - overhead(plan).as_secs_f64() * 1000.0) * 5.0 / 6.0)
         .clamp(100.0, LONGEST_CHOSEN.as_millis() as f64) as u64;
     let duration = plan.trial.duration_ms.unwrap_or(chosen);

@@ -1,9 +1,8 @@
-//! A file of lines that only grows: the results of an experiment, of a search, of a bisection.
+//! An append-only file of lines: the results of an experiment, search or bisection.
 //!
-//! It is locked against a second writer. Each line is on the disk (fsync) before the next one is
-//! worth measuring, so a crash can cost the line that was being written and nothing else. A line
-//! that could not be written whole (the file system is full) is cut off again, so that the file
-//! stays readable and the work can be resumed.
+//! The file is locked against a second writer. Each line is synced before the next measurement, so
+//! a crash costs at most the line being written. A partially written line (file system full) is cut
+//! off, so that the file stays readable and the work can be resumed.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
@@ -13,19 +12,18 @@ use anyhow::{Context, Result, anyhow, bail};
 use machine::files::{Bounded, DataLock, Dir, remedy};
 use text::limits::{Limit, RESULTS_LINE};
 
-/// A locked file, open for appending.
 #[derive(Debug)]
 pub(crate) struct LogFile {
     dir: PathBuf,
     path: PathBuf,
     file: DataLock,
-    /// The bytes of its whole lines.
+    /// Length of the complete lines, in bytes.
     len: u64,
     limit: &'static Limit,
 }
 
 impl LogFile {
-    /// Opens a file of a directory, and makes it where it is missing.
+    /// Opens a file of a directory, creating it if missing.
     ///
     /// # Errors
     /// Another process writes it, or it cannot be opened.
@@ -33,15 +31,12 @@ impl LogFile {
         LogFile::lock(dir, name, dir.append(name)?, limit)
     }
 
-    /// Opens a file that exists.
-    ///
-    /// # Errors
-    /// As [`LogFile::open`], and where it does not exist.
+    /// Opens an existing file.
     pub(crate) fn open_existing(dir: &Dir, name: &str, limit: &'static Limit) -> Result<LogFile> {
         LogFile::lock(dir, name, dir.append_existing(name)?, limit)
     }
 
-    /// Locked before it is looked at: another process may just be writing its first line.
+    /// Locks before reading: another process may be writing its first line.
     fn lock(dir: &Dir, name: &str, file: File, limit: &'static Limit) -> Result<LogFile> {
         let (dir, path) = (dir.path().to_owned(), dir.file(name));
         let Ok(Some(file)) = DataLock::attempt(file) else {
@@ -59,15 +54,12 @@ impl LogFile {
         &self.file
     }
 
-    /// Empty is also what is left when there was no room for the first line.
+    /// Also true if there was no room for the first line.
     pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The whole lines: what a crash has cut off is one line without its end.
-    ///
-    /// # Errors
-    /// It cannot be read, is no text, or is larger than its limit.
+    /// The complete lines. After a crash the last one may be partial.
     pub(crate) fn read_lines(&self) -> Result<String> {
         let mut text = self
             .limit
@@ -77,10 +69,7 @@ impl LogFile {
         Ok(text)
     }
 
-    /// Cuts off what comes after so many bytes.
-    ///
-    /// # Errors
-    /// It cannot be cut.
+    /// Truncates to `len` bytes.
     pub(crate) fn cut(&mut self, len: u64) -> Result<()> {
         self.file
             .set_len(len)
@@ -89,10 +78,10 @@ impl LogFile {
         Ok(())
     }
 
-    /// Appends a line and waits until it is on the disk.
+    /// Appends a line and syncs it.
     ///
     /// # Errors
-    /// It would make the file larger than what is read again, or it cannot be written.
+    /// The file would exceed its readable size, or it cannot be written.
     pub(crate) fn append(&mut self, line: &str) -> Result<()> {
         let bytes = format!("{line}\n").into_bytes();
         let whole = usize::try_from(self.len).unwrap_or(usize::MAX).saturating_add(bytes.len());
@@ -114,10 +103,7 @@ impl LogFile {
         Ok(())
     }
 
-    /// Ends a last line that lacks only its end.
-    ///
-    /// # Errors
-    /// It cannot be written.
+    /// Completes a last line without a newline.
     pub(crate) fn end_line(&mut self) -> Result<()> {
         self.file
             .write_all(b"\n")

@@ -1,39 +1,37 @@
-//! What a long operation reports to the program around it, which decides how to show it.
+//! Progress reports of long operations; the caller decides how to show them.
 
 use std::fmt;
 use std::time::Duration;
 
 use experiment::results::Trial;
 
-/// Receives the progress of an experiment.
 pub trait Progress: fmt::Debug + Sync {
     /// A trial begins.
     fn trial(&self, step: &Step<'_>);
 
-    /// A trial is measured and kept; `metric` decides for its workload.
+    /// A trial was measured and stored; `metric` is the workload's primary metric.
     fn measured(&self, _trial: &Trial, _metric: &str) {}
 
-    /// A variant is not measured any more on a workload.
+    /// A variant is no longer measured on a workload.
     fn decided(&self, _workload: &str, _variant: &str) {}
 
-    /// A step before the first trial: `done` of `total` units.
+    /// Progress before the first trial: `done` of `total` units.
     fn prepare(&self, what: &str, done: u64, total: u64);
 
     /// A part of a longer operation begins.
     fn phase(&self, what: &str);
 
-    /// A message for the user.
     fn say(&self, text: &str);
 
-    /// A message that may be left out where the user asked for quiet.
+    /// A message that is suppressed in quiet mode.
     fn remark(&self, text: &str);
 
-    /// Whether a user at a terminal reads this and can interrupt.
+    /// Whether a user at a terminal can read and interrupt.
     fn is_interactive(&self) -> bool {
         false
     }
 
-    /// The operation has ended, or hands the terminal to another program.
+    /// The operation has ended or hands the terminal to another program.
     fn clear(&self);
 }
 
@@ -50,26 +48,26 @@ impl Progress for Silent {
     fn clear(&self) {}
 }
 
-/// A trial that begins, and how far the experiment is.
+/// A new trial and the state of the experiment.
 #[derive(Debug, Clone, Copy)]
 pub struct Step<'a> {
-    /// The share of the experiment that is done, 0 to 1.
+    /// Completed share, 0 to 1.
     pub share: f64,
-    /// The time that it has taken, all sessions together, by the arena's clock.
+    /// Time spent in all sessions, by the arena's clock.
     pub elapsed: Duration,
-    /// Whether that time is simulated.
+    /// Whether `elapsed` is virtual.
     pub simulated: bool,
-    /// The user's time until its end, at most.
+    /// Upper bound, in wall-clock time.
     pub left: Option<Duration>,
-    /// The workload, and what else is of interest.
+    /// The workload and further details.
     pub workload: &'a str,
     pub variant: &'a str,
     pub round: u32,
-    /// What is known so far: verdicts, and the leading effect; may be empty.
+    /// Findings so far: verdicts and the leading effect; may be empty.
     pub standing: &'a str,
 }
 
-/// Reports the building of a kernel to a [`Progress`].
+/// Reports a kernel build to a [`Progress`].
 #[derive(Debug)]
 pub struct BuildProgress<'a> {
     shown: &'a dyn Progress,

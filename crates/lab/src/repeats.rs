@@ -1,8 +1,8 @@
-//! The directory of an experiment that is measured in several repeats.
+//! The directory of an experiment measured in several repeats.
 //!
-//! OUT/plan.toml is the plan of all of them, OUT/repeat-1, OUT/repeat-2, … are ordinary
-//! experiments, and the reports in OUT pool what is there. Nothing else is kept: which repeat is
-//! next follows from the results files, so that a timer, cron or a person may start it.
+//! OUT/plan.toml is their common plan, OUT/repeat-1, OUT/repeat-2, … are ordinary experiments, and
+//! the reports in OUT pool them. The results files determine the next repeat, so a timer, cron or a
+//! person may start it.
 
 use std::path::{Path, PathBuf};
 
@@ -16,23 +16,19 @@ use text::limits::{PLAN_BYTES, REPEATS, RESULTS_BYTES};
 use crate::failure::usage;
 use crate::store::{RESULTS, read};
 
-/// The plan of all repeats.
+/// The common plan.
 const PLAN: &str = "plan.toml";
 
-/// The directory of a repeat in that of the experiment; the first has the number 1.
+/// The directory name of a repeat, counted from 1.
 pub fn name(number: u32) -> String {
     format!("repeat-{number}")
 }
 
-/// Refuses more repeats than are pooled.
-///
-/// # Errors
-/// Wrong usage.
 pub fn check(number: usize) -> Result<()> {
     REPEATS.check(number).map_err(|exceeded| usage(exceeded.to_string()))
 }
 
-/// The directories of the repeats below a directory, in order; empty if it has none.
+/// The existing directories of repeats, in order.
 pub fn below(dir: &Path) -> Vec<PathBuf> {
     let numbers = 1..=u32::try_from(REPEATS.most).unwrap_or(u32::MAX);
     numbers.map(|number| dir.join(name(number))).filter(|dir| has_results(dir)).collect()
@@ -42,11 +38,7 @@ fn has_results(dir: &Path) -> bool {
     dir.join(RESULTS).metadata().is_ok_and(|meta| meta.len() > 0)
 }
 
-/// Writes the plan of all repeats into the directory, or checks that the one that is there is the
-/// same.
-///
-/// # Errors
-/// It is another plan, or cannot be read or written.
+/// Writes the common plan into the directory, or checks that it matches the existing one.
 pub fn keep_plan(dir: &Dir, plan: &Plan) -> Result<()> {
     let path = dir.file(PLAN);
     if dir.has(RESULTS) {
@@ -71,7 +63,7 @@ pub fn keep_plan(dir: &Dir, plan: &Plan) -> Result<()> {
     )))
 }
 
-/// Before another repeat is measured, which could not be pooled with those of another build.
+/// Refuses results of another build, which cannot be pooled with new ones.
 fn check_build(dir: &Path) -> Result<()> {
     for repeat in below(dir) {
         let found = read(&repeat)?.header.schedlab;
@@ -85,16 +77,16 @@ fn check_build(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What must be the same in every repeat. The number of rounds that a repeat's budget holds
-/// may be another one each time.
+/// The parts of a plan that must be equal in every repeat. The number of rounds that fit into the
+/// budget may differ.
 fn comparable(plan: &Plan) -> Plan {
     let Criteria { margin, alpha, max_invalid_share, .. } = plan.criteria;
     let criteria = Criteria { margin, alpha, max_invalid_share, ..Criteria::default() };
     Plan { budget: Budget::default(), criteria, ..plan.clone() }
 }
 
-/// The plan of one repeat: another order and other offsets each time. No variant stops at its
-/// verdict, since the mean of a repeat that stopped when it looked good would be too good.
+/// The plan of one repeat, with its own order and offsets. Early stopping is disabled: stopping at
+/// a favourable look would bias the mean.
 pub fn plan_of(plan: &Plan, number: u32) -> Plan {
     let mut plan = plan.clone();
     plan.seed = plan.seed.wrapping_add(u64::from(number - 1));
@@ -102,21 +94,14 @@ pub fn plan_of(plan: &Plan, number: u32) -> Plan {
     plan
 }
 
-/// What there is of a repeat.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Repeat {
-    /// No results file.
     Missing,
-    /// A results file that was cut off or interrupted.
     Unfinished,
-    /// A results file that has ended.
     Whole(Box<Results>),
 }
 
-/// What there is of a repeat of the experiment in `dir`.
-///
-/// # Errors
-/// Its results file cannot be read.
+/// Looks at a repeat of the experiment in `dir`.
 pub fn look(dir: &Path, number: u32) -> Result<Repeat> {
     let dir = dir.join(name(number));
     if !has_results(&dir) {
@@ -127,20 +112,13 @@ pub fn look(dir: &Path, number: u32) -> Result<Repeat> {
     Ok(if whole { Repeat::Whole(Box::new(results)) } else { Repeat::Unfinished })
 }
 
-/// The length of the trials of a repeat that has begun.
-///
-/// # Errors
-/// Its results file cannot be read.
+/// The trial length of a repeat that has begun.
 pub fn trial_length(dir: &Path, number: u32) -> Result<Option<TrialLength>> {
     let dir = dir.join(name(number));
     if has_results(&dir) { Ok(Some(read(&dir)?.header.plan.trial)) } else { Ok(None) }
 }
 
-/// Reads the results files of these repeats, each named after its directory where that tells them
-/// apart.
-///
-/// # Errors
-/// One cannot be read, or there are too many or too large ones.
+/// Reads the results of these repeats, with names that distinguish them.
 pub fn all_results(sources: &[PathBuf]) -> Result<Vec<(String, Results)>> {
     check(sources.len())?;
     let (mut all_results, mut bytes) = (Vec::new(), 0_usize);
@@ -157,7 +135,7 @@ pub fn all_results(sources: &[PathBuf]) -> Result<Vec<(String, Results)>> {
     Ok(all_results)
 }
 
-/// The last part of each path, or the whole paths where two have the same.
+/// The last component of each path, or the full paths if two are equal.
 pub fn names(sources: &[PathBuf]) -> Vec<String> {
     let of = |path: &PathBuf| {
         let last = if path.ends_with(RESULTS) { path.parent().unwrap_or(path) } else { path };

@@ -1,8 +1,7 @@
-//! One experiment, from a resolved plan to its results: the only place that conducts one.
+//! Runs one experiment, from a resolved plan to its results: open the arena, pilot run, open the
+//! results, measure, restore the machine.
 //!
-//! open the arena → pilot run → open the results → measure → restore the machine.
-//! Every command that measures a comparison comes through here, and says what is particular about
-//! its own in [`Experiment`].
+//! All commands that measure a comparison use [`Experiment`], which holds their differences.
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +21,6 @@ use crate::session::{self, ResultsOptions};
 use crate::store::{Memory, Store, TRACES};
 use crate::trace_file::{Format, TraceFile};
 
-/// An experiment to be run.
 pub struct Experiment<'a> {
     pub place: Place<'a>,
     pub pilot: Pilot<'a>,
@@ -30,91 +28,70 @@ pub struct Experiment<'a> {
     pub hooks: &'a dyn Hooks,
 }
 
-/// What is measured, and where.
 pub enum Place<'a> {
-    /// In an arena that is opened for this plan, and closed whatever happens.
+    /// Opens an arena for this plan and always closes it.
     New { resolved: Resolved, root: &'a Root, opening: &'a OpenOptions },
-    /// In an arena that is open, and stays so.
+    /// Uses an open arena, which stays open.
     Open { plan: Plan, arena: &'a mut dyn Arena },
 }
 
-/// The trial of each workload before the first round, which can make all trials longer (see
-/// [`crate::pilot`]).
+/// How the trial length is fixed before the first round; see [`crate::pilot`].
 pub enum Pilot<'a> {
-    /// It is made, unless results are resumed. `asked` is the length of trials that the user has
-    /// set.
+    /// Run the pilots, unless results are resumed. `asked` is the trial length set by the user.
     Run { asked: &'a TrialLength },
-    /// It was made elsewhere: the plan has its lengths, and these are its notes.
+    /// Run elsewhere: the plan has the final lengths, and these are the notes.
     Done(Vec<Note>),
-    /// The plan's lengths stand, for this reason.
+    /// Not run, for this reason; the plan's lengths apply.
     Skipped(&'static str),
 }
 
-/// Where the results go.
 pub enum Destination<'a> {
-    /// Into a directory, or on with those that are there.
+    /// A new directory, or one to resume.
     Directory(ResultsOptions),
-    /// Into memory. `command` is what repeats the experiment.
+    /// In memory. `command` repeats the experiment.
     Memory { command: &'a str },
-    /// Into a log that has the beginning of this results file.
+    /// A log that already holds the beginning of this results file.
     Begun { results: Box<Results>, log: &'a mut dyn ResultsLog },
 }
 
-/// What a caller does along the way.
+/// Callbacks of an experiment.
 pub trait Hooks {
-    /// Looks at the arena, and may refuse it, before anything is measured or written.
-    ///
-    /// # Errors
-    /// The refusal.
+    /// Called before anything is measured or written. An error refuses the arena.
     fn check(&self, _arena: &mut dyn Arena) -> Result<()> {
         Ok(())
     }
 
-    /// The plan has the length of its trials.
+    /// Called when the plan has its final trial length.
     fn planned(&self, _plan: &Plan) {}
 
-    /// The results are open, in this directory if they have one, and measuring begins.
-    ///
-    /// # Errors
-    /// Whatever the caller cannot do without.
+    /// Called when measuring begins, with the results directory if there is one.
     fn begin(&self, _plan: &Plan, _dir: Option<&Path>) -> Result<()> {
         Ok(())
     }
 
-    /// One of several comparisons of a larger operation is over, and its results are in this
-    /// directory.
-    ///
-    /// # Errors
-    /// The caller cannot report it.
+    /// Called after one of several comparisons of a larger operation.
     fn concluded(&self, _dir: &Path, _results: &Results) -> Result<()> {
         Ok(())
     }
 }
 
-/// Nothing along the way.
 impl Hooks for () {}
 
-/// How an experiment ended.
 #[derive(Debug)]
 pub struct Outcome {
     pub end: End,
     pub kept: Kept,
 }
 
-/// Where the results are.
 #[derive(Debug)]
 pub enum Kept {
     Directory(PathBuf),
     Memory(Vec<u8>),
-    /// In the log of [`Destination::Begun`].
     Log,
 }
 
 impl Kept {
-    /// The directory of [`Destination::Directory`].
-    ///
-    /// # Panics
-    /// If the results went elsewhere.
+    /// The results directory.
     pub fn directory(self) -> PathBuf {
         match self {
             Kept::Directory(dir) => dir,
@@ -123,16 +100,12 @@ impl Kept {
     }
 }
 
-/// Runs an experiment to its end.
-///
-/// # Errors
-/// Those of opening the arena, of measuring, of the results, of the hooks, and of restoring the
-/// machine. What was measured is kept.
+/// Runs an experiment to its end. Measured results are kept on errors too.
 pub fn run(experiment: Experiment<'_>, console: Console<'_>) -> Result<Outcome> {
     let Experiment { place, pilot, results, hooks } = experiment;
     match place {
         Place::New { resolved, root, opening } => {
-            // An arena that is opened for a plan has its variants, in their order.
+            // An arena opened for a plan has its variants in the same order.
             let variants = (0..resolved.plan.variants.len()).map(VariantIndex).collect();
             let steps = Steps { variants, pilot, results, hooks, traces: opening.trace };
             let work = |plan: &Plan, arena: &mut dyn Arena| measure(plan, arena, steps, console);
@@ -147,9 +120,8 @@ pub fn run(experiment: Experiment<'_>, console: Console<'_>) -> Result<Outcome> 
     }
 }
 
-/// What is left of an experiment when its arena is open.
+/// The remaining steps once the arena is open.
 struct Steps<'a> {
-    /// The plan's variants in the arena.
     variants: Vec<VariantIndex>,
     pilot: Pilot<'a>,
     results: Destination<'a>,
@@ -157,7 +129,7 @@ struct Steps<'a> {
     traces: Option<Format>,
 }
 
-/// Where the results go while they grow.
+/// The open results.
 enum OpenLog<'a> {
     Directory(Store),
     Memory(Memory),

@@ -1,5 +1,5 @@
-//! The results file of an experiment: a new one, or the one to resume, which must be of the same
-//! plan, machine and programs.
+//! Opens the results file of an experiment: a new one, or one to resume of the same plan, machine
+//! and programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -17,20 +17,16 @@ use crate::output::Output;
 use crate::signals::Stop;
 use crate::store::{Memory, Store};
 
-/// Where the results file of an experiment goes.
 #[derive(Debug, Clone)]
 pub struct ResultsOptions {
     pub output: Output,
-    /// Whether to resume the results file that is there, in a directory that is named.
+    /// Whether to resume the existing results; requires a named directory.
     pub resume: bool,
     /// The command that repeats the experiment.
     pub command: String,
 }
 
 /// Creates the results file of an experiment, or opens the one to resume.
-///
-/// # Errors
-/// The results file cannot be written, or is of another experiment.
 pub fn open(
     plan: &Plan,
     options: &ResultsOptions,
@@ -59,9 +55,6 @@ pub fn open(
 }
 
 /// Begins a results file in memory.
-///
-/// # Errors
-/// The arena failed.
 pub fn in_memory(plan: &Plan, command: &str, arena: &mut dyn Arena) -> Result<(Memory, Results)> {
     let header = header(plan, arena.capture()?, command, Timestamp::now())?;
     Ok((Memory::new(&header)?, Results::new(header)))
@@ -73,7 +66,7 @@ fn header(plan: &Plan, environment: Environment, command: &str, now: Timestamp) 
         schedlab: build::identity().to_owned(),
         plan: plan.clone(),
         environment,
-        // Virtual time begins at 0: the same plan gives the same results file, byte for byte.
+        // Virtual time begins at 0, so that equal plans give equal files, byte for byte.
         started_unix_ms: if plan.arena.is_virtual() {
             0
         } else {
@@ -83,10 +76,7 @@ fn header(plan: &Plan, environment: Environment, command: &str, now: Timestamp) 
     })
 }
 
-/// Writes notes into the file and into the results file that was read of it.
-///
-/// # Errors
-/// The results file cannot be written.
+/// Appends notes to the file and to the results read from it.
 pub fn append_notes(
     store: &mut dyn ResultsLog,
     results: &mut Results,
@@ -99,8 +89,7 @@ pub fn append_notes(
     Ok(())
 }
 
-/// A results file is one experiment on one machine: only the budget may be another when it is
-/// resumed.
+/// Resuming may change only the budget.
 fn same_experiment(
     header: &Header,
     plan: &Plan,
@@ -155,8 +144,7 @@ fn same_experiment(
     Ok(())
 }
 
-/// In the kernel arena the kernels and modules are part of the experiment: an edited patch gives
-/// another build.
+/// In the kernel arena, kernels and modules must match too: an edited patch gives another build.
 fn same_kernels(header: &Header, environment: &Environment) -> Result<()> {
     let (then, now) = (&header.environment, environment);
     let names = |env: &Environment| {

@@ -1,8 +1,8 @@
-//! Evidence of others, read: tables, files of benchmark programs, the directories that hold them,
-//! and standard input.
+//! Reads foreign evidence: tables, output files of benchmark programs, directories of those, and
+//! standard input.
 //!
-//! Each is bounded before it is held. What is no regular file is not opened for reading: a FIFO
-//! without a writer would never end.
+//! Each input is bounded before it is read. Only regular files are opened, because reading a FIFO
+//! without a writer would block forever.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -16,29 +16,23 @@ use text::limits::{IMPORT_BYTES, IMPORT_FILES, Limit, TABLE_BYTES};
 use crate::failure::usage;
 use crate::store::RESULTS;
 
-/// The word for standard input.
 pub const STDIN: &str = "-";
-/// How far below a named directory files are looked for.
+/// Maximum depth of the file search below a directory.
 const DEPTH: usize = 12;
 
-/// What a path is, as evidence.
 #[derive(Debug, Clone)]
 pub enum Source {
     /// The directory of an experiment, or its results.jsonl.
     Results,
-    /// A table.
     Table,
-    /// Output of another program, or a directory with some.
+    /// Output of another program, or a directory with such files.
     Foreign(&'static Importer),
-    /// None of these: what was tried, and what each missed in its beginning.
+    /// Unrecognized: the formats tried, and what each did not find at the beginning.
     Unknown(Vec<(&'static str, &'static str)>),
 }
 
-/// Finds out what a path is: by its name, else by its beginning. `columns` are those that the user
-/// chose of a table, none if no choice makes it one.
-///
-/// # Errors
-/// It cannot be read.
+/// Recognizes a path by its name, else by its beginning. `columns` are the table columns chosen by
+/// the user; None if the options rule out a table.
 pub fn kind(path: &Path, columns: Option<&[&str]>) -> Result<Source> {
     let extension =
         path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
@@ -73,7 +67,7 @@ pub fn kind(path: &Path, columns: Option<&[&str]>) -> Result<Source> {
     Ok(Source::Unknown(tried))
 }
 
-/// The beginning of a file, as far as a format shows in it.
+/// The part of a file that identifies its format.
 fn beginning(path: &Path) -> Result<String> {
     let mut begin = Vec::new();
     open(path)?
@@ -83,8 +77,7 @@ fn beginning(path: &Path) -> Result<String> {
     Ok(String::from_utf8_lossy(&begin).into_owned())
 }
 
-/// The format of the files in a directory that is not one of an experiment: the first of which the
-/// first file is one.
+/// The format of the files in a directory without results: the first that matches the first file.
 fn format_within(dir: &Path) -> Result<Option<&'static Importer>> {
     if dir.join(RESULTS).exists() {
         return Ok(None);
@@ -103,10 +96,7 @@ fn format_within(dir: &Path) -> Result<Option<&'static Importer>> {
     Ok(None)
 }
 
-/// The text of a table.
-///
-/// # Errors
-/// It cannot be read, is too large, no text, or empty.
+/// Reads a table.
 pub fn table(path: &Path) -> Result<String> {
     let text = text_of(path, &TABLE_BYTES)?;
     if text.trim().is_empty() {
@@ -118,11 +108,7 @@ pub fn table(path: &Path) -> Result<String> {
     Ok(text)
 }
 
-/// The files of a format: those named, and those of its kind below named directories, in the order
-/// of their names.
-///
-/// # Errors
-/// As [`table`]; a directory without such files.
+/// Reads files of a format: the named ones, and those below named directories, sorted by name.
 pub fn files(row: &Importer, paths: &[PathBuf]) -> Result<Vec<import::File>> {
     let mut found = Vec::new();
     for path in paths {
@@ -195,7 +181,7 @@ fn name(path: &Path) -> String {
     }
 }
 
-/// Opens a regular file, or what a shell passes as an open descriptor.
+/// Opens a regular file, or a descriptor passed by a shell.
 fn open(path: &Path) -> Result<File> {
     let shown = path.display();
     open_input(path).map_err(|error| match not_a_file(&error) {

@@ -1,9 +1,7 @@
-//! How far an experiment is, from its results file alone: while another process measures it, after
-//! it was cut off, or when it has ended.
+//! The progress of an experiment, from its results file alone.
 //!
-//! Nothing is asked of the process that measures. That there is one follows from the lock on its
-//! results file, which the kernel lists in /proc/locks; looking does not take the lock, so that an
-//! experiment which begins at this moment is not refused.
+//! The measuring process is not contacted. Its lock on the results file is found in /proc/locks
+//! without taking the lock, so that an experiment which starts at this moment is not refused.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,72 +22,63 @@ use crate::output::PARENT;
 use crate::store::{self, RESULTS};
 use crate::tune::log::SEARCH;
 
-/// How far it is.
 #[derive(Debug, Clone, Serialize)]
 pub struct Standing {
     pub name: String,
     pub arena: String,
     pub device: String,
     pub state: State,
-    /// Milliseconds since 1970; 0 where time is virtual.
+    /// Milliseconds since 1970; 0 in virtual time.
     pub started_unix_ms: u64,
     pub trials: usize,
     pub invalid_trials: usize,
-    /// Seconds spent on measuring, by the arena's clock.
+    /// By the arena's clock.
     pub spent_s: f64,
-    /// Whether that time is simulated.
+    /// Whether `spent_s` is virtual.
     pub is_virtual: bool,
-    /// The share of the plan that is done, 0 to 1; it may end earlier, by verdicts.
+    /// Completed share of the plan, 0 to 1; verdicts may end it earlier.
     pub share: f64,
-    /// The user's seconds until its end, at most; null unless it is measured now.
+    /// Upper bound in wall-clock seconds; null unless it is being measured.
     pub left_s: Option<f64>,
     pub workloads: Vec<WorkloadStanding>,
 }
 
-/// Whether it goes on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "word", rename_all = "kebab-case")]
 pub enum State {
-    /// A process holds the results file.
     Measuring {
-        /// Null where the process is one of another container.
+        /// Null if the process belongs to another container.
         pid: Option<u32>,
     },
     Ended {
         why: String,
         text: String,
     },
-    /// No process measures it, and it has no end.
+    /// Neither running nor ended.
     CutOff,
 }
 
-/// How far a workload is.
 #[derive(Debug, Clone, Serialize)]
 pub struct WorkloadStanding {
     pub name: String,
-    /// Rounds that have begun, and those that fit into the budget: the number that was announced.
+    /// Rounds begun, and the announced number of rounds that fit into the budget.
     pub rounds: usize,
     pub planned: u32,
     pub variants: Vec<VariantStanding>,
 }
 
-/// What is known of a variant.
 #[derive(Debug, Clone, Serialize)]
 pub struct VariantStanding {
     pub name: String,
     pub is_baseline: bool,
     pub trials: usize,
-    /// Whether it is measured no more: its verdict is reached, none is probable, or the kernel
-    /// refused its setting.
+    /// No longer measured: its verdict is reached or improbable, or the kernel refused its setting.
     pub decided: bool,
-    /// On the metric that decides, as far as the evidence goes; null for the baseline.
+    /// On the primary metric, with the evidence so far; null for the baseline.
     pub comparison: Option<Comparison>,
 }
 
-/// The newest experiment below `schedlab-out`.
-///
-/// # Errors
-/// Wrong usage: there is none.
+/// The most recently changed experiment below `schedlab-out`.
 pub fn newest() -> Result<PathBuf> {
     let dirs = fs::read_dir(PARENT).into_iter().flatten().flatten().map(|entry| entry.path());
     let changed =
@@ -103,10 +92,7 @@ pub fn newest() -> Result<PathBuf> {
     Ok(newest.ok_or_else(none)?.1)
 }
 
-/// How far the experiment of a directory is.
-///
-/// # Errors
-/// There is no readable results file in it.
+/// The progress of the experiment in a directory.
 pub fn standing(dir: &Path) -> Result<Standing> {
     let path = if dir.is_dir() { dir.join(RESULTS) } else { dir.to_path_buf() };
     if !path.exists() && dir.join(SEARCH).exists() {
@@ -123,27 +109,27 @@ pub fn standing(dir: &Path) -> Result<Standing> {
             dir.join(CELLS).display()
         )));
     }
-    // Before the results file is read: a process that ends meanwhile has written its end by then.
+    // Before the results are read: a process that ends in between has then written its end.
     let holder = holder(&path);
     let results = store::read(&path)?;
     Ok(of(&results, holder, wall(&path)))
 }
 
-/// The time from the making of a file to its last change.
+/// Time from a file's creation to its last change.
 fn wall(path: &Path) -> Option<Duration> {
     let found = fs::metadata(path).ok()?;
     found.modified().ok()?.duration_since(found.created().ok()?).ok()
 }
 
-/// Whether a process holds the lock of a file; which one, if that is known.
+/// Whether a process holds a file's lock, and its id if known.
 fn holder(path: &Path) -> Option<Option<u32>> {
     let found = fs::metadata(path).ok()?;
     locked(&fs::read_to_string("/proc/locks").ok()?, found.dev(), found.ino())
 }
 
-/// `1: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF`; with `->` a process that waits. The number of
-/// the file system may be another one than a program sees (btrfs), so that files of the same number
-/// on two such file systems are not distinguished.
+/// Parses `1: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF`; `->` marks a waiting process. On btrfs
+/// the device number may differ from the one in stat, so files with equal inode numbers on two such
+/// file systems are not distinguished.
 fn locked(locks: &str, device: u64, inode: u64) -> Option<Option<u32>> {
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
     locks.lines().find_map(|line| {
@@ -175,7 +161,7 @@ fn of(results: &Results, holder: Option<Option<u32>>, wall: Option<Duration>) ->
     let is_whole = matches!(&state, State::Ended { .. })
         && results.end.as_ref().is_some_and(|end| !end.reason.ending().is_early());
     let left = (total - spent).max(0.0);
-    // Virtual time passes as fast as it did so far.
+    // Assumes that virtual time continues at its present rate.
     let left = if is_virtual {
         wall.filter(|_| spent > 0.0).map(|wall| left * wall.as_secs_f64() / spent)
     } else {
@@ -206,8 +192,8 @@ fn of(results: &Results, holder: Option<Option<u32>>, wall: Option<Duration>) ->
     }
 }
 
-/// Whether a trial does not count for the metric that decides. One that has too few requests for
-/// another percentile does.
+/// Whether a trial is invalid for the primary metric. Too few requests for another percentile do
+/// not matter.
 fn is_invalid(trial: &Trial, comparisons: &[Comparison]) -> bool {
     let deciding = comparisons.iter().find(|one| one.primary && one.workload == trial.workload);
     let metric = deciding.map_or("", |one| one.metric.as_str());
@@ -246,7 +232,6 @@ fn of_workload(results: &Results, workload: &str, comparisons: &[Comparison]) ->
 }
 
 impl VariantStanding {
-    /// The verdict, if there is one.
     pub fn verdict(&self) -> Option<Verdict> {
         self.comparison
             .as_ref()

@@ -14,29 +14,25 @@ use crate::failure::usage;
 use crate::log_file::LogFile;
 use crate::signals::Stop;
 
-/// The name of the results file in an experiment's directory.
 pub const RESULTS: &str = "results.jsonl";
-/// The directory of its traces, in it.
+/// The subdirectory of traces.
 pub const TRACES: &str = "traces";
 
-/// A results file in memory, for a program that asks for no directory.
+/// A results file in memory.
 #[derive(Debug, Default)]
 pub struct Memory {
     text: Vec<u8>,
 }
 
 impl Memory {
-    /// A results file that begins with this line.
-    ///
-    /// # Errors
-    /// The line is longer than a results file's may be.
+    /// Begins a results file with this line.
     pub fn new(header: &Header) -> Result<Memory> {
         let mut memory = Memory::default();
         memory.append(&Line::Header(Box::new(header.clone())))?;
         Ok(memory)
     }
 
-    /// What results.jsonl would hold.
+    /// The content of results.jsonl.
     pub fn into_bytes(self) -> Vec<u8> {
         self.text
     }
@@ -67,7 +63,7 @@ impl ResultsLog for Memory {
     }
 }
 
-/// An experiment's directory, open for appending; locked against a second writer.
+/// An experiment's directory, open for appending and locked against a second writer.
 #[derive(Debug)]
 pub struct Store {
     dir: Dir,
@@ -75,8 +71,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Writes the plan and the results file's first line into a directory. An old results file is
-    /// never overwritten.
+    /// Writes the plan and the first line of the results file. Never overwrites existing results.
     pub fn create(dir: Dir, header: &Header) -> Result<Store> {
         let log = LogFile::open(&dir, RESULTS, &RESULTS_BYTES)?;
         let mut store = Store { dir, log };
@@ -88,7 +83,7 @@ impl Store {
             .map_err(anyhow::Error::from)
             .and_then(|()| store.append(&Line::Header(Box::new(header.clone()))));
         if let Err(error) = begun {
-            // Without its first line there is nothing to resume, whatever the error advises.
+            // Without its first line the file cannot be resumed, despite the error's advice.
             let _ = store.dir.remove(RESULTS);
             return Err(error.context(
                 "results file: nothing was measured; make room or name another --out, and start again",
@@ -98,8 +93,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens the results file of an experiment that was cut off, and cuts off a line that was not
-    /// finished.
+    /// Opens the results of an unfinished experiment and cuts off a partial line.
     pub fn resume(dir: &Path, stop: &Stop) -> Result<(Store, Results)> {
         let path = dir.join(RESULTS);
         let dir = Dir::open(dir).map_err(anyhow::Error::from);
@@ -121,26 +115,22 @@ impl Store {
         Ok((Store { dir, log }, results))
     }
 
-    /// The experiment's directory.
     pub fn dir(&self) -> &Path {
         self.dir.path()
     }
 
-    /// A directory in it, made where it is missing.
+    /// A subdirectory, created if missing.
     pub fn subdir(&self, name: &str) -> Result<Dir> {
         Ok(self.dir.subdir(name)?)
     }
 
-    /// Appends a line and waits until it is on the disk.
+    /// Appends a line and syncs it.
     pub fn append(&mut self, line: &Line) -> Result<()> {
         self.log.append(&line.to_json_line())
     }
 }
 
-/// Refuses a directory that holds a results file, before anything is measured for it.
-///
-/// # Errors
-/// Wrong usage.
+/// Refuses a directory that already holds results, before anything is measured.
 pub fn check_free(dir: Option<&Path>) -> Result<()> {
     let held = dir.filter(|dir| dir.join(RESULTS).metadata().is_ok_and(|found| found.len() > 0));
     held.map_or(Ok(()), |dir| Err(holds_one(dir)))
@@ -153,7 +143,7 @@ fn holds_one(dir: &Path) -> anyhow::Error {
     ))
 }
 
-/// Reads the results file of an experiment from its directory, or from the file itself.
+/// Reads the results of an experiment from its directory or file.
 pub fn read(source: &Path) -> Result<Results> {
     let path = if source.is_dir() { source.join(RESULTS) } else { source.to_path_buf() };
     let file = open_input(&path).with_context(|| {
@@ -165,12 +155,10 @@ pub fn read(source: &Path) -> Result<Results> {
     parse(&path, &file, None)
 }
 
-/// Reads the results file of a directory that is held; none if there is no results file, or an
-/// empty one.
+/// Reads the results in an open directory; None if missing or empty.
 ///
 /// # Errors
-/// It is a link or no regular file, another user decides over it, or it is not a readable results
-/// file.
+/// It is a link or no regular file, another user controls it, or it is not a valid results file.
 pub fn read_in(dir: &Dir) -> Result<Option<Results>> {
     let Some(file) = dir.open_if_there(RESULTS)? else { return Ok(None) };
     let path = dir.file(RESULTS);
@@ -178,7 +166,7 @@ pub fn read_in(dir: &Dir) -> Result<Option<Results>> {
     if len == 0 { Ok(None) } else { parse(&path, &file, None).map(Some) }
 }
 
-/// Reads line by line, until a signal asks to end.
+/// Reads line by line, until a signal.
 fn parse(path: &Path, file: &File, stop: Option<&Stop>) -> Result<Results> {
     let mut input = BufReader::with_capacity(1 << 16, file);
     let (mut reader, mut line) = (ResultsReader::default(), Vec::new());

@@ -1,9 +1,9 @@
-//! From a trace to a workload of a few parameters, which is run on a modelled disk and compared
-//! with the trace.
+//! Derives a parametric workload from a trace, runs it on a modelled disk and compares it with the
+//! trace.
 //!
-//! The synthetic workload is compared by what it does, not by its parameters: a trial of it is
-//! recorded and profiled as the trace was. So a figure of it is also the model's and the
-//! scheduler's, as the trace's figures are its disk's.
+//! The comparison is between profiles: a trial of the workload is recorded and profiled like the
+//! trace. Its figures therefore depend on the model and the scheduler, as the trace's depend on its
+//! disk.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -28,37 +28,36 @@ use crate::signals::Stop;
 use crate::traces;
 use crate::workloads::Workloads;
 
-/// Without a choice: a disk with a variant, and a drive without one.
+/// Default devices: rotational and flash.
 const ROTATING: &str = "wd4tb7200";
 const FLASH: &str = "970pro-like";
-/// The trial is as long as the trace, within these; milliseconds. For so many requests it may
-/// take longer.
+/// The trial is as long as the trace, within these bounds in milliseconds. It is longer if this
+/// many requests take more time.
 const SHORTEST_MS: u64 = 1_000;
 const LONGEST_MS: u64 = 30_000;
 const ENOUGH: u64 = 1_000;
-/// The row of the table that a group is, and the label of the workload.
+/// The table row of a group, and the label of the workload.
 const KIND: &str = "virtual-machines";
 const LABEL: &str = "synthetic";
-/// What a plan of it compares.
+/// The schedulers that its plan compares.
 const VARIANTS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
-/// Parts of a disk begin at multiples of this.
+/// Alignment of the parts of a disk.
 const MIB: u64 = 1 << 20;
 
-/// What is synthesized, and where it is tried.
 #[derive(Debug, Clone)]
 pub struct Request {
     pub trace: PathBuf,
     pub options: ReadOptions,
-    /// A modelled disk; None: by the recorded one's kind.
+    /// A modelled disk; None: by the kind of the recorded one.
     pub device: Option<String>,
-    /// None: the one that was in effect most, if the simulator has it.
+    /// None: the one in effect longest, if the simulator has it.
     pub scheduler: Option<String>,
-    /// Groups at most.
+    /// Maximum number of groups.
     pub groups: usize,
     pub seed: u64,
 }
 
-/// A workload with the trace's profile, and its distance from it.
+/// A workload with the trace's profile, and its difference from the trace.
 #[derive(Debug, Clone, Serialize)]
 pub struct Synthesized {
     pub device: String,
@@ -66,9 +65,9 @@ pub struct Synthesized {
     pub groups: Vec<Group>,
     pub workload: WorkloadSpec,
     pub figures: Vec<Figure>,
-    /// What the trace has and the workload cannot say.
+    /// Features of the trace that the workload cannot express.
     pub unsaid: Vec<String>,
-    /// The trial that was compared, milliseconds of virtual time.
+    /// Virtual length of the compared trial.
     pub trial_ms: u64,
     #[serde(skip)]
     pub plan: Plan,
@@ -80,18 +79,14 @@ struct Table<'a> {
 }
 
 impl Synthesized {
-    /// The workload as a part of a plan.
+    /// The workload as a TOML table of a plan.
     pub fn block(&self) -> String {
         let table = Table { workload: [&self.workload] };
         toml::to_string_pretty(&table).expect("a workload has only tables, text and numbers")
     }
 }
 
-/// Reads a trace, makes a workload of it, and measures how far it is from it.
-///
-/// # Errors
-/// The trace cannot be read or has no requests with data; the device or the scheduler is
-/// unknown.
+/// Reads a trace, fits a workload to it and measures the difference.
 pub fn synthesize(request: &Request, stop: &Stop) -> Result<Synthesized> {
     let mut trace = traces::read(&request.trace, &request.options)?;
     let profile = of(&trace);
@@ -160,14 +155,14 @@ fn in_effect(disk: &DeviceProfile) -> String {
         .to_owned()
 }
 
-/// The scheduler of the trial, and after it those that a plan compares.
+/// The trial's scheduler first, then those that a plan compares.
 fn variants(first: &str) -> Result<Vec<experiment::plan::Variant>> {
     let others = VARIANTS.into_iter().filter(|name| *name != first);
     let names: Vec<String> = std::iter::once(first).chain(others).map(str::to_owned).collect();
     parse_variants(&names).map_err(|e| usage(format!("--scheduler: {e}")))
 }
 
-/// One group is a workload, several are flows of one.
+/// One group becomes a workload, several become its flows.
 fn workload_of(groups: &[Group], bytes: u64, unsaid: &mut Vec<String>) -> Result<WorkloadSpec> {
     let part = bytes / groups.len().max(1) as u64 / MIB * MIB;
     let mut flows: Vec<Flow> = Vec::new();
@@ -205,7 +200,7 @@ fn spec(kind: &str, params: BTreeMap<String, String>, flows: Vec<Flow>) -> Workl
 }
 
 fn params_of(group: &Group, part: u64) -> BTreeMap<String, String> {
-    // Each client has at least a block of its own.
+    // Each client needs at least one block.
     let least = u64::from(group.clients) * u64::from(group.block_size);
     let region = group.region.max(least).div_ceil(MIB).saturating_mul(MIB).min(part);
     let params = [
@@ -221,7 +216,7 @@ fn params_of(group: &Group, part: u64) -> BTreeMap<String, String> {
     params.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// A name that a flow can have, unlike those of the others: names of processes can hold anything.
+/// A unique, valid flow name. Process names may contain any character.
 fn plain_name(name: &str, others: &[Flow]) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let mut plain: String =
@@ -263,7 +258,7 @@ fn planned(
     })
 }
 
-/// The profile of a trial of a plan's workload under its first variant.
+/// The profile of a trial of the plan's workload under its first variant.
 fn tried(mut plan: Plan, model: Model, stop: &Stop) -> Result<DeviceProfile> {
     plan.check().map_err(|e| usage(format!("--device {}: {e}", plan.device)))?;
     let variants = Variants::read(&mut plan.variants, |variant| Setting::of(variant))?;

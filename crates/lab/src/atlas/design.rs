@@ -1,4 +1,4 @@
-//! What an atlas is of: arenas, devices, schedulers and workloads, and the plan of each cell.
+//! The design of an atlas: arenas, devices, schedulers and workloads, and the plan of each cell.
 
 use std::path::{Path, PathBuf};
 
@@ -22,38 +22,39 @@ use crate::arena::model::Model;
 use crate::failure::usage;
 use crate::resolve::{Resolved, bare, resolve};
 
-/// The version of the design's format.
+/// Version of the file format.
 const SCHEMA: u32 = 2;
 
-/// The devices without another choice: five disks, a SATA SSD and an NVMe SSD.
+/// Default devices: five disks, a SATA SSD and an NVMe SSD.
 const DEVICES: [&str; 7] =
     ["hp97560", "barracuda7200", "cheetah9lp", "wd4tb7200", "st2000dm006", "sata-ssd", "nvme"];
 
-/// Schedulers that order by deadlines alone: without them they are first come, first served.
+/// Schedulers that order by deadlines only; requests without deadlines are first come, first
+/// served.
 const BY_DEADLINE: &[&str] = &["edf", "scan-edf", "dm-scan", "rg-scan", "gsr"];
 
-/// What the others are compared with; every arena has it.
+/// The baseline, available in every arena.
 const BASELINE: &str = "none";
 
-/// The arena of cells of the simulator that have the settings of the kernel arena's guest.
+/// The arena of simulator cells with the settings of the kernel arena's guest.
 const MATCHED: &str = "matched-sim";
 
-/// Rounds of each cell, and of a quick one. Fixed: all intervals of a cell hold together at one
-/// look.
+/// Rounds of a cell, and of a quick one. The number is fixed: all intervals of a cell hold
+/// simultaneously at one look.
 const ROUNDS: u32 = 8;
 const QUICK_ROUNDS: u32 = 3;
 
-/// Trials are this part of the usual length of the device's, since each cell has several; the
-/// warm-up before is a third of a trial.
+/// Divisors of the device's usual trial length, since each cell has several trials, and of a trial
+/// for its warm-up.
 const PART: u64 = 2;
 const QUICK_PART: u64 = 8;
 const WARMUP_PART: u64 = 3;
 
-/// Words of the command line.
+/// Command-line options.
 #[derive(Debug, Clone, Default)]
 pub struct Choice {
     pub arenas: Vec<&'static ArenaFacts>,
-    /// Names of models, `*` in them; files of devices. Empty: the usual ones.
+    /// Model names, which may contain `*`, and device files. Empty: the usual ones.
     pub devices: Vec<String>,
     pub schedulers: Vec<String>,
     pub workloads: Vec<String>,
@@ -61,12 +62,12 @@ pub struct Choice {
     pub kernel: Option<String>,
 }
 
-/// What an atlas is of; stands in its directory.
+/// The design of an atlas, stored in its directory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Design {
     schema: u32,
-    /// The build whose tables its names are of.
+    /// The build whose tables define the names.
     schedlab: String,
     arenas: Vec<&'static ArenaFacts>,
     devices: Vec<String>,
@@ -75,17 +76,16 @@ pub struct Design {
     quick: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     kernel: Option<String>,
-    /// The version whose rules the simulator has beside the kernel arena. Looked up once: a tree of
-    /// the user's is on one machine.
+    /// The Linux version whose rules the matched simulations follow. Stored, because a user's
+    /// kernel tree may exist on one machine only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     linux: Option<u32>,
 }
 
-/// A cell that can be measured.
+/// A measurable cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Planned {
     pub key: Key,
-    /// Its directory's name.
     pub dir: String,
     pub plan: Plan,
     fairness: String,
@@ -93,7 +93,7 @@ pub struct Planned {
 }
 
 impl Planned {
-    /// What the statistics have to know of it.
+    /// Input of the statistics.
     pub fn about(&self) -> About<'_> {
         About {
             key: self.key.clone(),
@@ -108,17 +108,13 @@ impl Planned {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Plans {
     pub cells: Vec<Planned>,
-    /// Cells that cannot be measured.
     pub holes: Vec<Hole>,
-    /// What is left out, and why.
+    /// What is omitted, and why.
     pub notes: Vec<String>,
 }
 
 impl Design {
-    /// The design that words choose.
-    ///
-    /// # Errors
-    /// Wrong usage: a name that is none.
+    /// The design for these options.
     pub fn of(choice: &Choice) -> Result<Design> {
         let all: Vec<&str> = elevator::ELEVATORS.iter().map(|row| row.name).collect();
         let mut schedulers = names::chosen("--schedulers", &choice.schedulers, &all)?;
@@ -138,7 +134,7 @@ impl Design {
                 .map(str::to_owned)
                 .collect(),
         };
-        // Shards and a later session may start elsewhere.
+        // Shards and later sessions may start in another directory.
         let whole = |word: &String| {
             let path = std::fs::canonicalize(word)
                 .with_context(|| format!("{word}: cannot read the device"))?;
@@ -167,10 +163,10 @@ impl Design {
         design.check().map(|()| design)
     }
 
-    /// The design of a directory.
+    /// Reads the design of a directory.
     ///
     /// # Errors
-    /// Wrong usage: it is none, of another build, or names what is not there.
+    /// Wrong usage: not a design, written by another build, or it names missing items.
     pub fn read(dir: &Dir) -> Result<Option<Design>> {
         let path = dir.file(DESIGN);
         let wrong = |why: String| usage(format!("{}: {why}", path.display()));
@@ -200,11 +196,8 @@ impl Design {
         Ok(Some(design))
     }
 
-    /// Writes the design into the directory of an atlas, or checks that it is the one that is
-    /// there.
-    ///
-    /// # Errors
-    /// It is another one, or cannot be written.
+    /// Writes the design into the directory of an atlas, or checks that it matches the existing
+    /// one.
     pub fn keep(&self, dir: &Dir) -> Result<()> {
         match Design::read(dir)? {
             None => Ok(dir.replace(DESIGN, toml::to_string(self)?.as_bytes())?),
@@ -216,17 +209,15 @@ impl Design {
         }
     }
 
-    /// Where it is measured.
     pub fn arenas(&self) -> &[&'static ArenaFacts] {
         &self.arenas
     }
 
-    /// The files that describe devices.
     pub fn files(&self) -> Vec<PathBuf> {
         self.devices.iter().filter(|device| is_file(device)).map(PathBuf::from).collect()
     }
 
-    /// Every name is one of a table, and there are not too many.
+    /// Checks that every name is in a table, and the number of cells.
     fn check(&self) -> Result<()> {
         let table = rows()?;
         for (what, found) in [("arenas", self.arenas.len()), ("devices", self.devices.len())] {
@@ -234,7 +225,7 @@ impl Design {
                 return Err(usage(format!("{what}: none is chosen; name at least one")));
             }
         }
-        // Each cell of the kernel has a matched simulation.
+        // Each kernel cell has a matched simulation.
         let arenas =
             self.arenas.len() + self.arenas.iter().filter(|arena| arena.chooses_kernel()).count();
         check_number([arenas, self.devices.len(), self.workloads.len()].iter().product())?;
@@ -273,11 +264,8 @@ impl Design {
         }
     }
 
-    /// The plan of each cell, in order: arenas, devices, workloads; a matched simulation follows
-    /// its cell of the kernel.
-    ///
-    /// # Errors
-    /// Wrong usage: a device that cannot be read.
+    /// The plan of each cell, ordered by arena, device and workload. A matched simulation follows
+    /// its kernel cell.
     pub fn plans(&self) -> Result<Plans> {
         let table = rows()?;
         let mut plans = Plans::default();
@@ -321,7 +309,7 @@ impl Design {
         Ok(plans)
     }
 
-    /// A scheduler by itself, or as the guest has it.
+    /// A scheduler with its defaults, or as configured in the guest.
     fn variant(&self, arena: &str, name: &str, on: &Device<'_>) -> Variant {
         match self.linux.filter(|_| arena == MATCHED) {
             Some(linux) => {
@@ -335,7 +323,7 @@ impl Design {
         let (kind, device, usual_ms) =
             (ArenaFacts::find(arena).unwrap_or(&plan::SIM), on.word, on.usual_ms);
         let part = if self.quick { QUICK_PART } else { PART };
-        // The bounds are those of a whole map's trials.
+        // The bounds refer to trials of a full atlas.
         let bound = |ms: u64| (ms / part).saturating_mul(PART);
         let duration_ms = (usual_ms / part).max(bound(row.least_ms)).min(bound(row.most_ms)).max(1);
         let warmup_ms = (usual_ms / part).min(bound(row.most_ms)) / WARMUP_PART;
@@ -387,32 +375,28 @@ impl Design {
     }
 }
 
-/// A device as the plans of its cells have it.
+/// A device in the plans of its cells.
 struct Device<'a> {
     word: &'a str,
     usual_ms: u64,
     has_arm: bool,
 }
 
-/// Refuses more cells than are drawn.
-///
-/// # Errors
-/// Wrong usage.
 pub fn check_number(cells: usize) -> Result<()> {
     ATLAS_CELLS.check(cells).map_err(|exceeded| usage(exceeded.to_string()))
 }
 
-/// Whether a word names a file that describes a device.
+/// Whether this names a device file.
 fn is_file(word: &str) -> bool {
     word.ends_with(".toml") || word.contains('/')
 }
 
-/// Whether the kernel arena has a scheduler.
+/// Whether the kernel arena has this scheduler.
 fn is_of_kernel(name: &str) -> bool {
     MODULES.contains(&name) || elevator::LINUX.iter().any(|row| row.name == name)
 }
 
-/// The name of a device: of a file its own, without directory and extension.
+/// The name of a device; for a file its stem.
 fn name_of(device: &str) -> &str {
     if is_file(device) {
         Path::new(device).file_stem().and_then(|stem| stem.to_str()).unwrap_or(device)
@@ -421,8 +405,7 @@ fn name_of(device: &str) -> &str {
     }
 }
 
-/// A part of the name of a directory: letters, digits and dashes of a name, and a checksum where
-/// something is lost.
+/// A part of a directory name: letters, digits and dashes, plus a checksum if anything was dropped.
 fn slug(name: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.chars().all(plain) && name.len() <= 64 {

@@ -1,4 +1,4 @@
-//! Measuring, reading and joining the cells of an atlas.
+//! Measures, reads and merges the cells of an atlas.
 
 use std::time::Instant;
 
@@ -21,24 +21,20 @@ use crate::run::{Destination, Experiment, Pilot, Place, run};
 use crate::session::ResultsOptions;
 use crate::store::{self, RESULTS};
 
-/// What repeats a cell: its plan lies beside its results file.
+/// The command that repeats a cell, run next to its plan.
 const COMMAND: &str = "schedlab run plan.toml";
 
-/// What there is of a cell.
 #[derive(Debug)]
 pub enum Looked {
-    /// Nothing.
     Missing,
-    /// A results file that has not ended: the share of its rounds.
+    /// Results without an end: the share of the rounds.
     Unfinished,
-    /// The whole cell.
     Whole(Box<Cell>),
-    /// A results file that cannot be this cell's, and why.
+    /// Results of something else, and why.
     Foreign(String),
 }
 
-/// Looks at a cell in the directory of an atlas. No link is followed, and nothing but a file is
-/// read.
+/// Reads a cell in the directory of an atlas. Follows no links and reads only regular files.
 pub fn look(dir: &Dir, cell: &Planned) -> Looked {
     let results = match recorded(dir, cell) {
         Ok(None) => return Looked::Missing,
@@ -79,7 +75,7 @@ fn is_whole(results: &Results) -> bool {
     results.end.as_ref().is_some_and(|end| !end.reason.ending().is_early())
 }
 
-/// Whether a results file is of this plan, whatever budget of time it was given.
+/// Whether results belong to this plan, regardless of the time budget.
 fn is_of(results: &Results, plan: &Plan) -> bool {
     let comparable = |plan: &Plan| Plan {
         budget: Budget { time_s: 0.0, ..plan.budget.clone() },
@@ -88,11 +84,8 @@ fn is_of(results: &Results, plan: &Plan) -> bool {
     comparable(&results.header.plan) == comparable(plan)
 }
 
-/// Measures these cells one after the other, each on all CPUs unless `opening` says otherwise; what
-/// is begun is continued. The signal that ended it, if one did.
-///
-/// # Errors
-/// An arena or a directory failed; the results files keep what was measured.
+/// Measures these cells one after another, each on all CPUs unless `opening` limits it. Continues
+/// unfinished cells. Returns the signal that ended it, if any.
 pub fn measure(
     dir: &Dir,
     cells: &[&Planned],
@@ -138,11 +131,10 @@ fn one(dir: &Dir, cell: &Planned, opening: &OpenOptions, console: Console<'_>) -
     Ok(run(experiment, console)?.end)
 }
 
-/// Copies the cells that `from` has whole and `dir` has not; how many. What both have must be the
-/// same.
+/// Copies the complete cells of `from` that are missing in `dir`, and counts them.
 ///
 /// # Errors
-/// Two results files of a cell differ in what they found, or one cannot be copied.
+/// Cells present in both differ, or one cannot be copied.
 pub fn adopt(dir: &Dir, from: &Dir, cells: &[Planned]) -> Result<usize> {
     let mut adopted = 0;
     for cell in cells {
@@ -168,8 +160,7 @@ pub fn adopt(dir: &Dir, from: &Dir, cells: &[Planned]) -> Result<usize> {
         let bytes = RESULTS_BYTES
             .read(source.open_if_there(RESULTS)?.with_context(missing)?)
             .with_context(missing)?;
-        // The plan of the design, not the file beside the results file: a part is made elsewhere,
-        // and may hold another one.
+        // Use the design's plan; a part's own plan file may differ.
         at.replace("plan.toml", cell.plan.to_toml().as_bytes())?;
         at.replace(RESULTS, &bytes)?;
         adopted += 1;

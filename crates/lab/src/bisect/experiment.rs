@@ -1,9 +1,8 @@
-//! One experiment of a bisection: two kernels under one scheduler and one workload.
+//! One experiment of a bisection: two kernels under one scheduler and workload.
 //!
-//! It is an experiment like any other, with a plan, a results file and the rule of the plan, in a
-//! directory of its own; only its alpha is the verdict's part of the bisection's. A kernel that
-//! cannot be built or booted, or that fails under the workload, is an answer about the step, not an
-//! error: the other kernel of the pair has been measured before.
+//! It is an ordinary experiment in its own directory, except that its alpha is the verdict's share
+//! of the bisection's. A kernel that fails to build, boot or survive the workload is an answer
+//! about the step, not an error, because the other kernel of the pair has already been measured.
 
 use std::path::Path;
 
@@ -29,10 +28,9 @@ use crate::run::{Destination, Experiment, Outcome, Pilot, Place, run};
 use crate::session::ResultsOptions;
 use crate::signals::Stop;
 
-/// How much longer the experiment after an inconclusive one is.
+/// How many times longer the experiment after an inconclusive one is.
 pub(super) const LONGER: u32 = 4;
 
-/// Where and how experiments are carried out.
 #[derive(Debug)]
 pub(super) struct Bench<'a> {
     pub(super) root: &'a Root,
@@ -40,15 +38,13 @@ pub(super) struct Bench<'a> {
     pub(super) stop: &'a Stop,
 }
 
-/// What came of an experiment.
 #[derive(Debug)]
 pub(super) enum StepOutcome {
     Done(AnswerResult),
     Interrupted { by: String },
 }
 
-/// The plan of an experiment, read: the variants of two steps, and the error that its verdict may
-/// have.
+/// The plan of an experiment: the variants of two steps, and the error share of its verdict.
 pub(super) fn plan_of(
     base: &Plan,
     [baseline, step]: [Variant; 2],
@@ -61,14 +57,14 @@ pub(super) fn plan_of(
     plan.variants = vec![baseline, step];
     plan.criteria.alpha = alpha;
     if attempt > 1 {
-        // Other random choices: what was measured already has been compared.
+        // New random choices: existing measurements have been used.
         plan.seed = base.seed.wrapping_add(u64::from(attempt - 1));
         plan.budget.time_s = (base.budget.time_s * f64::from(LONGER)).min(LONGEST_S);
         let most = u32::try_from(ROUNDS.most).unwrap_or(u32::MAX);
         plan.budget.rounds =
             base.budget.rounds.map(|rounds| rounds.saturating_mul(LONGER).min(most));
     }
-    // A bisection lives on verdicts, which figures alone are not.
+    // A bisection needs verdicts.
     plan.budget.figures_only = false;
     let resolved = resolve(plan, &mut |_| ())?;
     feasibility::check(&resolved.plan)?;
@@ -76,8 +72,8 @@ pub(super) fn plan_of(
 }
 
 impl Bench<'_> {
-    /// Builds the kernel of a variant, or finds it in the cache: its key, and whether it was built
-    /// now.
+    /// Builds the kernel of a variant or finds it in the cache. Returns its key and whether it was
+    /// built.
     pub(super) fn build(
         &self,
         resolved: &Resolved,
@@ -109,8 +105,7 @@ impl Bench<'_> {
         }
     }
 
-    /// Measures the plan in `dir`, or continues the results file that is there, and compares the
-    /// second variant.
+    /// Measures the plan in `dir` or continues its results, and compares the second variant.
     pub(super) fn measure(
         &self,
         resolved: Resolved,
@@ -152,7 +147,7 @@ impl Bench<'_> {
     }
 }
 
-/// The comparison of the second variant on the deciding metric.
+/// The comparison of the second variant on the primary metric.
 fn compared(variant: &str, dir: &Path) -> Result<Evidence> {
     let results = crate::store::read(dir)?;
     let analysis = experiment::analyze(&results, None);

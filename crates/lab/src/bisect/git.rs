@@ -1,10 +1,10 @@
-//! A history of git as steps: the commits along first parents, each as one difference to the tree
-//! of the good end.
+//! A git history as steps: the commits along first parents, each as a difference to the good end's
+//! tree.
 //!
-//! The tree of the good end is written out once and built; of every other step only the difference
-//! is applied to a copy of the built tree, so that only what it changes is compiled. git runs from
-//! a directory that only root can write, with the hooks and monitors of the repository's own
-//! configuration off; a repository of another user is refused by git itself.
+//! The good end's tree is exported and built once. Other steps apply their difference to a copy of
+//! the built tree, so only changed files are compiled. git runs in a directory writable only by
+//! root, with the repository's hooks and fsmonitor disabled, and itself refuses repositories of
+//! other users.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -16,21 +16,15 @@ use text::limits::{BISECT_BYTES, BISECT_STEPS, Limit, PATCH_BYTES};
 
 use crate::failure::usage;
 
-/// Refuses more steps than a bisection may have.
-///
-/// # Errors
-/// Wrong usage.
 pub fn check_number(steps: usize) -> Result<()> {
     BISECT_STEPS.check(steps).map_err(|error| usage(error.to_string()))
 }
 
-/// A repository.
 #[derive(Debug, Clone)]
 pub(super) struct Git {
     dir: PathBuf,
 }
 
-/// A commit on the way from the good end to the bad one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Commit {
     pub(super) id: String,
@@ -49,11 +43,10 @@ impl Git {
         Ok(git)
     }
 
-    /// The commits after `good` up to `bad` along first parents, oldest first, with `good` itself
-    /// in front.
+    /// `good` and the commits after it up to `bad` along first parents, oldest first.
     ///
     /// # Errors
-    /// Wrong usage: unknown revisions, or no such way.
+    /// Wrong usage: unknown revisions, or no such path.
     pub(super) fn commits(&self, good: &str, bad: &str) -> Result<Vec<Commit>> {
         let (good_id, bad_id) = (self.commit(good)?, self.commit(bad)?);
         if good_id == bad_id {
@@ -108,7 +101,7 @@ impl Git {
         self.said(&words, &PATCH_BYTES)
     }
 
-    /// Writes the tree of a commit into an empty directory.
+    /// Extracts the tree of a commit into an empty directory.
     pub(super) fn export(&self, id: &str, to: &Path) -> Result<()> {
         let mut archive = self.command(&["archive", "--format=tar", id]);
         let mut archive = archive.stdout(Stdio::piped()).spawn().context("git: cannot run")?;
@@ -152,11 +145,11 @@ impl Git {
             .as_mut()
             .map_err(|cause| usage(format!("git: cannot run: {cause}; apt-get install git")))?;
         let output = child.stdout.take().expect("standard output is a pipe");
-        // What is not read any more ends git by a closed pipe.
+        // If reading stops early, the closed pipe ends git.
         let bytes = limit.read(output);
         let mut message = String::new();
         let errors = child.stderr.take().expect("standard error is a pipe");
-        // A message that is no text stays unknown.
+        // Non-text messages are ignored.
         let _ = errors.take(4096).read_to_string(&mut message);
         let status = child.wait().context("git: lost")?;
         let bytes = bytes.with_context(|| format!("git {}", words.first().unwrap_or(&"")))?;
@@ -168,7 +161,7 @@ impl Git {
 
     fn command(&self, words: &[&str]) -> Command {
         let mut git = programs::helper("git");
-        // Under sudo git trusts the repositories of the user who called it.
+        // Under sudo, git trusts repositories of the calling user.
         programs::pass(&mut git, &["SUDO_UID"]);
         git.args([
             "-c",
@@ -189,8 +182,8 @@ mod tests {
 
     use super::*;
 
-    /// A repository of four commits with a merge, whose file `x` holds the number of the commit;
-    /// None where git is missing.
+    /// A repository of four commits with a merge, whose file `x` holds the commit's number; None
+    /// without git.
     fn repository() -> Option<tempfile::TempDir> {
         programs::find("git")?;
         let dir = tempfile::tempdir().unwrap();

@@ -1,10 +1,9 @@
-//! The log of a bisection, `bisect.jsonl`: what is searched for, and every answer, one typed JSON
-//! line each.
+//! The log of a bisection, `bisect.jsonl`: the search and every answer, one JSON line each.
 //!
-//! The search is a function of its answers, so a bisection is resumed by asking again: what the log
-//! answers is not measured a second time. A line is on the disk before the next experiment begins;
-//! one that was cut off is dropped. The first line holds the plan and the sum of every step: a
-//! bisection of another plan, of edited patches or of other commits is not continued.
+//! The search is a function of its answers, so a bisection resumes by taking answers from the log.
+//! A line is on disk before the next experiment begins; a truncated line is dropped. The first line
+//! holds the plan and the checksum of every step, so that a bisection of another plan, of edited
+//! patches or of other commits is not continued.
 
 use anyhow::{Context, Result};
 use experiment::plan::Plan;
@@ -18,60 +17,56 @@ use super::steps::Step;
 use crate::failure::usage;
 use crate::log_file::LogFile;
 
-/// The file in the directory of a bisection.
 pub const LOG: &str = "bisect.jsonl";
-/// The version of its format.
+/// Version of the file format.
 pub(super) const SCHEMA: u32 = 1;
 
-/// A line of the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub(super) enum LogLine {
     Begin(Box<Begin>),
-    /// An experiment has compared a step, or could not.
+    /// The outcome of an experiment.
     Answer(Answer),
-    /// A kernel was built for a step, which was not in the cache.
+    /// A kernel built for a step; it was not in the cache.
     Built {
         step: usize,
         key: String,
     },
-    /// It was continued.
+    /// The bisection was continued.
     Resumed {
         answers: usize,
     },
 }
 
-/// What is searched for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Begin {
     pub(super) schema: u32,
     pub(super) schedlab: String,
-    /// The command without --out and --resume.
+    /// Without --out and --resume.
     pub(super) command: String,
-    /// The plan of every experiment, with the variant under test as its only variant, and the error
-    /// of the whole bisection.
+    /// The plan of every experiment, with only the variant under test and the error level of the
+    /// whole bisection.
     pub(super) plan: Plan,
     pub(super) source: String,
     pub(super) steps: Vec<Step>,
 }
 
-/// One experiment: `step` against `baseline`.
+/// An experiment that compares `step` with `baseline`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
     pub baseline: usize,
     pub step: usize,
-    /// 1, or 2 for the larger experiment after an inconclusive one.
+    /// 2 for the larger experiment after an inconclusive one, else 1.
     pub attempt: u32,
-    /// The part of the bisection's alpha that its verdict may err with; 0 where there was none.
+    /// The verdict's share of the bisection's alpha; 0 without a verdict.
     pub alpha: f64,
-    /// Its directory in that of the bisection.
+    /// Relative to the bisection's directory.
     pub directory: String,
     pub result: AnswerResult,
-    /// Real time of building and measuring.
+    /// Wall-clock time of building and measuring.
     pub seconds: f64,
 }
 
-/// What came of an experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "result", rename_all = "kebab-case")]
 pub enum AnswerResult {
@@ -82,7 +77,7 @@ pub enum AnswerResult {
     DoesNotBoot {
         message: String,
     },
-    /// Its guest panicked, hung or died under the workload.
+    /// The guest panicked, hung or died under the workload.
     GuestFailed {
         message: String,
     },
@@ -93,15 +88,15 @@ pub enum AnswerResult {
 pub(super) struct Log {
     file: LogFile,
     pub(super) answers: Vec<Answer>,
-    /// Keys of kernels that this bisection has built, by step.
+    /// Kernels built by this bisection: step and cache key.
     pub(super) built: Vec<(usize, String)>,
 }
 
 impl Log {
-    /// Begins a log, or continues the one that is there, which must be of the same search.
+    /// Begins a log, or continues an existing one of the same search.
     ///
     /// # Errors
-    /// Wrong usage: a log is there and `resume` is not set, or the other way; or it is of another
+    /// Wrong usage: a log exists without `resume`, `resume` without a log, or a log of another
     /// search.
     pub(super) fn open(dir: &Dir, begin: &Begin, resume: bool) -> Result<Log> {
         let path = dir.file(LOG);
@@ -168,7 +163,7 @@ impl Log {
         Ok(())
     }
 
-    /// What the log answers to an experiment.
+    /// The logged answer of an experiment.
     pub(super) fn answer(&self, baseline: usize, step: usize, attempt: u32) -> Option<&Answer> {
         self.answers.iter().find(|answer| {
             (answer.baseline, answer.step, answer.attempt) == (baseline, step, attempt)
@@ -176,7 +171,7 @@ impl Log {
     }
 }
 
-/// Whether a log is of the search that is to be continued.
+/// Checks that a log belongs to the search to be continued.
 fn same_search(then: &Begin, now: &Begin) -> Result<()> {
     let other = |what: String| {
         Err(usage(format!(

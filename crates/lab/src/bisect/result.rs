@@ -1,5 +1,4 @@
-//! What a bisection has found: the step, the verdicts on both sides of it, and how it is shown
-//! again.
+//! The result of a bisection: the step, the verdicts on both sides, and how to reproduce it.
 
 use std::path::{Path, PathBuf};
 
@@ -13,17 +12,15 @@ use super::evidence::Evidence;
 use super::log::{Answer, AnswerResult};
 use super::steps::Step;
 
-/// The plan in the directory of a bisection that compares the two kernels on both sides of what was
-/// found.
+/// The plan that compares the two kernels around the result, in the bisection's directory.
 pub const SHOWN: &str = "found.toml";
-/// The version of the result's format.
+/// Version of the result's format.
 const SCHEMA: u32 = 1;
 
-/// How a bisection ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "conclusion", rename_all = "kebab-case")]
 pub enum Conclusion {
-    /// Step `bad` is to blame: it is worse than its neighbour `good`.
+    /// Step `bad` is worse than its neighbour `good`.
     Found {
         good: usize,
         bad: usize,
@@ -33,15 +30,14 @@ pub enum Conclusion {
         good: usize,
         bad: usize,
     },
-    /// The verdicts against the good end say this bracket, but its two sides compared with each
-    /// other do not differ.
+    /// Comparisons with the good end give this bracket, but its two sides do not differ from each
+    /// other.
     NotConfirmed {
         good: usize,
         bad: usize,
     },
     /// The bad end is not worse than the good one.
     EndsDoNotDiffer,
-    /// The ends could not be compared.
     EndsUnclear,
     Interrupted {
         by: String,
@@ -70,7 +66,6 @@ impl Conclusion {
     }
 }
 
-/// A step that could not be compared.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Skipped {
     pub step: usize,
@@ -84,29 +79,27 @@ pub struct BisectResult {
     pub schema: u32,
     #[serde(flatten)]
     pub conclusion: Conclusion,
-    /// Plan, scheduler, workload and metric that decided.
     pub plan: String,
     pub scheduler: String,
     pub workload: String,
     pub metric: String,
     pub margin: f64,
-    /// The error that all verdicts together may have.
+    /// The error level of all verdicts together.
     pub alpha: f64,
-    /// Steps between the ends, the good end not counted.
+    /// Steps between the ends, without the good end.
     pub nr_steps: usize,
     pub good_end: Step,
     pub bad_end: Step,
-    /// What is to blame: one step, or the first to the last of a range.
+    /// One step, or the first to the last of a range.
     pub blamed: Vec<Step>,
     /// The bad end against the good one.
     pub ends: Option<Evidence>,
-    /// The last good and the first bad step against the good end; None where it is the good end
-    /// itself.
+    /// The last good and the first bad step against the good end; None for the good end itself.
     pub last_good: Option<Evidence>,
     pub first_bad: Option<Evidence>,
     /// The first bad step against the last good one.
     pub neighbours: Option<Evidence>,
-    /// The part of the difference between the ends (of its logarithm) that lies between the
+    /// The share of the difference between the ends, on a log scale, that lies between the
     /// neighbours.
     pub share_of_difference: Option<f64>,
     pub skipped: Vec<Skipped>,
@@ -178,7 +171,7 @@ impl BisectResult {
     }
 }
 
-/// Steps whose last answer is none.
+/// Steps whose last answer has no verdict.
 fn skipped(steps: &[Step], answers: &[Answer], bracket: Option<(usize, usize)>) -> Vec<Skipped> {
     let of =
         |step: usize| answers.iter().rfind(|answer| answer.step == step && answer.baseline == 0);
@@ -200,7 +193,7 @@ fn is_open(evidence: &Evidence) -> bool {
     matches!(evidence.verdict, Verdict::Invalid | Verdict::Inconclusive)
 }
 
-/// Why a step has no verdict, in a sentence; None for one that was compared.
+/// Why a step has no verdict; None if it was compared.
 pub(super) fn failure(result: &AnswerResult) -> Option<String> {
     match result {
         AnswerResult::Compared(_) => None,
@@ -229,7 +222,7 @@ pub fn in_words(evidence: &Evidence) -> String {
     }
 }
 
-/// A step with its number: `step 37 of 64 (0037-x.patch)`; the good end by its name alone.
+/// A step with its number, `step 37 of 64 (0037-x.patch)`; the good end by name only.
 #[must_use]
 pub fn named(steps: &[Step], step: usize) -> String {
     match step {
@@ -239,7 +232,7 @@ pub fn named(steps: &[Step], step: usize) -> String {
     }
 }
 
-/// A path as a shell reads it back.
+/// Quotes a path for a shell.
 fn quoted(path: &Path) -> String {
     let word = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,%+@".contains(c);

@@ -1,9 +1,9 @@
-//! The steps of a bisection: patches in their order, commits of a git tree, or versions of Debian's
-//! source packages.
+//! The steps of a bisection: a patch series, commits of a git tree, or versions of Debian source
+//! packages.
 //!
-//! Step 0 is the good end and the last step the bad one. Patches are copied into the directory of
-//! the bisection, so that what it found can be shown again whatever becomes of the originals; their
-//! sums are part of the log, and a bisection of edited patches is not continued.
+//! Step 0 is the good end, the last step the bad one. Patches are copied into the bisection's
+//! directory, so that the result can be reproduced without the originals. The log stores their
+//! checksums, and a bisection of edited patches is not continued.
 
 use std::path::{Path, PathBuf};
 
@@ -19,24 +19,22 @@ use super::git::{Commit, Git, check_number};
 use crate::arena::kernel;
 use crate::failure::usage;
 
-/// Where the patches are copied to.
 const PATCHES: &str = "patches";
-/// Where the tree of the good end of a git history is written to.
+/// The exported tree of the good end of a git history.
 const TREE: &str = "tree";
 
-/// One step, as the log and the result name it.
+/// A step, as named in the log and the result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// A patch's file, a commit's id, or a package.
+    /// A patch file, commit id or package.
     pub name: String,
-    /// The first line of a commit's message, or a patch's subject.
+    /// The first line of a commit's message or a patch's subject.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub subject: String,
-    /// What identifies it: SHA-256 of a patch, a commit's id, a package's name.
+    /// Identifies the step: SHA-256 of a patch, a commit id or a package name.
     pub sum: String,
 }
 
-/// All steps between two ends.
 #[derive(Debug)]
 pub(super) struct Steps {
     pub(super) list: Vec<Step>,
@@ -45,7 +43,7 @@ pub(super) struct Steps {
 
 #[derive(Debug)]
 enum StepSource {
-    /// The files of the whole series, and how many of them the good end has.
+    /// All files of the series, and how many of them the good end includes.
     Patches {
         files: Vec<PathBuf>,
         first: usize,
@@ -57,11 +55,10 @@ enum StepSource {
 }
 
 impl Steps {
-    /// Reads the words of the command line.
+    /// Parses the command line.
     ///
     /// # Errors
-    /// Wrong usage: a source that does not exist, ends that are none of its steps, the same, or in
-    /// the wrong order.
+    /// Wrong usage: a missing source, or ends that are unknown, equal or in the wrong order.
     pub(super) fn of(source: &str, good: Option<&str>, bad: Option<&str>) -> Result<Steps> {
         let steps = if let Some(dir) = source.strip_prefix("git:") {
             of_git(Path::new(dir), good, bad)
@@ -74,12 +71,11 @@ impl Steps {
         Ok(steps)
     }
 
-    /// The last step, the bad end.
     pub(super) fn last(&self) -> usize {
         self.list.len() - 1
     }
 
-    /// Whether it builds kernels of what is no package.
+    /// A notice that kernels are built from something other than packages.
     pub(super) fn announced(&self) -> Option<String> {
         match &self.source {
             StepSource::Patches { files, .. } => {
@@ -92,7 +88,7 @@ impl Steps {
         }
     }
 
-    /// Copies the patches of a series into the directory, or writes the tree of the good end there.
+    /// Copies the patches into the directory, or exports the tree of the good end there.
     pub(super) fn copy_into(&self, dir: &Dir) -> Result<()> {
         match &self.source {
             StepSource::Patches { files, .. } => {
@@ -115,7 +111,7 @@ impl Steps {
         }
     }
 
-    /// The variant that runs `base` on the kernel of a step.
+    /// The variant that runs `base` on a step's kernel.
     pub(super) fn variant(&self, step: usize, base: &Variant, dir: &Dir) -> Result<Variant> {
         let mut variant = Variant { name: format!("step-{step}"), ..base.clone() };
         let below =
@@ -150,7 +146,7 @@ impl Steps {
     }
 }
 
-/// The name of a copied patch: its number keeps the order.
+/// The name of a copied patch; its number keeps the order.
 fn copied(number: usize, file: &Path) -> String {
     let name =
         file.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
@@ -210,7 +206,7 @@ fn of_patches(words: &str, good: Option<&str>, bad: Option<&str>) -> Result<Step
     for file in &files[first..] {
         list.push(step_of(file)?);
     }
-    // What the good end already has identifies it as well.
+    // The identity covers the patches that the good end includes.
     let mut before = Sha256::new();
     for file in &files[..first] {
         before.update(read_patch(file)?);
@@ -288,7 +284,6 @@ fn of_versions(words: &str, good: Option<&str>, bad: Option<&str>) -> Result<Ste
     })
 }
 
-/// Whether the good end comes before the bad one.
 fn check_order(first: usize, last: usize, good: &str, bad: &str) -> Result<()> {
     if first == last {
         return Err(usage(format!(

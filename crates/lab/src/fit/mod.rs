@@ -1,8 +1,8 @@
-//! Fitting a model to a device: what is measured where, and the file that comes of it.
+//! Fits a model to a device and writes its description.
 //!
-//! A real device is only read, with O_DIRECT; no setting of it is changed. A model of the simulator
-//! is measured by the same reads in virtual time: the proof that a fit finds what is there. Of a
-//! trace the fit takes what is in it.
+//! A real device is only read, with O_DIRECT, and its settings are not changed. A simulator model
+//! is measured with the same reads in virtual time, to check that a fit recovers known parameters.
+//! A trace is fitted from its own requests.
 
 mod real;
 
@@ -26,59 +26,53 @@ use crate::signals::Stop;
 use crate::traces;
 use real::RealDrive;
 
-/// By how much a model of latencies may be off: a share.
+/// Tolerated relative error of a latency model.
 pub const GOOD: f64 = 0.15;
 
-/// What a device is taken for.
+/// The type of device model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// A spindle with an actuator.
+    /// A rotational disk with an actuator.
     Hdd,
-    /// Anything else: latencies by size and depth.
+    /// Any other device: latencies by size and depth.
     Ssd,
 }
 
-/// What is to be fitted.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
     pub device: String,
-    /// A model of the simulator, measured in virtual time.
+    /// `device` is a simulator model, measured in virtual time.
     pub simulated: bool,
-    /// None: by what the device says of itself.
+    /// None: as reported by the device.
     pub kind: Option<Kind>,
-    /// A trace, of which writes are learnt.
+    /// A trace from which to learn writes.
     pub writes_from: Option<PathBuf>,
     pub loop_dir: PathBuf,
     pub seed: u64,
 }
 
-/// A fitted model.
 #[derive(Debug, Clone, Serialize)]
 pub struct Fitted {
     pub device: String,
     pub kind: Kind,
-    /// The description, as a file.
+    /// The description file.
     pub description: String,
-    /// What was found, for people.
+    /// Findings for display.
     pub findings: Vec<String>,
-    /// The largest error of the seek curve, where the truth is known: a model of the simulator.
+    /// Maximum error of the seek curve, if the true one is known (simulator models).
     pub seek_error: Option<f64>,
-    /// The error on reads that were held out; of a device without a spindle, by size and depth.
+    /// The error on held-out reads; by size and depth for latency models.
     pub error: Option<Error>,
     pub cells: Vec<CellError>,
-    /// Of a trace, by kind of request.
+    /// For a trace, by kind of request.
     pub work: Vec<KindError>,
-    /// What speaks against the model.
+    /// Reasons to doubt the model.
     pub warnings: Vec<String>,
     /// By the drive's clock.
     pub seconds: f64,
 }
 
-/// Fits a model.
-///
-/// # Errors
-/// Wrong usage; the device fails; a signal.
 pub fn fit(root: &Root, request: &Request, stop: &Stop, progress: &dyn Progress) -> Result<Fitted> {
     if request.simulated {
         let model = Model::read(&request.device)?;
@@ -122,7 +116,7 @@ fn of_device(
     Ok(fitted)
 }
 
-/// By how much the seek curve of a description is off another one at most, over all distances.
+/// Maximum deviation of a description's seek curve from the true one.
 fn seek_error(description: &str, truth: &elevator::Geometry) -> Result<Option<f64>> {
     let fitted = sim::device::device_from_toml(description, &[], 0)?.geometry();
     let distances = 1..fitted.cylinders.min(truth.cylinders);
@@ -133,14 +127,14 @@ fn seek_error(description: &str, truth: &elevator::Geometry) -> Result<Option<f6
     Ok(distances.map(off).max_by(f64::total_cmp))
 }
 
-/// Fits a model to whatever answers reads.
+/// Fits a model to a drive.
 fn of_drive(drive: &mut dyn Drive, request: &Request, progress: &dyn Progress) -> Result<Fitted> {
     let (began, wall) = (drive.now(), Instant::now());
     let wanted =
         request.kind.unwrap_or(if drive.facts().rotational { Kind::Hdd } else { Kind::Ssd });
     let mut fitted = match wanted {
         Kind::Hdd => match of_spindle(drive, request, progress) {
-            // A virtual disk that says that it turns.
+            // A virtual disk that claims to be rotational.
             Err(FitError::Unfit { what, found, .. }) if request.kind.is_none() => {
                 let mut fitted = of_latencies(drive, request, progress)?;
                 fitted.warnings.push(format!(
@@ -170,7 +164,7 @@ fn of_spindle(
     let mut steps = 0;
     let mut say = |what: &str| {
         steps += 1;
-        // How many zones there are is not known before.
+        // The number of zones is not known in advance.
         progress.prepare(what, steps, steps + 60);
     };
     let found = ::sim::fit::hdd::measure(drive, request.seed, &mut say)?;
@@ -265,10 +259,10 @@ fn of_latencies(
     })
 }
 
-/// Fits a model to the busiest disk of a trace, from the trace alone.
+/// Fits a model to the busiest disk of a trace.
 ///
 /// # Errors
-/// It cannot be read, or has too few requests with times of issue and completion.
+/// It cannot be read, or has too few requests with issue and completion times.
 pub fn fit_trace(path: &Path, seed: u64) -> Result<Fitted> {
     let shown = path.display();
     let trace = traces::read(path, &ReadOptions::default())?;
@@ -309,7 +303,7 @@ pub fn fit_trace(path: &Path, seed: u64) -> Result<Fitted> {
     })
 }
 
-/// By how much each kind of requests is off.
+/// The error of each kind of request.
 fn work_in_words(work: &[KindError]) -> String {
     let words = work.iter().map(|KindError { kind, error, .. }| {
         let off =
@@ -320,7 +314,7 @@ fn work_in_words(work: &[KindError]) -> String {
     words.collect::<Vec<_>>().join("; ")
 }
 
-/// How many sizes and depths are within what a model of latencies is expected to reach.
+/// How many sizes and depths are within [`GOOD`].
 fn cells_in_words(cells: &[CellError]) -> String {
     let within =
         |of: fn(&Error) -> f64| cells.iter().filter(|cell| of(&cell.error).abs() <= GOOD).count();
@@ -332,7 +326,7 @@ fn cells_in_words(cells: &[CellError]) -> String {
     )
 }
 
-/// The comment at the top of the file. The name may hold anything, a line's end too.
+/// The comment at the top of the file. The name may contain any character, including newlines.
 fn head(request: &Request, source: &str) -> String {
     let name: String = request
         .device

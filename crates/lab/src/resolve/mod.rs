@@ -1,8 +1,7 @@
-//! From the user's words to a plan that can be carried out.
+//! Resolves command-line flags and plan files to a complete plan.
 //!
-//! Flags and plan files meet here: old names are translated aloud, what is left open is filled in,
-//! and whatever can be known to be wrong without touching the machine is refused with the next
-//! step.
+//! Deprecated names are replaced with a warning, and missing values get their defaults. Every error
+//! that can be found without touching the machine is reported here, with a remedy.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -26,7 +25,7 @@ use text::did_you_mean as nearest;
 mod cpu;
 pub mod programs;
 
-/// A scheduler as the kernel sets it up.
+/// A scheduler with its default settings.
 pub fn bare(scheduler: &str) -> Variant {
     Variant {
         name: scheduler.to_owned(),
@@ -35,14 +34,14 @@ pub fn bare(scheduler: &str) -> Variant {
     }
 }
 
-/// Finds the patches that variants name: where they are named from here, or else beside the plan.
+/// Locates the patches of variants, relative to the current directory or else to the plan.
 pub fn locate_patches(plan: &mut Plan, beside: Option<&Path>) -> Result<()> {
     let mut variants = plan.variants.iter_mut().filter(|_| plan.arena.chooses_kernel());
     variants.try_for_each(|variant| locate_patch(variant, beside))
 }
 
-/// Finds the files that programs name: where they are named from here, or else beside the plan.
-/// Whole paths afterwards, since a watch runs the plan from elsewhere.
+/// Locates the files of programs, relative to the current directory or else to the plan. The paths
+/// become absolute, because a watch runs the plan from another directory.
 pub fn locate_files(plan: &mut Plan, beside: Option<&Path>) {
     for spec in &mut plan.workloads {
         let Some(kind) = load::programs::find(&spec.kind) else { continue };
@@ -58,7 +57,7 @@ pub fn locate_files(plan: &mut Plan, beside: Option<&Path>) {
     }
 }
 
-/// Finds the patch of one variant, or the directory of its series.
+/// Locates the patch of a variant, or the directory of its series.
 pub fn locate_patch(variant: &mut Variant, beside: Option<&Path>) -> Result<()> {
     let Some((name, word)) = variant.scheduler.split_once('@') else { return Ok(()) };
     let path = kernel::path_of(word);
@@ -83,21 +82,18 @@ pub fn locate_patch(variant: &mut Variant, beside: Option<&Path>) -> Result<()> 
     }
 }
 
-/// A plan whose every word is read: what the arenas take.
+/// A fully parsed plan, as the arenas take it.
 #[derive(Debug, Clone)]
 pub struct Resolved {
-    /// The completed plan, for the results file and for people.
+    /// The completed plan, for the results file and for display.
     pub plan: Plan,
     pub workloads: Workloads,
     pub under_test: UnderTest,
 }
 
 impl Resolved {
-    /// Reads the words of a plan that needs no checks: it is of a results file or a piece of one,
-    /// or made by the program.
-    ///
-    /// # Errors
-    /// Wrong usage: a word that its arena does not know, a file that cannot be read.
+    /// Reads a plan without checking it: one from a results file or a segment, or one made by the
+    /// program.
     pub fn read(mut plan: Plan) -> Result<Resolved> {
         let under_test = UnderTest::read(&mut plan, &mut |_| ())?;
         let workloads = Workloads::read(&mut plan)?;
@@ -105,10 +101,10 @@ impl Resolved {
     }
 }
 
-/// Reads a plan, checks it against what there is, and fills in what it leaves open.
+/// Reads a plan, checks it and completes it.
 ///
 /// # Errors
-/// Wrong usage: whatever can be known to be wrong without touching the machine.
+/// Every error that can be found without touching the machine.
 pub fn resolve(mut plan: Plan, say: &mut dyn FnMut(&str)) -> Result<Resolved> {
     cpu::check_arena(&plan)?;
     cpu::settle(&mut plan);
@@ -144,13 +140,12 @@ pub fn resolve(mut plan: Plan, say: &mut dyn FnMut(&str)) -> Result<Resolved> {
             (12.0 * cycle_s).ceil()
         )));
     }
-    // What was filled in is checked as well: the results file begins with it, and must be read
-    // again.
+    // The results file begins with the completed plan, which must be readable again.
     plan.check().map_err(|e| usage(e.to_string()))?;
     Ok(Resolved { plan, workloads, under_test })
 }
 
-/// Fills in what decides, and what programs need beside their options.
+/// Sets the primary metric and the requirements of programs.
 fn complete_workloads(plan: &mut Plan, workloads: &Workloads) -> Result<()> {
     for (spec, workload) in plan.workloads.iter_mut().zip(workloads.iter()) {
         match &workload.runs {
@@ -170,7 +165,7 @@ fn complete_workloads(plan: &mut Plan, workloads: &Workloads) -> Result<()> {
     Ok(())
 }
 
-/// A workload of the load engine has no share of its own.
+/// Refuses a share for a workload of the load engine.
 fn check_share(spec: &WorkloadSpec) -> Result<()> {
     if spec.share.is_plain() {
         return Ok(());
@@ -212,7 +207,7 @@ fn complete_program(
     Ok(())
 }
 
-/// Programs, file systems and load in the background need a machine.
+/// Refuses programs, file systems and background load in virtual time.
 fn check_virtual(plan: &Plan) -> Result<()> {
     if !plan.arena.is_virtual() {
         return Ok(());
@@ -238,8 +233,8 @@ fn check_virtual(plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// The flows that a variant has settings for are flows of the plan; what a scheduler ignores is
-/// said.
+/// Checks that the flows with settings in a variant are in the plan; warns about settings that the
+/// scheduler ignores.
 fn check_controls(
     workloads: &Workloads,
     under_test: &UnderTest,
@@ -254,7 +249,7 @@ fn check_controls(
     Ok(())
 }
 
-/// A metric that decides exists, and can decide.
+/// Checks that the primary metric exists and has a better direction.
 fn check_primary(workload: &str, primary: &str) -> Result<()> {
     match metric::find(primary) {
         Some(row) if row.direction == Direction::Descriptive => Err(usage(format!(
@@ -270,8 +265,8 @@ fn check_primary(workload: &str, primary: &str) -> Result<()> {
     }
 }
 
-/// In virtual time nobody waits: a trial is as long as the device needs for enough requests, and
-/// the usual budget is no bound but room for thirty rounds.
+/// Virtual time is cheap: trials last as long as the device needs for enough requests, and the
+/// default budget is extended to thirty rounds.
 fn in_virtual_time(plan: &mut Plan, model: &Model) {
     const ROUNDS: f64 = 30.0;
     if plan.trial.duration_ms.is_none() && plan.budget.time_s == Budget::default().time_s {
@@ -306,7 +301,7 @@ mod tests {
                 .unwrap_or_else(|e| panic!("{}: {e}", path.display()));
             locate_files(&mut plan, path.parent());
             let resolved = resolve(plan).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-            // What is written into an experiment's directory gives the same experiment again.
+            // The plan written into an experiment's directory reproduces the experiment.
             let again = resolve(Plan::from_toml(&resolved.plan.to_toml()).unwrap()).unwrap();
             assert_eq!(again.plan, resolved.plan, "{}", path.display());
             let workloads = |resolved: &Resolved| format!("{:?}", resolved.workloads);
@@ -316,7 +311,7 @@ mod tests {
         assert!(seen >= 3, "the plans of record are in plans/");
     }
 
-    /// hdparm prints MB of 2^20 bytes, the metric has 10^6: a published figure of hdparm's is one
+    /// hdparm prints MB of 2^20 bytes, the metric uses 10^6. A published figure of hdparm is a
     /// number of its table, or the mean of three runs, times 1.048576.
     #[test]
     fn plans_compare_with_hdparms_figures_in_the_metrics_unit() {
@@ -332,7 +327,7 @@ mod tests {
                 let numbers: Vec<f64> =
                     table.split([',', '\n']).filter_map(|cell| cell.parse().ok()).collect();
                 // A table with several runs has the columns run, cached reads and buffered reads,
-                // three rows a scheduler.
+                // with three rows per scheduler.
                 let cells = |row: &str| {
                     row.split(',').filter_map(|cell| cell.parse::<f64>().ok()).collect::<Vec<_>>()
                 };

@@ -1,9 +1,8 @@
-//! The programs that a plan names, and whether they may be started.
+//! The programs that a plan starts, and the user's consent to them.
 //!
-//! A plan is code where it names a command, a program with its arguments, a script of pgbench, a
-//! scheduler that a program loads, or a kernel that is built from a patch or a directory. What root
-//! has typed himself needs no further word; a plan from a file does, since who runs it as root may
-//! not have read it.
+//! A plan is code if it names a command, a program with arguments, a pgbench script, a scheduler
+//! that a program loads, or a kernel built from a patch or directory. Words typed on the command
+//! line imply consent; a plan file requires it, because root may not have read it.
 
 use anyhow::Result;
 use load::programs::RUN_OF_VARIANT;
@@ -12,27 +11,25 @@ use super::Resolved;
 use crate::failure::usage;
 use crate::progress::Progress;
 
-/// A program that a plan names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedProgram {
-    /// Its workload or variant, and its words, with control characters escaped.
+    /// Its workload or variant and its words, with control characters escaped.
     pub words: String,
-    /// Whether it does its work with root's rights only: it loads a scheduler, or is part of a
-    /// kernel that is built here.
+    /// Whether it requires root: it loads a scheduler or is part of a kernel built here.
     pub needs_root: bool,
 }
 
-/// Who has agreed that the programs of a plan are started.
+/// Consent to starting the programs of a plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Agreement {
-    /// Nobody has: the plan is from a file.
+    /// The plan comes from a file.
     #[default]
     Missing,
-    /// The user has typed the plan's words, or `--allow-commands`.
+    /// The user typed the plan's words or `--allow-commands`.
     Given,
 }
 
-/// What the user says of the programs that a plan names.
+/// The user's options for programs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProgramOptions {
     pub agreement: Agreement,
@@ -40,12 +37,12 @@ pub struct ProgramOptions {
     pub user: Option<String>,
 }
 
-/// The programs that a plan names, in its order.
+/// The programs of a plan, in its order.
 pub fn named(resolved: &Resolved) -> Vec<NamedProgram> {
     let of_workloads = resolved.workloads.iter().filter_map(|workload| {
         let program = workload.program()?;
         let mut starts = (program.kind.starts)(&program.options);
-        // The line is the variants', which are named below.
+        // The command of the variants is listed below.
         starts.retain(|words| *words != format!("run {RUN_OF_VARIANT:?}"));
         let words = format!(
             "workload {}: {} {}",
@@ -71,16 +68,14 @@ pub fn named(resolved: &Resolved) -> Vec<NamedProgram> {
 }
 
 impl ProgramOptions {
-    /// What the user typed.
     pub fn typed(user: Option<&str>) -> ProgramOptions {
         ProgramOptions { agreement: Agreement::Given, user: user.map(str::to_owned) }
     }
 
-    /// Says which programs are started, and as whom; refuses those of a plan from a file that
-    /// nobody has agreed to.
+    /// Lists the programs and their users; refuses those of a plan file without consent.
     ///
     /// # Errors
-    /// Wrong usage, naming the programs and both ways out.
+    /// Wrong usage, with the programs and both remedies.
     pub fn check(&self, resolved: &Resolved, progress: &dyn Progress) -> Result<()> {
         let is_root = rustix::process::geteuid().is_root();
         if let Some(user) = self.user.as_ref().filter(|_| !is_root) {
@@ -114,7 +109,7 @@ impl ProgramOptions {
         Ok(())
     }
 
-    /// The programs with the user that each runs as, one a line.
+    /// One line per program, with the user that it runs as.
     pub fn announced(&self, named: &[NamedProgram]) -> Vec<String> {
         let own = if rustix::process::geteuid().is_root() { "root" } else { "you" };
         let of = |program: &NamedProgram| {

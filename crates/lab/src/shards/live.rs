@@ -1,4 +1,4 @@
-//! An experiment, or a search, whose trials arrive while it compares them.
+//! An experiment or a search that compares trials as they arrive.
 
 use std::panic::resume_unwind;
 use std::path::PathBuf;
@@ -17,22 +17,21 @@ use crate::run::{Destination, Experiment, Pilot, Place, run};
 use crate::session::ResultsOptions;
 use crate::signals::Stop;
 
-/// How far an experiment is.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LiveStatus {
-    /// The share that is compared, 0 to 1: of the whole plan, which may end earlier.
+    /// Compared share of the plan, 0 to 1; verdicts may end it earlier.
     pub share: f64,
-    /// What is asked for now.
+    /// The trial needed now.
     pub workload: String,
     pub variant: String,
     pub round: u32,
-    /// What is known so far: verdicts, and the leading effect; may be empty.
+    /// Findings so far: verdicts and the leading effect; may be empty.
     pub standing: String,
-    /// Messages for the user since the last call.
+    /// New messages since the last call.
     pub messages: Vec<String>,
 }
 
-/// Takes down what the experiment reports.
+/// Collects the experiment's reports.
 #[derive(Debug, Default)]
 struct Reported(Mutex<LiveStatus>);
 
@@ -61,9 +60,9 @@ impl Progress for Reported {
     fn clear(&self) {}
 }
 
-/// Work over an arena, in a thread of its own, whose trials are measured elsewhere: [`Live::take`]
-/// what it wants, measure it anywhere, and [`Live::put`] what came of it. Units are wanted in any
-/// number and any order may be put; what they lead to is what one machine finds.
+/// Work over an arena in its own thread, with trials measured elsewhere: [`Live::take`] units,
+/// measure them anywhere, and [`Live::put`] the segments. Units may be measured in any number and
+/// order; the result equals that of one machine.
 #[derive(Debug)]
 pub struct Live<T> {
     desk: Arc<Desk>,
@@ -72,11 +71,7 @@ pub struct Live<T> {
 }
 
 impl Live<PathBuf> {
-    /// An experiment, whose results file grows in the directory that `options` name; the result is
-    /// that directory.
-    ///
-    /// # Errors
-    /// The thread cannot be started.
+    /// An experiment in the directory of `options`; the result is that directory.
     pub fn experiment(prepared: Prepared, options: ResultsOptions, stop: Stop) -> Result<Self> {
         let begun = prepared.clone();
         Live::spawn(prepared, stop, move |arena, console| {
@@ -92,10 +87,7 @@ impl Live<PathBuf> {
 }
 
 impl<T: Send + 'static> Live<T> {
-    /// Begins `work` over the arena of a prepared plan.
-    ///
-    /// # Errors
-    /// The thread cannot be started.
+    /// Starts `work` over the arena of a prepared plan.
     pub fn spawn(
         prepared: Prepared,
         stop: Stop,
@@ -114,48 +106,43 @@ impl<T: Send + 'static> Live<T> {
         Ok(Live { desk, reported, thread: Some(thread) })
     }
 
-    /// Up to this number of trials that are wanted and not out: first those that will be asked for
-    /// next, then, cycle by cycle, those that will be unless a verdict is reached before. Empty
-    /// where nothing is wanted now.
+    /// Up to `most` trials that are needed and not yet taken: first those needed next, then, cycle
+    /// by cycle, those needed unless a verdict comes first. May be empty for now.
     pub fn take(&self, most: usize) -> Vec<Unit> {
         self.desk.take(most)
     }
 
-    /// Takes in a segment, whatever of it was asked for; `name` is what errors call it.
+    /// Accepts a segment, including trials that were not taken. `name` identifies it in errors.
     ///
     /// # Errors
-    /// It is damaged, of another plan, or disagrees with what was put before.
+    /// It is damaged, belongs to another plan, or contradicts earlier segments.
     pub fn put(&self, name: &str, segment: Vec<u8>) -> Result<()> {
         self.desk.put(name, segment)
     }
 
-    /// Wants units again that nobody will put: their worker was lost. What was put of them stays.
+    /// Returns units whose worker was lost. Trials already put remain valid.
     pub fn give_back(&self, units: &[Unit]) {
         self.desk.give_back(units);
     }
 
-    /// Waits until something is wanted or the work is done, at most for this time; whether it is
-    /// so.
+    /// Waits at most this long until a trial is needed or the work is done; returns whether one is
+    /// the case.
     pub fn wait(&self, most: Duration) -> bool {
         self.desk.wait(most)
     }
 
-    /// Whether the work is done: what is out now is not needed.
+    /// Whether the work is done and outstanding units are no longer needed.
     pub fn is_done(&self) -> bool {
         self.desk.has_ended()
     }
 
-    /// How far it is.
     pub fn status(&self) -> LiveStatus {
         let mut status = self.reported.0.lock().unwrap_or_else(PoisonError::into_inner);
         let messages = std::mem::take(&mut status.messages);
         LiveStatus { messages, ..status.clone() }
     }
 
-    /// The result, when the work is done; what is wanted and never put ends it with an error.
-    ///
-    /// # Errors
-    /// Those of the work.
+    /// The result of the finished work. Fails if trials are still needed.
     pub fn finish(mut self) -> Result<T> {
         self.desk.abandon();
         match self.thread.take().expect("it is taken here only").join() {
@@ -169,13 +156,13 @@ impl<T> Drop for Live<T> {
     fn drop(&mut self) {
         self.desk.abandon();
         if let Some(thread) = self.thread.take() {
-            // Its error is that it was abandoned.
+            // The only error is that it was abandoned.
             let _ = thread.join();
         }
     }
 }
 
-/// Says that the thread has ended, also by a panic.
+/// Marks the thread as ended on drop, also after a panic.
 struct Ended(Arc<Desk>);
 
 impl Drop for Ended {

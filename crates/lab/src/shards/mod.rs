@@ -1,20 +1,12 @@
-//! A plan of virtual time in pieces, which any batch system, queue or set of machines measures.
+//! Splits a virtual-time plan into units that any batch system (Slurm, Kubernetes, GNU parallel,
+//! Ray) can measure.
 //!
-//! **Problem.** In virtual time a trial is a function of plan, workload, round and variant, so that
-//! an analysis can be measured on as many machines as there are. Whatever starts work on them
-//! (Slurm, Kubernetes, GNU parallel, Ray) exists; what is missing is a form of work that may be cut
-//! anywhere, arrive in any order, twice or not at all, and still gives the analysis of one machine.
-//!
-//! **Approach.** [`Prepared`] is a plan with everything that a trial depends on, under one
-//! identity. [`measure`] makes a *segment* of some of its trials: bytes with that identity and a
-//! checksum. [`merge`] takes any segments and conducts the experiment over them: [`crate::conduct`]
-//! itself asks for the trials, round by round, and compares as it would on one machine. What it
-//! asks for and is not there is named; what it never asks for (rounds beyond a verdict, pieces
-//! measured twice) is left out. [`Live`] is the same while the trials arrive.
-//!
-//! **Properties.** The results file is that of one machine, byte for byte, since the same code
-//! writes it; no clock, network or queue is involved. Segments are input from outside: `segment`
-//! bounds and checks what they say.
+//! A virtual trial is a function of plan, workload, round and variant. [`Prepared`] is a plan with
+//! everything that its trials depend on, [`measure`] makes a *segment* of some trials, and
+//! [`merge`] runs [`crate::conduct`] over any segments. Duplicate and unused trials are ignored,
+//! missing ones are listed. [`Live`] does the same while trials arrive. The results file equals
+//! that of one machine, byte for byte. Segments are untrusted input, which `segment` bounds and
+//! checks.
 
 mod live;
 mod measure;
@@ -38,7 +30,7 @@ pub use prepared::Prepared;
 pub(crate) use prepared::check_virtual;
 pub use segment::Segment;
 
-/// Trials to measure: each of these variants in each of these rounds of one workload.
+/// Trials to measure: these variants in these rounds of one workload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Unit {
     /// The workload's label.
@@ -49,7 +41,7 @@ pub struct Unit {
 }
 
 impl Unit {
-    /// How many trials it has.
+    /// The number of trials.
     pub fn trials(&self) -> u64 {
         self.variants.len() as u64 * u64::from(self.rounds.end.saturating_sub(self.rounds.start))
     }

@@ -1,8 +1,7 @@
-//! The trials of all segments, each once, and an arena that answers from them.
+//! The distinct trials of all segments, and an arena that reads from them.
 //!
-//! Segments that repeat a trial must agree on it, byte for byte: a trial is a function of its place
-//! in the plan, so two answers mean that one machine computes something else, and nobody knows
-//! which.
+//! Segments that repeat a trial must agree on it byte for byte. A trial is a function of its place
+//! in the plan, so two different results mean that one of the machines is wrong.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -21,26 +20,25 @@ use crate::arena::parallel::on_all_cpus;
 use crate::arena::{Arena, Group, TrialSpec, Upcoming, VariantIndex};
 use crate::failure::usage;
 
-/// The place of a trial in an experiment: workload, round, variant, each by its number in the plan.
+/// Workload, round and variant of a trial, by index.
 pub(super) type Key = (usize, u32, usize);
 
-/// The trials of segments of one plan.
 pub(super) struct Pool {
     pub(super) prepared: Prepared,
     segments: Vec<Segment>,
-    /// By key; the numbers of the segment and of its place.
+    /// Sorted by key; index of the segment and place within it.
     trials: Vec<(Key, usize, usize)>,
-    /// What comparing takes of each trial, by segment and place.
+    /// The observations reduced to what comparing needs, by segment and place.
     sketches: Vec<Vec<Observation>>,
-    /// The round of a seed of a workload.
+    /// The round of a workload's seed.
     rounds: BTreeMap<(usize, u64), u32>,
 }
 
 impl Pool {
-    /// Reads segments, each with what errors call it, on all CPUs.
+    /// Reads segments on all CPUs; each has a name for errors.
     ///
     /// # Errors
-    /// One cannot be read, they are of several plans, or two disagree.
+    /// One cannot be read, they belong to different plans, or two disagree.
     pub(super) fn of(inputs: Vec<(String, Vec<u8>)>) -> Result<Pool> {
         SEGMENTS.check(inputs.len())?;
         SEGMENTS_BYTES
@@ -68,7 +66,7 @@ impl Pool {
         let first = segments
             .first()
             .ok_or_else(|| usage("segments: none; name those that schedlab shard run wrote"))?;
-        // The same whatever the order of the segments.
+        // Independent of the order of the segments.
         let command = segments
             .iter()
             .map(|segment| &segment.prepared().header().command)
@@ -92,7 +90,7 @@ impl Pool {
         Some((self.trials[at].1, self.trials[at].2))
     }
 
-    /// The text of a trial's observation, and the number of the segment that it is from.
+    /// The text of a trial's observation, and the index of its segment.
     pub(super) fn text(&self, key: &Key) -> Option<(&[u8], usize)> {
         let (segment, place) = self.find(key)?;
         let from = &self.segments[segment];
@@ -103,7 +101,7 @@ impl Pool {
         self.segments[segment].name()
     }
 
-    /// How many trials there are, each counted once.
+    /// The number of distinct trials.
     pub(super) fn len(&self) -> usize {
         self.trials.len()
     }
@@ -150,7 +148,7 @@ fn same_plan(first: &Segment, other: &Segment) -> Result<()> {
     }
 }
 
-/// Every trial once, in the order of its key.
+/// Every trial once, sorted by key.
 fn index(prepared: &Prepared, segments: &[Segment]) -> Result<Vec<(Key, usize, usize)>> {
     let plan = prepared.plan();
     let mut trials = Vec::new();
@@ -191,7 +189,7 @@ fn index(prepared: &Prepared, segments: &[Segment]) -> Result<Vec<(Key, usize, u
     Ok(trials)
 }
 
-/// The number of a variant in the plan.
+/// The index of a variant in the plan.
 fn variant_of(plan: &Plan, variant: &Variant) -> Result<usize> {
     plan.variants
         .iter()
@@ -199,16 +197,16 @@ fn variant_of(plan: &Plan, variant: &Variant) -> Result<usize> {
         .ok_or_else(|| anyhow!("segment: variant {:?} is not one of its plan", variant.name))
 }
 
-/// The trials of a pool as an arena. What it is asked for and does not have is an error, after
-/// which [`Collected::lacks`] says what the experiment may still ask for.
+/// The trials of a pool as an arena. A missing trial is an error, after which [`Collected::lacks`]
+/// lists what the experiment may still need.
 pub(super) struct Collected<'p> {
     pool: &'p Pool,
     variant: usize,
     elapsed: Duration,
-    /// What each workload was last announced to need: its next block, and the end of those that may
+    /// The last announcement of each workload: its next group, and the end of the rounds that may
     /// follow.
     announced: Vec<Option<(Group, u32)>>,
-    /// Workload and round of the first trial that is missing.
+    /// Workload and round of the first missing trial.
     gap: Option<(usize, u32)>,
 }
 
@@ -218,8 +216,8 @@ impl<'p> Collected<'p> {
         Collected { pool, variant: 0, elapsed: Duration::ZERO, announced, gap: None }
     }
 
-    /// After a trial was missing: every trial that is not there and may be asked for, as (workload,
-    /// round, its variants), in order.
+    /// After a missing trial: all missing trials that may be needed, as (workload, round,
+    /// variants), in order.
     pub(super) fn lacks(&self) -> Vec<(usize, u32, Vec<usize>)> {
         let Some((at, gap)) = self.gap else { return Vec::new() };
         let mut all = Vec::new();
@@ -228,16 +226,16 @@ impl<'p> Collected<'p> {
                 Some((Group { round, variants }, end)) => {
                     (*round, *end, variants.iter().map(|variant| variant.0).collect())
                 }
-                // Its first turn has not come.
+                // Not announced yet.
                 None => {
                     (0, u32::MAX, (0..self.pool.prepared.plan().variants.len()).collect::<Vec<_>>())
                 }
             };
-            // A workload whose turn has come and which was not announced has all its verdicts.
+            // A workload that had its turn and was not announced has all its verdicts.
             if first + u32::from(workload > at) < gap {
                 continue;
             }
-            // Before the first cycle has ended it is not known how many rounds there are.
+            // The number of rounds is unknown until the first cycle has ended.
             let end = if gap == 0 { end.min(self.pool.prepared.most_rounds()) } else { end };
             for round in first..end.max(first + 1) {
                 let lacking: Vec<usize> = variants

@@ -1,4 +1,4 @@
-//! A plan that is ready to be measured in pieces, and its identity.
+//! A plan prepared for measuring in segments, and its identity.
 
 use std::fmt::Display;
 
@@ -22,7 +22,7 @@ use crate::pilot::{PilotRun, run_pilots};
 use crate::resolve::Resolved;
 use crate::signals::Stop;
 
-/// What the identity is of, beside the plan and its environment.
+/// Prefix of the hashed identity.
 const FORM: &str = "schedlab segment 1\n";
 
 /// The first lines of a results file.
@@ -33,8 +33,8 @@ pub(super) struct Beginning {
     pub(super) notes: Vec<Note>,
 }
 
-/// A plan of virtual time with all that its trials depend on: the lengths that a pilot run found,
-/// the device, every variant as it is set, the builds of its kernels, the content of its traces.
+/// A virtual-time plan with everything that its trials depend on: trial lengths from the pilot run,
+/// device, variants, kernel builds and trace contents.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prepared {
     beginning: Beginning,
@@ -42,12 +42,11 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Opens the arena of a plan, runs its pilots, and takes down its environment. `asked` is
-    /// the length of trials that the user has set, `command` what repeats the experiment on one
-    /// machine.
+    /// Opens the plan's arena, runs the pilots and records the environment. `asked` is the trial
+    /// length set by the user, `command` repeats the experiment on one machine.
     ///
     /// # Errors
-    /// Wrong usage: a plan of real time, or one that can give no interval; or the arena failed.
+    /// Wrong usage: a plan in real time, or one that cannot give an interval; or the arena failed.
     pub fn of(
         resolved: Resolved,
         asked: &TrialLength,
@@ -61,11 +60,8 @@ impl Prepared {
         })
     }
 
-    /// The same without a pilot run: the plan has the lengths of its trials, as the searched one of
-    /// `schedlab tune` has.
-    ///
-    /// # Errors
-    /// A plan of real time, or the arena failed.
+    /// The same without a pilot run, for a plan with final trial lengths such as one from `schedlab
+    /// tune`.
     pub fn as_it_is(
         plan: Plan,
         command: String,
@@ -91,7 +87,7 @@ impl Prepared {
         Prepared::new(Beginning { header, notes })
     }
 
-    /// The same in an arena that is open.
+    /// The same in an open arena.
     pub(super) fn within(
         plan: &Plan,
         asked: &TrialLength,
@@ -113,13 +109,12 @@ impl Prepared {
         Prepared { identity: format!("{:x}", Sha256::digest(text)), beginning }
     }
 
-    /// What all segments of this plan have in common, in 64 hexadecimal digits: plan, environment
-    /// and build. The command is no part of it.
+    /// The identity of all segments of this plan: 64 hexadecimal digits over plan, environment and
+    /// build, without the command.
     pub fn identity(&self) -> &str {
         &self.identity
     }
 
-    /// The plan, with the length of its trials.
     pub fn plan(&self) -> &Plan {
         &self.beginning.header.plan
     }
@@ -128,12 +123,12 @@ impl Prepared {
         &self.beginning.header.environment
     }
 
-    /// The first line of its results file.
+    /// The first line of the results file.
     pub fn header(&self) -> &Header {
         &self.beginning.header
     }
 
-    /// What the results file begins with.
+    /// The first notes of the results file.
     pub fn notes(&self) -> &[Note] {
         &self.beginning.notes
     }
@@ -142,14 +137,14 @@ impl Prepared {
         &self.beginning
     }
 
-    /// With another command, which is no part of the identity.
+    /// Replaces the command, which is not part of the identity.
     pub fn with_command(mut self, command: String) -> Prepared {
         self.beginning.header.command = command;
         self
     }
 
-    /// The number of rounds that every workload may have: the plan's, or as many as fit into its
-    /// budget if all trials are as long as planned.
+    /// Maximum rounds per workload: the plan's, or the number that fits into its budget with the
+    /// planned trial length.
     pub fn most_rounds(&self) -> u32 {
         let plan = self.plan();
         let (duration, warmup) = trial_length(plan);
@@ -158,11 +153,7 @@ impl Prepared {
         plan.budget.rounds.unwrap_or_else(|| planned_rounds(plan, cycle, cycle))
     }
 
-    /// Every trial of these rounds. Rounds that a plan with a fixed number does not have are left
-    /// out.
-    ///
-    /// # Errors
-    /// Wrong usage: no round.
+    /// Every trial of these rounds, up to a fixed number of rounds in the plan.
     pub fn units(&self, rounds: std::ops::Range<u32>) -> Result<Vec<Unit>> {
         let (start, end) = (rounds.start, rounds.end);
         if start >= end {
@@ -182,21 +173,18 @@ impl Prepared {
         Ok(plan.workloads.iter().map(|spec| of(&spec.name)).collect())
     }
 
-    /// The same on a machine of this environment.
+    /// The same plan with this machine's environment.
     pub(super) fn with_environment(&self, environment: Environment) -> Prepared {
         let header = Header { environment, ..self.beginning.header.clone() };
         Prepared::new(Beginning { header, ..self.beginning.clone() })
     }
 
-    /// For a worker, in one line.
+    /// Serializes it for a worker, in one line.
     pub fn to_json(&self) -> String {
         json(&self.beginning)
     }
 
-    /// What [`Prepared::to_json`] wrote.
-    ///
-    /// # Errors
-    /// It is no plan that this build has prepared.
+    /// Reads the output of [`Prepared::to_json`]. It must be of the same build.
     pub fn from_json(text: &str) -> Result<Prepared> {
         RESULTS_LINE.check(text.len())?;
         let value: Value = serde_json::from_str(text).context("prepared plan: not JSON")?;
@@ -205,7 +193,7 @@ impl Prepared {
 
     pub(super) fn from_value(value: Value) -> Result<Prepared> {
         let header = &value["header"];
-        // Before the rest is read, which another build may write differently.
+        // Checked first, since another build may use another format.
         if let Some(why) =
             build::difference(header["schedlab"].as_str().unwrap_or_default(), build::identity())
         {
@@ -225,7 +213,7 @@ impl Prepared {
         Ok(Prepared::new(beginning))
     }
 
-    /// In what another one differs, in words; nothing if in nothing.
+    /// Describes the first difference from another plan; None if they are equal.
     pub(super) fn difference(&self, other: &Prepared) -> Option<String> {
         let parts = |one: &Prepared| {
             let value = |what: &dyn Fn() -> serde_json::Result<Value>| what().unwrap_or_default();
@@ -244,7 +232,7 @@ impl Prepared {
     }
 }
 
-/// The first place at which two values differ.
+/// The path of the first difference between two values.
 fn first(path: &str, here: &Value, there: &Value) -> String {
     let none = Value::Null;
     if let (Value::Object(one), Value::Object(other)) = (here, there) {
@@ -273,7 +261,7 @@ fn short(value: &impl Display) -> String {
     }
 }
 
-/// A trial on a machine is no function of its place in the plan.
+/// Only virtual trials are a function of their place in the plan.
 pub(crate) fn check_virtual(plan: &Plan) -> Result<()> {
     if plan.arena.is_virtual() {
         return Ok(());
@@ -285,7 +273,7 @@ pub(crate) fn check_virtual(plan: &Plan) -> Result<()> {
     )))
 }
 
-/// Fails when a signal asks to end: a piece is whole or it is nothing.
+/// Fails if a signal has arrived: an incomplete segment is worthless.
 pub(super) fn not_stopped(stop: &Stop) -> Result<()> {
     match stop.signal() {
         Some(signal) => bail!("interrupted by {signal}: nothing was written; repeat the command"),

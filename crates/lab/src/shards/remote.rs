@@ -1,9 +1,9 @@
-//! An arena whose trials are measured elsewhere: what it announces is handed out as units, and it
-//! answers with what comes back.
+//! An arena whose trials are measured elsewhere: announced trials are handed out as units, and the
+//! results come back as segments.
 //!
-//! Two sides share a [`Desk`]: the experiment's thread announces, asks for a trial and waits for
-//! it; the program that distributes takes units and puts segments. Trials may come in any order;
-//! the experiment asks for them in its own.
+//! The experiment's thread and the distributing program share a [`Desk`]. The thread announces
+//! trials, requests them in its own order and waits; the program takes units and puts segments in
+//! any order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -21,27 +21,27 @@ use crate::arena::{Arena, Group, TrialSpec, Upcoming, VariantIndex};
 use crate::failure::usage;
 use crate::signals::Stop;
 
-/// How long the experiment waits before it looks whether a signal has come.
+/// Polling interval for signals.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// A trial: workload, round, variant, each by its number.
+/// Workload, round and variant of a trial, by index.
 type Key = (usize, u32, usize);
 
-/// What a workload was last announced to need.
+/// The last announcement of a workload.
 #[derive(Debug, Clone)]
 struct Announced {
     next: Vec<Group>,
     then: std::ops::Range<u32>,
-    /// The rounds of `next` by their seeds.
+    /// The rounds of `next` by seed.
     seeds: BTreeMap<u64, u32>,
 }
 
-/// A trial that came back.
+/// The state of a returned trial.
 #[derive(Debug)]
 enum Answer {
     /// The text of its observation.
     Waiting(Vec<u8>),
-    /// What is left of it after it was asked for.
+    /// Its digest, once the experiment has used it.
     Used([u8; 16]),
 }
 
@@ -62,14 +62,14 @@ fn short(text: &[u8]) -> [u8; 16] {
 #[derive(Debug, Default)]
 struct State {
     announced: Vec<Option<Announced>>,
-    /// The plan's variants, then those that a search has added.
+    /// The plan's variants, then those added by a search.
     variants: Vec<Variant>,
-    /// Handed out, and not back.
+    /// Handed out and not returned.
     out: BTreeSet<Key>,
     answers: BTreeMap<Key, Answer>,
     /// The experiment's thread has ended.
     ended: bool,
-    /// Nothing will be put any more.
+    /// No more segments will arrive.
     abandoned: bool,
 }
 
@@ -78,7 +78,8 @@ impl State {
         !self.out.contains(key) && !self.answers.contains_key(key)
     }
 
-    /// Trials that are wanted, not back and not out: certain ones first, then by round.
+    /// Trials that are needed and neither returned nor handed out: certain ones first, then by
+    /// round.
     fn open(&self, most: usize) -> Vec<Key> {
         let all = || {
             self.announced
@@ -97,7 +98,7 @@ impl State {
                 .flat_map(|group| keys(workload, group.round, &group.variants));
             open.extend(next.filter(|key| self.is_open(key)).take(most - open.len()));
         }
-        // Cycle by cycle, as they will be asked for.
+        // Cycle by cycle, in the order of use.
         let mut rounds: Vec<(usize, &Announced, std::ops::Range<u32>)> =
             all().map(|(at, one)| (at, one, one.then.clone())).collect();
         while open.len() < most && rounds.iter().any(|(.., then)| !then.is_empty()) {
@@ -115,7 +116,7 @@ impl State {
     }
 }
 
-/// What both sides share.
+/// The state shared by both sides.
 #[derive(Debug)]
 pub(super) struct Desk {
     prepared: Prepared,
@@ -138,7 +139,6 @@ impl Desk {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands out trials.
     pub(super) fn take(&self, most: usize) -> Vec<Unit> {
         let mut state = self.lock();
         if state.ended {
@@ -150,7 +150,7 @@ impl Desk {
         self.units(&state, &open)
     }
 
-    /// Trials in the order of their keys as units.
+    /// Groups trials, sorted by key, into units.
     fn units(&self, state: &State, keys: &[Key]) -> Vec<Unit> {
         let mut units: Vec<Unit> = Vec::new();
         for round in keys.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
@@ -172,7 +172,7 @@ impl Desk {
         units
     }
 
-    /// Takes trials back that will not be put.
+    /// Returns trials that will not be put.
     pub(super) fn give_back(&self, units: &[Unit]) {
         let mut state = self.lock();
         for unit in units {
@@ -191,10 +191,7 @@ impl Desk {
         self.changed.notify_all();
     }
 
-    /// Takes in the trials of a segment.
-    ///
-    /// # Errors
-    /// It cannot be read, is of another plan, or disagrees with what came before.
+    /// Accepts the trials of a segment.
     pub(super) fn put(&self, name: &str, bytes: Vec<u8>) -> Result<()> {
         let segment = Segment::read(name, bytes)?;
         if let Some(difference) = self.prepared.difference(segment.prepared()) {
@@ -232,8 +229,8 @@ impl Desk {
         Ok(())
     }
 
-    /// Waits until something is wanted or the experiment has ended, at most for this time; whether
-    /// it is so.
+    /// Waits at most this long until a trial is needed or the experiment has ended; returns whether
+    /// one is the case.
     pub(super) fn wait(&self, most: Duration) -> bool {
         let idle = |state: &mut State| !state.ended && state.open(1).is_empty();
         let (state, _) = self
@@ -243,7 +240,7 @@ impl Desk {
         state.ended || !state.open(1).is_empty()
     }
 
-    /// The experiment's thread has ended.
+    /// Marks the experiment's thread as ended.
     pub(super) fn end(&self) {
         self.lock().ended = true;
         self.changed.notify_all();
@@ -253,7 +250,7 @@ impl Desk {
         self.lock().ended
     }
 
-    /// Nothing will be put any more.
+    /// Marks that no more segments will arrive.
     pub(super) fn abandon(&self) {
         self.lock().abandoned = true;
         self.changed.notify_all();
@@ -274,7 +271,7 @@ impl RemoteArena {
         RemoteArena { desk, stop, variant: 0, elapsed: Duration::ZERO }
     }
 
-    /// The text of a trial when it comes; none when a signal asks to end.
+    /// Waits for the text of a trial; None after a signal.
     fn answer(&self, trial: &TrialSpec) -> Result<Option<Vec<u8>>> {
         let mut state = self.desk.lock();
         let announced = state.announced[trial.workload].as_ref();

@@ -1,12 +1,10 @@
 //! A segment: some trials of a prepared plan, as bytes.
 //!
-//! JSON lines: the head (identity, the prepared plan, the variants that it has trials of), a line
-//! for each trial, and the end with the number of trials and a SHA-256 of all bytes before it. A
-//! trial's observation is the text that a results file has, so that merging copies it.
-//!
-//! The checksum is against damage. A segment from elsewhere may say what it likes of its trials, as
-//! a results file may; what it cannot do is be taken for another plan's, exceed a limit, or name a
-//! trial that the plan does not have.
+//! JSON lines: a head with identity, prepared plan and variants; a line per trial; and an end with
+//! the number of trials and the SHA-256 of all preceding bytes. A trial's observation is the text
+//! of the results file, so that merging copies it. The checksum detects damage, not forgery. A
+//! forged segment cannot pass for another plan's, exceed a limit, or name a trial that the plan
+//! does not have.
 
 use std::ops::Range;
 
@@ -23,7 +21,7 @@ use text::limits::{RESULTS_LINE, ROUNDS, SEGMENT_BYTES, TRIALS, VARIANTS};
 use super::Prepared;
 use super::prepared::Beginning;
 
-/// The version of this form.
+/// Version of the format.
 const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]
@@ -31,7 +29,7 @@ struct Head<'a> {
     kind: &'static str,
     schema: u32,
     identity: &'a str,
-    /// From the first round to the last one, which is not in it: for people.
+    /// First round and end (exclusive); informative only.
     rounds: (u32, u32),
     variants: &'a [Variant],
     prepared: &'a Beginning,
@@ -45,8 +43,7 @@ struct End {
     sha256: String,
 }
 
-/// The line of a trial: its place in the plan and in the segment, and what a results file has of
-/// it.
+/// A trial: its place in the plan and in the segment, and its observation.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TrialLine<'a> {
@@ -57,7 +54,6 @@ struct TrialLine<'a> {
     observation: &'a RawValue,
 }
 
-/// A segment that grows.
 pub(super) struct Writer(Vec<u8>, u64);
 
 impl Writer {
@@ -112,19 +108,19 @@ fn digest(bytes: &[u8]) -> String {
     format!("{:x}", Sha256::digest(bytes))
 }
 
-/// Where a trial stands.
+/// The location of a trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct StoredTrial {
-    /// The number of the workload in the plan.
+    /// Index in the plan.
     pub(super) workload: u32,
     pub(super) round: u32,
-    /// The number of the variant in the segment.
+    /// Index in the segment.
     pub(super) variant: u32,
-    /// The bytes of its observation.
+    /// The byte range of its observation.
     pub(super) text: Range<usize>,
 }
 
-/// A segment that was read: whole, undamaged, and of nothing that its plan does not have.
+/// A complete, undamaged segment whose trials its plan has.
 #[derive(Debug)]
 pub struct Segment {
     name: String,
@@ -135,10 +131,11 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Reads a segment; `name` is what errors call it.
+    /// Reads a segment; `name` identifies it in errors.
     ///
     /// # Errors
-    /// It is none, of another build, cut off, damaged, or names what its plan does not have.
+    /// Not a segment, from another build, truncated, damaged, or with trials that its plan does not
+    /// have.
     pub fn read(name: &str, bytes: Vec<u8>) -> Result<Segment> {
         read(name, bytes).with_context(|| name.to_owned())
     }
@@ -147,22 +144,20 @@ impl Segment {
         &self.name
     }
 
-    /// The plan that it is of.
     pub fn prepared(&self) -> &Prepared {
         &self.prepared
     }
 
-    /// The variants that it has trials of.
+    /// The variants of its trials.
     pub(super) fn variants(&self) -> &[Variant] {
         &self.variants
     }
 
-    /// How many trials it has.
     pub fn trials(&self) -> usize {
         self.places.len()
     }
 
-    /// The text of an observation, as a results file has it.
+    /// The observation's text as in a results file.
     pub(super) fn text(&self, place: &StoredTrial) -> &[u8] {
         &self.bytes[place.text.clone()]
     }
@@ -213,7 +208,7 @@ fn read(name: &str, bytes: Vec<u8>) -> Result<Segment> {
     Ok(Segment { name: name.to_owned(), prepared, variants, bytes, places })
 }
 
-/// Where the last line begins, if it has an end.
+/// The start of the last line, if that line is complete.
 fn end_of_body(bytes: &[u8]) -> Option<usize> {
     let rest = bytes.strip_suffix(b"\n")?;
     Some(rest.iter().rposition(|byte| *byte == b'\n')? + 1)
@@ -249,12 +244,12 @@ fn places(
     Ok(places)
 }
 
-/// The trial of a line that begins at `at`.
+/// Parses the trial of a line that begins at byte `at`.
 fn place(line: &[u8], at: usize) -> Option<StoredTrial> {
     let TrialLine { workload, round, variant, observation } =
         serde_json::from_slice(line.strip_suffix(b"\n")?).ok()?;
     let text = observation.get();
-    // It is a part of the line.
+    // The raw value borrows from `line`.
     let start = at + text.as_ptr().addr() - line.as_ptr().addr();
     text.starts_with('{').then(|| StoredTrial {
         workload,

@@ -1,12 +1,11 @@
-//! What can be turned in an arena: the scheduler's tunables and the queue's attributes, with
-//! default, range and levels.
+//! What can be set in an arena: the scheduler's tunables and the queue's attributes, with default,
+//! range and levels.
 //!
-//! In the simulator the scheduler itself is asked, as it is on this device. In the kernel arena,
-//! and on the host where the device runs another scheduler now, nothing can be asked without
-//! changing something: there the laboratory's table says what Linux has, any device that runs the
-//! scheduler says what this kernel really offers, and the experiment's pilot run, which tries every
-//! variant, has the last word. For CPUs it is the settings that are numbers, each with its present
-//! value.
+//! The simulator reports them for the scheduler on the given device. In the kernel arena, and on
+//! the host if the device runs another scheduler, they cannot be read without a change. There the
+//! table gives Linux's tunables, another device with the scheduler gives those of this kernel, and
+//! the pilot run tries every variant. For CPUs these are the numeric settings with their present
+//! values.
 
 use std::ops::RangeInclusive;
 
@@ -23,12 +22,10 @@ use crate::arena::model::Model;
 use crate::arena::sim::{ATTRIBUTES, Setting, TURNAROUND_NS};
 use crate::failure::usage;
 
-/// Range and values of one thing to turn.
+/// Range and values of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
-    /// Of an I/O scheduler or a queue.
     Device(Knob),
-    /// Of the CPUs.
     Cpu(machine::cpu::Knob),
 }
 
@@ -47,7 +44,7 @@ impl Scale {
         }
     }
 
-    /// The values worth trying, ascending; the default is among them.
+    /// The values worth trying, ascending, including the default.
     pub fn levels(&self) -> Vec<i64> {
         match self {
             Scale::Device(knob) => knob.levels().into_iter().map(signed).collect(),
@@ -55,7 +52,7 @@ impl Scale {
         }
     }
 
-    /// The same with another default.
+    /// The same scale with another default.
     fn around(self, default: i64) -> Scale {
         match self {
             Scale::Device(knob) => {
@@ -67,43 +64,38 @@ impl Scale {
     }
 }
 
-/// What the kernel counts without a sign, as one of all levels.
+/// Converts an unsigned kernel value; saturates.
 fn signed(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-/// The largest value of an attribute whose range nobody told us.
+/// Maximum of an attribute with unknown range.
 const ANY: u64 = u32::MAX as u64;
 
-/// One thing to turn.
+/// A setting that can be varied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offered {
-    /// Its name.
     pub name: String,
-    /// Default, range and meaning; none: the kernel offers it, and schedlab knows nothing of it.
+    /// Default, range and meaning; None if the kernel offers it and schedlab does not know it.
     pub knob: Option<Scale>,
-    /// Whether `all` means this one too.
+    /// Whether `all` includes it.
     pub usual: bool,
-    /// The value that the baseline has, if that is known.
+    /// The baseline's value, if known.
     pub default: Option<i64>,
 }
 
-/// Everything that can be turned.
+/// Everything that can be set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
-    /// The scheduler.
     pub scheduler: String,
-    /// What there is, the scheduler's own first.
+    /// The scheduler's own tunables come first.
     pub all: Vec<Offered>,
-    /// Whether it is of CPUs.
+    /// Whether these are CPU settings.
     pub is_of_cpus: bool,
 }
 
 impl Offer {
-    /// What there is to turn on this scheduler in this arena.
-    ///
-    /// # Errors
-    /// Wrong usage: no such device or model.
+    /// What can be set for this scheduler in this arena.
     pub fn of(root: &Root, arena: &ArenaFacts, word: &str, baseline: &Variant) -> Result<Offer> {
         let is_of_cpus = arena.is_cpu();
         let mut all = if is_of_cpus {
@@ -125,12 +117,10 @@ impl Offer {
         Ok(Offer { scheduler: baseline.scheduler.clone(), all, is_of_cpus })
     }
 
-    /// One of them.
     pub fn find(&self, name: &str) -> Option<&Offered> {
         self.all.iter().find(|offered| offered.name == name)
     }
 
-    /// Their names.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.all.iter().map(|offered| offered.name.as_str())
     }
@@ -146,7 +136,7 @@ impl Offered {
         Offered { name: name.to_owned(), knob: None, usual, default: value }
     }
 
-    /// A value as a variant has it.
+    /// A value as written in a variant.
     pub fn text(&self, value: i64) -> String {
         match &self.knob {
             Some(Scale::Cpu(knob)) => knob.text(value),
@@ -154,14 +144,14 @@ impl Offered {
         }
     }
 
-    /// The baseline sets it itself.
+    /// Takes a value set by the baseline as the new default.
     fn rebase(&mut self, value: i64) {
         self.default = Some(value);
         self.knob = self.knob.map(|knob| knob.around(value));
     }
 }
 
-/// A row for what belongs to the queue.
+/// A row for a queue attribute.
 fn attribute(name: &'static str, unit: &'static str, min: u64, max: u64) -> Tunable {
     Tunable {
         name,
@@ -174,7 +164,7 @@ fn attribute(name: &'static str, unit: &'static str, min: u64, max: u64) -> Tuna
     }
 }
 
-/// The scheduler's own, as it is on this device, and what belongs to the simulated kernel.
+/// The scheduler's tunables on this device, and the attributes of the simulated queue.
 fn simulated(setting: &Setting, device: &dyn DeviceModel) -> Vec<Offered> {
     let host = setting.host(device);
     let queue = sim::queue_for(
@@ -208,15 +198,15 @@ fn simulated(setting: &Setting, device: &dyn DeviceModel) -> Vec<Offered> {
     all
 }
 
-/// What a scheduler of a real Linux has by the laboratory's table.
+/// The tunables of a Linux scheduler according to the table.
 fn of_kernel(baseline: &Variant, device: &dyn DeviceModel) -> Vec<Offered> {
-    // With a patch it has at least what it had.
+    // A patched scheduler is assumed to keep its tunables.
     let name = baseline.scheduler.split('@').next().unwrap_or_default();
     let tags = Limits::adapter_tags(device.queue_depth());
     let nr_requests = if name == "none" { tags } else { 2 * tags.min(128) };
     let mut all = elevator::find(name).map_or_else(Vec::new, |kind| of_table(kind, nr_requests));
     if MODULES.contains(&name) {
-        // What only the modules have is no setting of the elevator.
+        // The modules' own tunables are not in the elevator table.
         all.push(Offered::unknown("max_inflight", None, false));
     }
     let queue = [
@@ -231,14 +221,14 @@ fn of_kernel(baseline: &Variant, device: &dyn DeviceModel) -> Vec<Offered> {
     all
 }
 
-/// The knobs of a row of the table, in a queue of so many requests.
+/// The knobs of a table row in a queue with this many requests.
 fn of_table(kind: &ElevatorKind, nr_requests: u32) -> Vec<Offered> {
     let build = Build { nr_tags: nr_requests, ..Build::default() };
     kind.knobs(&build).into_iter().map(|knob| Offered::known(knob, true)).collect()
 }
 
-/// The settings of this machine's CPUs that are numbers. `all` are those of the measured program
-/// that count under the baseline's policy: what changes the machine is swept where it is named.
+/// The numeric CPU settings of this machine. `all` covers the program's settings that are valid
+/// under the baseline's policy; settings that change the machine must be named.
 fn of_cpus(root: &Root, baseline: &Variant) -> Vec<Offered> {
     let counts = |knob: &machine::cpu::Knob| {
         let text = knob.text(knob.default);
@@ -258,7 +248,6 @@ fn of_cpus(root: &Root, baseline: &Variant) -> Vec<Offered> {
     known.chain(others.map(|(key, value)| Offered::unknown(&key, Some(value), false))).collect()
 }
 
-/// What this kernel offers on this device.
 fn of_host(root: &Root, word: &str, scheduler: &str) -> Result<Vec<Offered>> {
     let temporary = Target::is_temporary(word)?;
     let device = if temporary {
@@ -267,7 +256,7 @@ fn of_host(root: &Root, word: &str, scheduler: &str) -> Result<Vec<Offered>> {
         Some(device::find(root, word).map_err(|e| usage(e.to_string()))?)
     };
     let all = device::list(root)?;
-    // Any loop device stands for one that is not made yet.
+    // An existing loop device represents one that is still to be made.
     let like = device.as_ref().or_else(|| all.iter().find(|one| one.kind == device::Kind::Loop));
     let runs = |one: &&Device| one.scheduler.as_deref() == Some(scheduler);
     let running = device.iter().chain(&all).find(runs);
@@ -300,9 +289,8 @@ fn of_host(root: &Root, word: &str, scheduler: &str) -> Result<Vec<Offered>> {
     Ok(offered)
 }
 
-/// The tunables that a device shows for the scheduler: those of the table with what is known of
-/// them, and others by name alone. Their present values are no defaults, since somebody may have
-/// turned them.
+/// The tunables that a device exposes for the scheduler, with the table's details if known. Their
+/// present values are not taken as defaults, because they may have been changed.
 fn seen(running: &Device, tabled: &[Offered], kind: Option<&ElevatorKind>) -> Vec<Offered> {
     let writable =
         running.tunables.iter().filter(|(_, attribute)| attribute.writable).map(|(name, _)| name);
@@ -317,8 +305,8 @@ fn seen(running: &Device, tabled: &[Offered], kind: Option<&ElevatorKind>) -> Ve
     known.chain(others.map(|name| Offered::unknown(name, None, true))).collect()
 }
 
-/// The scheduler's window on a device: as it is where the device runs it, else as the kernel will
-/// choose it, twice the device's tags and at most 256.
+/// The scheduler's nr_requests on a device: the present value if the device runs it, else the
+/// kernel's default, twice the tags and at most 256.
 fn nr_requests(device: Option<&Device>, scheduler: &str) -> u32 {
     let now = device.and_then(|device| device.nr_requests).and_then(|n| u32::try_from(n).ok());
     match (now, device.and_then(|device| device.scheduler.as_deref())) {
@@ -339,7 +327,7 @@ mod tests {
             (name.to_string(), device::Attribute { value: "1".into(), writable: true })
         };
         let tunables: BTreeMap<_, _> = tunables.iter().map(attribute).collect();
-        // The device that the fields do not matter of.
+        // A device whose other fields do not matter.
         let mut any = device::list(&Root::real()).unwrap().remove(0);
         (any.scheduler, any.tunables, any.nr_requests) =
             (Some(scheduler.into()), tunables, Some(nr_requests));

@@ -1,8 +1,7 @@
-//! Files of events: what a simulated trial did, one row each, for people's own tools.
+//! Event traces of simulated trials, one row per event, for external tools.
 //!
-//! Parquet for large traces (every data tool reads it, and it is a tenth of the size), CSV for eyes
-//! and shell. Both hold the same columns and are read back here; `schedlab trace` recomputes a
-//! trial's figures from either.
+//! Parquet suits large traces, being a tenth of the size; CSV suits shells. Both hold the same
+//! columns and can be read back; `schedlab trace` recomputes a trial's figures from either.
 
 #[cfg(feature = "full")]
 mod columnar;
@@ -22,14 +21,12 @@ use machine::files::Dir;
 use sim::{Event, Observer};
 use trace::Trace;
 
-/// What kind of file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// Apache Parquet, compressed.
     Parquet,
-    /// Comma-separated text with a head line.
+    /// Comma-separated text with a header line.
     Csv,
-    /// Tracks for ui.perfetto.dev; written, not read.
+    /// Tracks for ui.perfetto.dev; write-only.
     Perfetto,
 }
 
@@ -42,18 +39,18 @@ impl Format {
         }
     }
 
-    /// Fails if this build was made without support for the format.
+    /// Fails if this build does not support the format.
     pub fn available(self) -> Result<Format> {
         if cfg!(feature = "full") || self == Format::Csv { Ok(self) } else { Err(self.absent()) }
     }
 
-    /// What a build without the format says.
+    /// The error of a build without the format.
     fn absent(self) -> anyhow::Error {
         let what = if self == Format::Parquet { "Parquet" } else { "traces of Perfetto" };
         crate::failure::usage(text::absent("trace", what, "use csv, or "))
     }
 
-    /// The format of a file, by its name.
+    /// The format of a file, by its extension.
     fn of(path: &Path) -> Result<Format> {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("parquet") => Format::Parquet.available(),
@@ -67,26 +64,26 @@ impl Format {
     }
 }
 
-/// Whether a file of this name is a trace of events, where a trace of events is converted.
+/// Whether this file name is an event trace that can be converted.
 pub fn is_name(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "parquet" || extension == "csv")
 }
 
-/// Where the traces of an experiment go.
+/// The traces of an experiment.
 #[derive(Debug)]
 pub struct TraceFile {
     format: Format,
     dir: Dir,
-    /// Workloads and variants whose first trial an earlier session has measured.
+    /// Workloads and variants whose first trial was measured in an earlier session.
     earlier: BTreeSet<(String, String)>,
 }
 
-/// Characters of a workload's and of a variant's name in that of a file, at most: file systems take
-/// 255 bytes.
+/// Maximum characters of a workload's or variant's name in a file name; file systems allow 255
+/// bytes.
 const NAME: usize = 80;
 
-/// The name of the trace of one workload and variant; a name's odd characters become a dash, long
-/// ones are cut, and `taken` ones get a number.
+/// The file name for a workload and variant. Special characters become dashes, long names are cut,
+/// and names in `taken` get a number.
 pub fn name(format: Format, workload: &str, variant: &str, taken: &[String]) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._".contains(c) { c } else { '-' };
     let short = |name: &str| name.chars().take(NAME).map(plain).collect::<String>();
@@ -105,7 +102,7 @@ impl TraceFile {
         Ok(TraceFile { format: format.available()?, dir, earlier: BTreeSet::new() })
     }
 
-    /// The same for results that are resumed: a trace of a first trial stays.
+    /// Keeps traces of first trials when results are resumed.
     pub fn keep_earlier(self, results: &Results) -> TraceFile {
         let earlier = results
             .trials
@@ -115,25 +112,22 @@ impl TraceFile {
         TraceFile { earlier, ..self }
     }
 
-    /// Whether a file of this name is the trace of an earlier session.
+    /// Whether this file is a trace from an earlier session.
     pub(crate) fn keeps(&self, name: &str, workload: &str, variant: &str) -> bool {
         self.earlier.contains(&(workload.to_owned(), variant.to_owned())) && self.dir.has(name)
     }
 
-    /// See [`name`].
     pub fn name(&self, workload: &str, variant: &str, taken: &[String]) -> String {
         name(self.format, workload, variant, taken)
     }
 
-    /// A writer of events into the file of this name, which replaces one from before.
+    /// A writer of events into this file, which replaces an existing one.
     pub fn writer(&self, name: &str) -> Result<Writer> {
         Writer::create(self.format, self.dir.create_anew(name)?, self.dir.file(name))
     }
 
-    /// Writes whole requests into the file of this name, which replaces one from before.
-    ///
-    /// # Errors
-    /// The format is one of events, or the file cannot be written.
+    /// Writes complete requests into this file, which replaces an existing one. Only
+    /// [`Format::Perfetto`] has no events.
     pub fn trace(&self, name: &str, trace: &Trace) -> Result<()> {
         if self.format != Format::Perfetto {
             return Err(crate::failure::usage(
@@ -151,8 +145,8 @@ trait Sink {
     fn finish(self: Box<Self>) -> Result<()>;
 }
 
-/// Writes events as they come. The first error is kept and told at the end: the simulation cannot
-/// do anything about it.
+/// Writes events as they occur. The first error is reported at the end, because the simulation
+/// cannot handle it.
 pub struct Writer {
     sink: Box<dyn Sink>,
     path: PathBuf,
@@ -173,7 +167,7 @@ impl Writer {
         Ok(Writer { sink, path, failed: None })
     }
 
-    /// Writes what is left, and tells what went wrong.
+    /// Flushes and reports the first error.
     pub fn finish(self) -> Result<()> {
         let named = || unwritten(&self.path);
         if let Some(error) = self.failed {
@@ -195,7 +189,7 @@ fn unwritten(path: &Path) -> String {
     format!("{}: cannot write the trace (make room, or leave --trace out)", path.display())
 }
 
-/// Reads a trace, one event after the other, in the order of the file, which is that of time.
+/// Reads a trace event by event, in the order of time.
 pub fn read(path: &Path, each: &mut dyn FnMut(&Event)) -> Result<()> {
     let named = || format!("{}: cannot read the trace", path.display());
     let file = machine::files::open_input(path).with_context(named)?;
@@ -229,7 +223,7 @@ fn unread() -> anyhow::Error {
     )
 }
 
-/// Writes the events of one file into another, new one.
+/// Converts a trace into a new file.
 pub fn convert(from: &Path, to: &Path) -> Result<()> {
     let format = Format::of(to)?;
     let (dir, name) = Dir::of_file(to)?;
