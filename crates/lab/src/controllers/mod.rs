@@ -1,12 +1,11 @@
-//! What Linux itself guarantees to a flow: the settings of control groups, I/O priorities and the
-//! throttles of a device, as a variant names them.
+//! Linux's I/O controls for flows, as named in variants: cgroup attributes, I/O priorities and
+//! device throttles.
 //!
-//! A word of a variant is `ATTRIBUTE` for the device or `ATTRIBUTE@FLOW` for the control group, or
-//! the processes, of one flow. Both arenas with a real kernel read these words here; each writes
-//! them where its kernel has them. A name is that of the kernel's own file
-//! (Documentation/admin-guide/cgroup-v2.rst), so `io.weight` is read by io.cost alone and
-//! `io.bfq.weight` by bfq alone: which weight acts under which scheduler is a question for an
-//! experiment, and a remark says what is known before it.
+//! A variant names `ATTRIBUTE` for the device, or `ATTRIBUTE@FLOW` for the control group or
+//! processes of a flow. This module parses them for both arenas with a real kernel; each writes
+//! them itself. Names are the kernel's file names (Documentation/admin-guide/cgroup-v2.rst). Hence
+//! only io.cost reads `io.weight`, and only bfq `io.bfq.weight`; combinations known to have no
+//! effect produce a remark.
 
 mod values;
 
@@ -17,56 +16,54 @@ use text::{did_you_mean, expected_one_of};
 
 use crate::failure::usage;
 
-/// Whom a setting is for.
+/// The target of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     Device,
     Flow,
 }
 
-/// Where the kernel has a setting.
+/// Location of a setting in the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Location {
-    /// A file of the flow's control group, under its name in v2; v1 has it where a second name is
-    /// given.
+    /// A file in the flow's control group. Named as in v2, unless `v1` gives a different name.
     Group { v1: Option<&'static str> },
-    /// A file of the root of control groups v2, with one line a device.
+    /// A file in the cgroup v2 root, with one line per device.
     Root,
-    /// A property of the flow's processes.
+    /// An attribute of the flow's processes.
     Processes,
-    /// A file below the device's directory in /sys/block.
+    /// A file in the device's /sys/block directory.
     Device(&'static str),
 }
 
-/// How a value is written and shown.
+/// File format of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// A word or a number.
     Plain,
     /// `default N`.
     Weight,
-    /// The device's number, and pairs.
+    /// The device number followed by pairs.
     Pairs,
 }
 
-/// One row of the table.
+/// A row of the table.
 #[derive(Debug)]
 pub struct Controller {
-    /// The name in a variant, which is that of the file in control groups v2 where there is one.
+    /// Name in a variant: the cgroup v2 file name, if any.
     pub name: &'static str,
     pub scope: Scope,
     pub location: Location,
-    /// The values that it takes, in words.
+    /// Description of the valid values.
     pub values: &'static str,
     pub help: &'static str,
-    /// The option without which a kernel does not have it.
+    /// The kernel option required.
     pub config: &'static str,
     form: Form,
     read: fn(&str) -> Option<String>,
 }
 
-/// All of them, in the order in which they are written: a cost model is there before it is switched
-/// on.
+/// In order of writing: a cost model must exist before it is enabled.
 pub static CONTROLLERS: &[Controller] = &[
     Controller {
         name: "io.cost.model",
@@ -183,20 +180,17 @@ pub static CONTROLLERS: &[Controller] = &[
 /// One setting of a variant.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Control {
-    /// The row's name.
     name: String,
-    /// The flow that it is for; None: the device.
+    /// None: the device.
     pub flow: Option<String>,
-    /// The value in the kernel's own form, without the device.
+    /// The value as the kernel expects it, without the device number.
     pub value: String,
 }
 
-/// Reads a word of a variant; None: it is none of a controller, but perhaps a tunable of the
-/// scheduler.
+/// Parses a setting of a variant; None if it may be a scheduler's tunable.
 ///
 /// # Errors
-/// Wrong usage: a misspelt name, a flow's setting without a flow and the other way round, a value
-/// that cannot be.
+/// Wrong usage: an unknown name, a missing or superfluous flow, or an invalid value.
 pub fn read(variant: &str, word: &str, text: &str) -> Result<Option<Control>> {
     let (name, flow) = word.split_once('@').map_or((word, None), |(name, flow)| (name, Some(flow)));
     let Some(row) = find(name) else {
@@ -233,15 +227,15 @@ pub fn read(variant: &str, word: &str, text: &str) -> Result<Option<Control>> {
     Ok(Some(Control { name: name.to_owned(), flow: flow.map(str::to_owned), value }))
 }
 
-/// Brings the settings of a variant into the order in which they are written.
+/// Sorts the settings into the order of writing.
 pub fn sort(controls: &mut [Control]) {
     controls.sort_by_key(|control| CONTROLLERS.iter().position(|row| row.name == control.name));
 }
 
-/// Whether a flow's name can be the name of a control group.
+/// Checks that a flow's name is valid for a control group.
 ///
 /// # Errors
-/// Says what it must be.
+/// Describes valid names.
 pub fn check_name(flow: &str) -> Result<(), String> {
     if is_flow_name(flow) {
         return Ok(());
@@ -249,7 +243,7 @@ pub fn check_name(flow: &str) -> Result<(), String> {
     Err(format!("{flow:?} is no name of a flow (expected 1 to 64 letters, digits, _ and -)"))
 }
 
-/// Refuses settings for flows that no workload of the plan has.
+/// Rejects settings for flows that no workload has.
 ///
 /// # Errors
 /// Wrong usage, with the nearest name.
@@ -269,7 +263,7 @@ pub fn check_flows(variant: &str, controls: &[Control], flows: &[&str]) -> Resul
     )))
 }
 
-/// What of a variant's settings is without effect under a scheduler, as far as that is known.
+/// Warns about settings known to have no effect under a scheduler.
 pub fn remarks(variant: &str, scheduler: &str, controls: &[Control]) -> Vec<String> {
     let in_linux = elevator::LINUX.iter().any(|row| row.name == scheduler);
     let has_cost = controls
@@ -284,7 +278,7 @@ pub fn remarks(variant: &str, scheduler: &str, controls: &[Control]) -> Vec<Stri
         "ioprio" | "io.prio.class" if in_linux && !matches!(scheduler, "bfq" | "mq-deadline") => {
             Some("only bfq and mq-deadline know priorities")
         }
-        // The idle class acts all the same: bfq does not idle for its processes.
+        // The idle class does have an effect: bfq does not idle for such processes.
         "ioprio" | "io.prio.class" if scheduler == "bfq" && control.value != "idle" => {
             Some("bfq orders classes within a control group, and each flow has a group of its own")
         }
@@ -305,17 +299,16 @@ pub fn remarks(variant: &str, scheduler: &str, controls: &[Control]) -> Vec<Stri
 }
 
 impl Control {
-    /// Its row.
     pub fn row(&self) -> &'static Controller {
         find(&self.name).expect("a control is made from a row")
     }
 
-    /// The word of the variant: `io.weight@reader`.
+    /// The setting as in the variant: `io.weight@reader`.
     pub fn word(&self) -> String {
         self.flow.as_ref().map_or_else(|| self.name.clone(), |flow| format!("{}@{flow}", self.name))
     }
 
-    /// What is written into the kernel's file for a device with this number (`MAJOR:MINOR`).
+    /// The line to write for a device, given as `MAJOR:MINOR`.
     pub fn line(&self, device: &str) -> String {
         match self.row().form {
             Form::Plain => self.value.clone(),
@@ -324,12 +317,12 @@ impl Control {
         }
     }
 
-    /// The pairs of the value, of settings that have pairs.
+    /// The pairs in the value, if any.
     pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.value.split_whitespace().filter_map(|word| word.split_once('='))
     }
 
-    /// Whether the kernel's file, as it is read after the write, says the same.
+    /// Whether the kernel's file, read back as `found`, contains the value.
     pub fn is_in(&self, device: &str, found: &str) -> bool {
         match self.row().form {
             Form::Plain if self.value == "-1" => found.trim().parse::<u64>().is_ok_and(|us| us > 0),
@@ -354,7 +347,7 @@ impl Control {
                         .filter_map(|word| word.split_once('='))
                         .find(|(k, _)| *k == key)
                 };
-                // A file without a line for the device has no bound for it.
+                // A missing line for the device means no limit.
                 self.pairs().all(|(key, value)| match shown(key) {
                     Some((_, found)) => same(value, found),
                     None => value == "max" && line.is_none(),
@@ -368,7 +361,7 @@ impl Control {
     }
 }
 
-/// Whether two texts are the same word or number: `95` is shown as `95.00`.
+/// Compares words or numbers: the kernel shows `95` as `95.00`.
 fn same(wanted: &str, found: &str) -> bool {
     let number = |text: &str| text.parse::<f64>().ok();
     wanted == found || number(wanted).is_some_and(|wanted| number(found) == Some(wanted))

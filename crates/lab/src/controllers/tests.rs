@@ -1,4 +1,4 @@
-//! Settings as they are written in variants, and what the kernel shows of them.
+//! Parsing settings and comparing them with the kernel's files.
 
 use super::*;
 

@@ -1,8 +1,7 @@
-//! The values of controllers: read from a variant, and brought into the form of the kernel's files.
+//! Parses values of controllers and converts them to the kernel's format.
 //!
-//! In one word on the command line `+` stands for a blank and `/` for a colon, as in the shares of
-//! a background load. Nothing passes that the kernel's files could take for a second line or
-//! another device.
+//! On the command line, `+` may replace a blank and `/` a colon, as in the shares of background
+//! loads. Values cannot contain what the kernel would parse as another line or device.
 
 use elevator::Priority;
 use machine::session::BOUNDS;
@@ -61,7 +60,7 @@ pub(super) fn cost_qos(text: &str) -> Option<String> {
     of_device("io.cost.qos", text)
 }
 
-/// Pairs by the keys of a row of [`device_attributes`].
+/// Parses pairs with the keys of a [`device_attributes`] row.
 fn of_device(row: &str, text: &str) -> Option<String> {
     let row = device_attributes::row(row).expect("the io controller has this file");
     pairs(text, |key, value| {
@@ -78,7 +77,7 @@ fn number(text: &str, min: u64, max: u64) -> Option<String> {
     (min..=max).contains(&number).then(|| number.to_string())
 }
 
-/// Pairs of different keys, each value read by `read`.
+/// Parses pairs with distinct keys, using `read` for each value.
 fn pairs(text: &str, read: impl Fn(&str, &str) -> Option<String>) -> Option<String> {
     let text = text.replace('+', " ");
     let mut keys: Vec<&str> = Vec::new();

@@ -1,23 +1,14 @@
-//! `schedlab iocost`: measures the cost model of a device for Linux's io.cost, and the QoS that
-//! fits it.
+//! `schedlab iocost`: measures a device's cost model for Linux io.cost, and matching QoS
+//! parameters.
 //!
-//! # What is measured
-//! Without a scheduler, without merging and without a cost model at work, with direct requests at a
-//! depth that keeps the device busy: sequential requests of 1 MiB (`bps`), sequential and random
-//! ones of 4 KiB (`seqiops`, `randiops`), reads and then writes. The kernel's own tool
-//! (tools/cgroup/iocost_coef_gen.py) does the same with fio, 128 MiB at a time and 120 s for each;
-//! here each coefficient is the median of several trials, with its spread.
+//! The coefficients use direct I/O without scheduler, merges or an active cost model: sequential 1
+//! MiB requests (`bps`), sequential and random 4 KiB ones (`seqiops`, `randiops`), reads then
+//! writes. Each is a median of several trials; the kernel's tools/cgroup/iocost_coef_gen.py runs
+//! fio once for 120 s.
 //!
-//! # QoS
-//! `rlat` and `wlat` are the 99th percentiles under the random loads of the model (`rpct`, `wpct`
-//! 99): above them the device has more to do than the model allows. `min` and `max` are how much
-//! less or more than the model's speed the device reaches under loads that the model was not made
-//! from: random reads of 64 KiB and, where writes are measured, reads and writes 70 : 30. Both are
-//! rules of this program: the published solutions of resctl-bench come from a search under memory
-//! pressure.
-//!
-//! Trials take place in an arena, so that what speaks against a trial (another program's I/O, a
-//! setting that was changed) is found as in any experiment, and settings are journaled.
+//! Our QoS rules, unlike resctl-bench's search under memory pressure: `rlat` and `wlat` are 99th
+//! percentiles under the random loads; `min` and `max` the speeds relative to the model under loads
+//! not used for it. Trials run in an arena, so they are validated and settings are journaled.
 
 mod model;
 mod published;
@@ -43,42 +34,41 @@ use crate::console::Console;
 use crate::progress::Step;
 use crate::resolve::{Resolved, bare};
 
-/// The percentile whose latency the controller is to keep.
+/// The percentile for `rlat` and `wlat`.
 const PERCENTILE: f64 = 99.0;
 
-/// How many requests are kept open, as the kernel's tool does.
+/// Queue depth, as in the kernel's tool.
 const DEPTH: u64 = 64;
 
-/// What is to be measured.
+/// Parameters of a measurement.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// `disk` or `sim`.
     pub arena: &'static ArenaFacts,
     pub device: String,
-    /// Leaves the writes out.
+    /// Skips the writes.
     pub reads_only: bool,
     pub repetitions: u32,
-    /// The length of a trial; none: 10 s, or in the simulator the model's own.
+    /// Length of a trial; None: 10 s, or the modelled device's default.
     pub trial: Option<Duration>,
-    /// Clients that keep requests open, for devices that one cannot saturate.
+    /// Number of clients, for devices that one cannot saturate.
     pub clients: u32,
     pub seed: u64,
 }
 
-/// One load and the figure that it gives.
+/// A load and the figure it measures.
 struct Load {
-    /// A coefficient, or the name of a mixed load.
+    /// A coefficient, or the name of a load for QoS.
     name: &'static str,
     kind: &'static str,
     params: &'static [(&'static str, &'static str)],
     metric: &'static str,
-    /// From the metric's unit to that of the coefficient.
+    /// Converts the metric to the coefficient's unit.
     scale: f64,
     writes: bool,
 }
 
 impl Load {
-    /// The metrics that are used of it.
     fn metrics(&self) -> impl Iterator<Item = &'static str> {
         let p99 = match self.name {
             "rrandiops" => Some(READ_P99),
@@ -95,8 +85,7 @@ const SMALL: &[(&str, &str)] = &[("block_size", "4k")];
 const LARGE: &[(&str, &str)] = &[("block_size", "1M")];
 const MB: f64 = 1e6;
 
-/// In the order in which they are measured: what writes comes last, since it leaves a drive that
-/// has to clean up.
+/// In order of measurement. Writes come last because they may cause garbage collection.
 const LOADS: [Load; 8] = [
     Load {
         name: "rbps",
@@ -167,27 +156,26 @@ const LOADS: [Load; 8] = [
 const LARGE_READS: &str = "random reads of 64 KiB";
 const MIXED: &str = "random reads and writes 70 : 30";
 
-/// A figure of several trials.
+/// A figure from several trials.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figure {
     pub name: &'static str,
-    /// The median; none where no trial is evidence.
+    /// The median; None without a valid trial.
     pub value: Option<f64>,
-    /// From the lowest to the highest, in parts of the median.
+    /// Range as a fraction of the median.
     pub spread: Option<f64>,
     pub values: Vec<f64>,
-    /// Why trials are no evidence.
+    /// Reasons for invalid trials.
     pub invalid: Vec<String>,
 }
 
-/// What was measured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
     pub device: String,
     pub arena: &'static str,
-    /// MAJOR:MINOR; of a modelled device 0:0.
+    /// MAJOR:MINOR; 0:0 for a modelled device.
     pub number: String,
-    /// As the drive names itself.
+    /// Model name reported by the drive.
     pub drive: Option<String>,
     pub reads_only: bool,
     pub repetitions: u32,
@@ -195,18 +183,19 @@ pub struct Report {
     pub figures: Vec<Figure>,
     pub model: Option<Model>,
     pub qos: Option<Qos>,
-    /// The preset that the kernel would begin with, where that is known.
+    /// The kernel's preset for this kind of device, if known.
     pub preset: Option<&'static Published>,
-    /// What others have published for this drive.
+    /// Published coefficients for this drive.
     pub published: Option<&'static Published>,
 }
 
-/// The plan whose workloads are the loads of a measurement.
+/// A plan with the loads as its workloads.
 ///
 /// # Errors
-/// A modelled device that does not exist.
+/// The modelled device does not exist.
 pub fn plan(root: &Root, request: &Request) -> Result<Plan> {
-    // What waits in the queue could be merged, and the simulator has no switch for that.
+    // No more than the device accepts: queued requests could merge, which the simulator cannot
+    // disable.
     let depth = if request.arena.is_in_process() {
         Device::read(&request.device)?.look(|device| u64::from(device.queue_depth())).min(DEPTH)
     } else {
@@ -249,8 +238,7 @@ fn loads(request: &Request) -> impl Iterator<Item = &'static Load> {
     LOADS.iter().filter(move |load| !(reads_only && load.writes))
 }
 
-/// The device alone: nothing merges, nobody thinks, no simulated request costs CPU time, and no
-/// earlier cost model is at work.
+/// Disables merges, think time, simulated CPU time and any active cost model.
 fn tunables(root: &Root, arena: &ArenaFacts) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     if arena.is_in_process() {
@@ -264,10 +252,10 @@ fn tunables(root: &Root, arena: &ArenaFacts) -> BTreeMap<String, String> {
     all
 }
 
-/// Opens the arena of a request and measures in it.
+/// Opens the arena and measures.
 ///
 /// # Errors
-/// Wrong usage; those of the arena; a signal.
+/// Wrong usage, a failure of the arena, or a signal.
 pub fn run(
     root: &Root,
     request: &Request,
@@ -326,7 +314,6 @@ fn measure(
     Ok(report(request, plan, &facts, duration, &loads.into_iter().zip(trials).collect::<Vec<_>>()))
 }
 
-/// What one trial showed.
 #[derive(Debug, Clone, Default)]
 struct Trial {
     value: Option<f64>,
@@ -345,7 +332,7 @@ fn trial(arena: &mut dyn Arena, load: &Load, spec: &TrialSpec) -> Result<Trial> 
     }
     let seen = arena.measure(spec)?;
     invalid.extend(seen.invalid);
-    // Too few requests speak against a percentile, and against nothing else.
+    // Too few requests invalidate only the percentile concerned.
     let of_other = |invalid: &InvalidReason, name: &str| matches!(invalid, InvalidReason::TooFewIos { metric, .. } if metric != name);
     let metric = |name: &str| {
         let is_evidence = invalid.iter().all(|invalid| of_other(invalid, name));
@@ -403,7 +390,7 @@ fn report(
         })
     });
     let fact = |section: &str, name: &str| facts.get(section).and_then(|of| of.get(name));
-    // hwdb looks drives up by what they call themselves, which a model has not.
+    // hwdb matches the drive's own name, which modelled devices lack.
     let drive = fact("device", "model")
         .filter(|name| *name != "not exposed" && request.arena.has_disk())
         .cloned();
@@ -425,7 +412,7 @@ fn report(
     }
 }
 
-/// How much of the model's device time a mixed load got done in a second.
+/// Share of device time according to the model: the rate times the cost of a request.
 fn reached(model: &Model, load: &str, per_s: Option<f64>) -> Option<f64> {
     let cost_s = match load {
         LARGE_READS => model.read.random_cost_s(65_536.0),

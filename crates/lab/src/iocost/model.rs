@@ -1,34 +1,34 @@
-//! The linear cost model of Linux's io.cost: its six coefficients, the cost of a request by them,
-//! and the lines that give them to a kernel or to systemd.
+//! Linux io.cost's linear model: six coefficients, the cost of a request, and the lines that
+//! configure a kernel or systemd.
 //!
-//! Source: block/blk-iocost.c of Linux 6.1 (the formula), systemd's rules.d/90-iocost.rules (the
-//! key of a line of hwdb) and its commit that brought the tool (the properties).
+//! Sources: block/blk-iocost.c of Linux 6.1 (formula); systemd's rules.d/90-iocost.rules (hwdb key)
+//! and the commit that added its tool (properties).
 
 use serde::Serialize;
 
-/// The unit in which the model counts.
+/// The model's unit, in bytes.
 const PAGE: f64 = 4096.0;
 
-/// The coefficients of reads, or of writes.
+/// Coefficients for one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Rates {
-    /// Bytes a second of large sequential requests.
+    /// Bytes per second, large sequential requests.
     pub bps: u64,
-    /// Sequential requests of 4 KiB a second.
+    /// Sequential 4 KiB requests per second.
     pub seqiops: u64,
-    /// Random requests of 4 KiB a second.
+    /// Random 4 KiB requests per second.
     pub randiops: u64,
 }
 
 impl Rates {
-    /// The names of the three, behind `r` or `w`.
+    /// Names of the coefficients, to be prefixed with `r` or `w`.
     pub const NAMES: [&'static str; 3] = ["bps", "seqiops", "randiops"];
 
     pub fn all(&self) -> [u64; 3] {
         [self.bps, self.seqiops, self.randiops]
     }
 
-    /// The seconds of the device that a random request of so many bytes costs.
+    /// Device time for a random request of this size, in seconds.
     pub fn random_cost_s(&self, bytes: f64) -> f64 {
         let page = PAGE / self.bps.max(1) as f64;
         let first = (1.0 / self.randiops.max(1) as f64).max(page);
@@ -36,22 +36,21 @@ impl Rates {
     }
 }
 
-/// The model; without writes where they were left out.
+/// The model; without writes if they were skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Model {
     pub read: Rates,
     pub write: Option<Rates>,
 }
 
-/// What the controller keeps to: percentiles of latency, and how much slower or faster than the
-/// model it may let the device run.
+/// QoS targets: latency percentiles, and bounds on the speed relative to the model.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Qos {
     pub rpct: f64,
     /// Microseconds.
     pub rlat: u64,
     pub wpct: f64,
-    /// Microseconds; none where writes were left out.
+    /// Microseconds; None if writes were skipped.
     pub wlat: Option<u64>,
     /// Percent of the model's speed.
     pub min: f64,
@@ -59,7 +58,7 @@ pub struct Qos {
 }
 
 impl Model {
-    /// `rbps=… rseqiops=…`, as io.cost.model and hwdb take it.
+    /// Formats as `rbps=… rseqiops=…` for io.cost.model and hwdb.
     pub fn words(&self) -> String {
         let of = |letter: char, rates: &Rates| {
             let pairs = Rates::NAMES.iter().zip(rates.all());
@@ -74,7 +73,7 @@ impl Model {
 }
 
 impl Qos {
-    /// `rpct=… rlat=…`, as io.cost.qos and hwdb take it.
+    /// Formats as `rpct=… rlat=…` for io.cost.qos and hwdb.
     pub fn words(&self) -> String {
         let Qos { rpct, rlat, wpct, wlat, min, max } = self;
         let write = wlat.map(|wlat| format!(" wpct={wpct:.2} wlat={wlat}")).unwrap_or_default();
@@ -82,19 +81,19 @@ impl Qos {
     }
 }
 
-/// The line of `io.cost.model` for the device with this number.
+/// Line for `io.cost.model`.
 pub fn model_line(number: &str, model: &Model) -> String {
     format!("{number} ctrl=user model=linear {}", model.words())
 }
 
-/// The line of `io.cost.qos`, which switches the model on.
+/// Line for `io.cost.qos` that enables the model.
 pub fn qos_line(number: &str, qos: &Qos) -> String {
     format!("{number} enable=1 ctrl=user {}", qos.words())
 }
 
-/// The lines of a file in /etc/udev/hwdb.d by which systemd gives the model to every drive of this
-/// kind. Whatever is neither letter, digit, dot, dash nor underscore in its name matches any
-/// character: udev writes blanks as underscores, and some characters have a meaning in a key.
+/// Lines for a file in /etc/udev/hwdb.d that configure all drives of this name. Characters other
+/// than letters, digits, `.`, `-` and `_` become wildcards: udev replaces blanks by underscores,
+/// and some characters are special in a key.
 pub fn hwdb_lines(name: &str, model: &Model, qos: &Qos) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '?' };
     let name: String = name.trim().chars().map(plain).collect();

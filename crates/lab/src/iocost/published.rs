@@ -1,28 +1,26 @@
-//! Coefficients that others have published: the kernel's presets, and lines of hwdb for known
-//! drives.
+//! Published coefficients: the kernel's presets, and hwdb entries of known drives.
 //!
-//! Sources: block/blk-iocost.c of Linux 6.1 for the presets and the rule by which the kernel
-//! chooses one; the commit that brought systemd's tool for the line of the drive. Both read.
+//! Sources: block/blk-iocost.c of Linux 6.1 (presets and their selection); the commit that added
+//! systemd's tool (the drive).
 
 use serde::Serialize;
 
 use super::model::{Model, Rates};
 
-/// Where coefficients come from.
+/// Source of coefficients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Publisher {
-    /// A preset of the kernel.
+    /// The kernel's presets.
     Kernel,
-    /// systemd's data base of drives.
+    /// systemd's hardware database.
     Systemd,
 }
 
-/// Published coefficients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Published {
     pub publisher: Publisher,
-    /// The preset, or the drive as it names itself.
+    /// The preset, or the drive's model name.
     pub name: &'static str,
     pub model: Model,
 }
@@ -32,7 +30,6 @@ const ONE_AT_A_TIME: &str = "SSD with a queue of one";
 const SSD: &str = "SSD";
 const FAST: &str = "fast SSD";
 
-/// Everything published that is known here.
 static PUBLISHED: [Published; 5] = [
     preset(ROTATING, [174_019_176, 41_708, 370], [178_075_866, 42_705, 378]),
     preset(ONE_AT_A_TIME, [245_855_193, 61_575, 6_946], [141_365_009, 33_716, 26_796]),
@@ -57,7 +54,7 @@ const fn rates([bps, seqiops, randiops]: [u64; 3]) -> Rates {
     Rates { bps, seqiops, randiops }
 }
 
-/// The preset that a kernel begins with.
+/// The preset that the kernel initially selects.
 pub(super) fn chosen(is_rotational: bool, queue_depth: Option<u64>) -> &'static str {
     match (is_rotational, queue_depth) {
         (true, _) => ROTATING,
@@ -66,7 +63,7 @@ pub(super) fn chosen(is_rotational: bool, queue_depth: Option<u64>) -> &'static 
     }
 }
 
-/// What is published for a drive that names itself so.
+/// Published coefficients for a drive of this name.
 pub(super) fn of_drive(name: &str) -> Option<&'static Published> {
     PUBLISHED.iter().find(|row| row.publisher == Publisher::Systemd && row.name == name.trim())
 }

@@ -1,4 +1,4 @@
-//! Coefficients of modelled devices, held against the speeds that their descriptions state.
+//! Compares measured coefficients with the descriptions of modelled devices.
 
 use super::*;
 use crate::arena::open::OpenOptions;
@@ -47,19 +47,19 @@ fn four_servers_of_a_tenth_of_a_millisecond_do_forty_thousand_requests_a_second_
     for rates in [model.read, model.write.expect("writes are measured")] {
         assert_near(rates.seqiops, 40_000.0, "seqiops");
         assert_near(rates.randiops, 40_000.0, "randiops");
-        // The simulated kernel splits at 512 KiB, as a real one does at max_sectors_kb.
+        // The simulated kernel splits at 512 KiB, as real kernels do at max_sectors_kb.
         assert_near(rates.bps, 40_000.0 * f64::from(512 << 10), "bps");
     }
     let qos = report.qos.expect("all is measured");
-    // A histogram's bucket, rounded up.
+    // A histogram bucket, rounded up.
     assert!(
         [qos.rlat, qos.wlat.expect("writes are measured")]
             .iter()
             .all(|us| (100..=101).contains(us)),
         "{qos:?}"
     );
-    // A random read of 64 KiB takes no longer than one of 4 KiB, and costs 15 pages more by the
-    // model: 1 + 15 · 4 KiB / 512 KiB.
+    // A random read of 64 KiB takes as long as one of 4 KiB, but the model charges 15 more pages: 1
+    // + 15 · 4 KiB / 512 KiB.
     assert!((qos.min - 100.0).abs() <= 1.0 && (qos.max - 112.0).abs() <= 1.0, "{qos:?}");
     assert!(report.figures.iter().all(|figure| figure.spread.is_some_and(|spread| spread < 0.01)));
 }
@@ -77,8 +77,8 @@ fn a_flash_of_one_request_at_a_time_reads_as_fast_as_its_cells() {
 fn of_a_rotating_disk_random_requests_are_the_dear_ones_and_the_controller_keeps_to_that() {
     let report = simulated("hp97560", true);
     let model = report.model.unwrap_or_else(|| panic!("{report:?}"));
-    // 2.3 MB/s under the heads without the switches between tracks and cylinders (HP 97560 in
-    // DiskSim's validation).
+    // 2.3 MB/s under the heads, without head and cylinder switches (HP 97560 in DiskSim's
+    // validation).
     assert!((1_500_000..2_400_000).contains(&model.read.bps), "{model:?}");
     assert!(model.read.seqiops > 4 * model.read.randiops && model.read.randiops > 20, "{model:?}");
     assert!(report.qos.expect("reads are measured").rlat > 20_000);

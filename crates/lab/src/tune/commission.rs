@@ -1,8 +1,8 @@
-//! A search of virtual time, for a program that has its trials measured elsewhere.
+//! A search in virtual time for programs that distribute its trials.
 //!
-//! `schedlab tune … --space --json` says what the search is. The trials of its candidates are
-//! measured in any place, side by side; the log that they make is that of one machine, and
-//! `schedlab tune … --out OUT --resume` goes on from it to the confirmation.
+//! `schedlab tune … --space --json` prints the search. Its trials may be measured anywhere, in
+//! parallel. The resulting log is the same as on one machine, and
+//! `schedlab tune … --out OUT --resume` continues from it with the confirmation.
 
 use std::path::PathBuf;
 
@@ -25,10 +25,10 @@ use crate::failure::usage;
 use crate::shards::{Live, Prepared};
 use crate::signals::Stop;
 
-/// Challengers that are measured side by side in virtual time, and on a machine.
+/// Challengers measured in parallel, in virtual time and on a real machine.
 const WIDTH: (usize, usize) = (4, 3);
 
-/// How a search goes about it; `trials` are its own, without those of the confirmation.
+/// Options of a search with this number of trials, excluding the confirmation.
 pub fn options(header: &Header, trials: u32) -> Options {
     Options {
         seed: header.plan.seed,
@@ -41,25 +41,25 @@ pub fn options(header: &Header, trials: u32) -> Options {
     }
 }
 
-/// All that a search of virtual time is.
+/// Describes a search in virtual time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Commission {
-    /// What its log begins with.
+    /// Header of the log.
     pub header: Header,
-    /// The space of `header`, as it was asked for.
+    /// The user's request behind the header's space.
     pub request: SpaceRequest,
-    /// The objective, as it was asked for; none: the workload's own.
+    /// The objective as written by the user; None: the workload's own.
     pub objective: Option<String>,
-    /// The trials of the search, without those of the confirmation.
+    /// Trials of the search, excluding the confirmation.
     pub trials: u32,
 }
 
 impl Commission {
-    /// Reads what `schedlab tune … --space --json` printed under `commission`.
+    /// Parses the `commission` printed by `schedlab tune … --space --json`.
     ///
     /// # Errors
-    /// It is none, or not of virtual time.
+    /// It is invalid, or not in virtual time.
     pub fn from_json(text: &str) -> Result<Commission> {
         RESULTS_LINE.check(text.len())?;
         let commission: Commission =
@@ -69,7 +69,7 @@ impl Commission {
         Ok(commission)
     }
 
-    /// Opens the arena, and takes down its environment: what workers need.
+    /// Opens the arena and captures the environment for the workers.
     ///
     /// # Errors
     /// The arena failed.
@@ -82,7 +82,7 @@ impl Commission {
         Prepared::as_it_is(self.header.plan.clone(), command, opening, console)
     }
 
-    /// Begins the search, whose log grows in this directory; the result is the directory.
+    /// Starts the search with its log in `out`; the result is `out`.
     ///
     /// # Errors
     /// The device cannot be modelled, or the thread cannot be started.

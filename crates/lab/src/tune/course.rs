@@ -1,4 +1,4 @@
-//! A search from its first trial to what is left of its winner: search, confirmation, pruning.
+//! The stages of a search: search, confirmation and pruning.
 
 use std::time::Duration;
 
@@ -24,21 +24,21 @@ use crate::run::{Destination, Experiment, Hooks, Pilot, Place};
 use crate::session::ResultsOptions;
 use crate::store::{self, RESULTS};
 
-/// The directory of the confirmation, in that of the search.
+/// Subdirectory of the confirmation.
 pub const CONFIRM: &str = "confirm";
 
-/// How a search is carried out.
+/// How to carry out a search.
 pub struct Order<'a> {
     pub root: &'a Root,
     pub opening: &'a OpenOptions,
     pub output: &'a Output,
     pub resume: bool,
-    /// What repeats it.
+    /// The command line, for repeating it.
     pub command: &'a str,
     pub hooks: &'a dyn Hooks,
 }
 
-/// What came of a search.
+/// The outcome of a search.
 pub struct Done {
     pub search: Search,
     pub course: SearchSummary,
@@ -47,33 +47,31 @@ pub struct Done {
     pub confirmation: Option<Confirmed>,
 }
 
-/// A winner against the default.
+/// A winner compared with the default.
 pub struct Confirmed {
-    /// The winner's number among the candidates.
+    /// Index among the candidates.
     pub winner: usize,
-    /// The plan of the comparison.
     pub plan: Plan,
     /// How the comparison ended.
     pub end: End,
-    /// What it showed; none where it ended early.
+    /// None if it ended early.
     pub shown: Option<Confirmation>,
-    /// What of the winner is not needed; none where it is not confirmed, or the pruning was
-    /// interrupted.
+    /// None if the winner was not confirmed.
     pub pruning: Option<Pruned>,
 }
 
-/// What is left of a winner.
+/// A pruned winner.
 pub struct Pruned {
     pub shown: Pruning,
     pub variant: Variant,
-    /// How the last comparison ended, where that was early.
+    /// How the last comparison ended, if early.
     pub early: Option<End>,
 }
 
-/// Searches, confirms the winner and prunes it; the directory of all of it.
+/// Searches, confirms the winner and prunes it; also returns the directory of the results.
 ///
 /// # Errors
-/// Those of the arena, of the logs and of the hooks.
+/// The arena, the logs or the hooks failed.
 pub fn run(design: &Design, order: &Order<'_>, console: Console<'_>) -> Result<(Dir, Done)> {
     within(order.root, design.resolved.clone(), order.opening, console, |_, arena| {
         let mut scored = Scored { inner: arena, objective: &design.objective };
@@ -105,7 +103,7 @@ pub fn run(design: &Design, order: &Order<'_>, console: Console<'_>) -> Result<(
     })
 }
 
-/// Where the comparisons after a search are made.
+/// Runs the comparisons that follow a search.
 pub(super) struct Bench<'a> {
     pub(super) design: &'a Design,
     order: &'a Order<'a>,
@@ -152,7 +150,7 @@ impl Bench<'_> {
         Ok(confirmation)
     }
 
-    /// Measures a comparison in a directory of this name, or continues it.
+    /// Starts or continues a comparison in the subdirectory `name`.
     pub(super) fn compare(&self, plan: &Plan, name: &str, arena: &mut dyn Arena) -> Result<End> {
         let below = self.dir.file(name);
         let resume = below.join(RESULTS).metadata().is_ok_and(|meta| meta.len() > 0);
@@ -170,7 +168,7 @@ impl Bench<'_> {
         Ok(crate::run::run(experiment, self.console)?.end)
     }
 
-    /// Reads what a comparison has shown, and lets the caller report it.
+    /// Reads the results of a comparison and passes them to the hooks.
     pub(super) fn conclude(&self, name: &str) -> Result<Results> {
         let below = self.dir.file(name);
         let results = store::read(&below)?;

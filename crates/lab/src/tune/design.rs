@@ -1,4 +1,4 @@
-//! What is fixed before the first trial of a search: plan, space, objective, budget.
+//! Everything fixed before the first trial of a search: plan, space, objective, budget.
 
 use anyhow::Result;
 use experiment::plan::{Budget, Plan};
@@ -13,33 +13,32 @@ use crate::failure::usage;
 use crate::length::trial_length;
 use crate::resolve::Resolved;
 
-/// The share of the trials that is kept for the confirmation.
+/// Share of trials reserved for the confirmation.
 pub(super) const CONFIRM_SHARE: f64 = 0.35;
-/// Rounds of a confirmation: at least, usually, at most.
+/// Rounds of a confirmation: minimum, usual, maximum.
 pub const CONFIRM_ROUNDS: (u32, u32, u32) = (6, 20, 60);
-/// Trials of the least search that is one, a workload.
+/// Minimum trials of a search, per workload.
 pub const LEAST_SEARCH: u32 = 8;
-/// Rounds that a sweep of one tunable needs for a level.
+/// Rounds needed per level when sweeping one tunable.
 pub const SWEEP_ROUNDS: u64 = 6;
-/// What switching and checking takes of each trial on a machine, about, in seconds.
+/// Approximate time per trial on a real machine to switch and verify settings, in seconds.
 pub const OVERHEAD_S: f64 = 0.03;
-/// Makes the confirmation's seeds others than the search's.
+/// Separates the confirmation's seeds from the search's.
 pub(super) const FRESH_SEEDS: u64 = 0x0c0f_1a3e_d5ee_d000;
 
-/// Everything that is fixed before the first trial.
 pub struct Design {
     pub resolved: Resolved,
     pub field: Field,
     pub objective: Objective,
-    /// The objective as the user wrote it.
+    /// The objective as written by the user.
     pub objective_word: Option<String>,
     pub constraints: Vec<Constraint>,
-    /// Trials of search and confirmation together.
+    /// Trials of search and confirmation.
     pub trials: u32,
-    /// The wall time of both, where that is what limits.
+    /// Limit on the wall time of both, in seconds.
     pub time_s: Option<f64>,
     pub alpha: f64,
-    /// What the user leaves of the space.
+    /// The user's restrictions on the space.
     pub request: SpaceRequest,
     pub patience: u32,
 }
@@ -51,8 +50,7 @@ impl Design {
         commission::options(&self.header(), trials)
     }
 
-    /// What another program needs to have the search measured elsewhere; none where trials are of a
-    /// machine.
+    /// Input for a program that measures the search elsewhere; None on real machines.
     pub fn commission(&self) -> Option<Commission> {
         self.resolved.plan.arena.is_virtual().then(|| Commission {
             header: self.header(),
@@ -80,8 +78,8 @@ impl Design {
         }
     }
 
-    /// The plan of the comparison that has the last word: fresh seeds, the default and the winner,
-    /// at the part of alpha that fresh evidence is compared at.
+    /// Plan of the confirmation: default and winner with fresh seeds, at the share of alpha
+    /// assigned to fresh evidence.
     pub fn confirmation_plan(
         &self,
         search: &Search,
@@ -107,8 +105,8 @@ impl Design {
             .map(|s| (s - course.spent.as_secs_f64()).max(0.0) / (each_s(&plan) * f64::from(pair)));
         let rounds =
             left.map_or(by_trials, |rounds| (rounds as u32).clamp(CONFIRM_ROUNDS.0, by_trials));
-        // Several workloads are compared together, and a constraint may take longer to show: then
-        // every round is measured.
+        // With several workloads, or constraints that may take longer to decide, measure all
+        // rounds.
         let to_the_end = plan.workloads.len() > 1 || !self.constraints.is_empty();
         let time_s = 4.0 * f64::from(rounds * pair) * each_s(&plan);
         let budget = Budget {
@@ -123,20 +121,19 @@ impl Design {
     }
 }
 
-/// How many of so many trials are kept for the confirmation.
+/// Number of trials reserved for the confirmation.
 fn confirmation_trials(trials: u32, workloads: u32) -> u32 {
     let (least, _, most) = CONFIRM_ROUNDS;
     let share = (f64::from(trials) * CONFIRM_SHARE) as u32;
     share.clamp(2 * workloads * least, 2 * workloads * most)
 }
 
-/// What a trial takes, in seconds.
+/// Duration of a trial, in seconds.
 pub fn each_s(plan: &Plan) -> f64 {
     let (duration, warmup) = trial_length(plan);
     (duration + warmup).as_secs_f64() + if plan.arena.is_virtual() { 0.0 } else { OVERHEAD_S }
 }
 
-/// The space in words.
 pub fn branches(field: &Field) -> Vec<BranchOut> {
     let of = |branch: &experiment::search::Branch| BranchOut {
         scheduler: branch.name.clone(),

@@ -1,9 +1,8 @@
-//! OUT/search.jsonl: everything that a search saw, one JSON line each, on the disk before the next
+//! OUT/search.jsonl: the trials of a search, one JSON object per line, flushed before the next
 //! trial.
 //!
-//! The search is a function of its seed and of what trials showed. So a search that was cut off
-//! goes on by being made again from its first trial, with every trial that stands here taken from
-//! here.
+//! A search is a function of its seed and its trials' results. To resume, it is replayed from the
+//! start with the results stored here.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,83 +21,72 @@ use crate::driver::{TrialLog, is_cut_short};
 use crate::failure::usage;
 use crate::log_file::LogFile;
 
-/// The name of the file in a search's directory.
 pub const SEARCH: &str = "search.jsonl";
 
-/// The version of its format.
 pub const SCHEMA: u32 = 2;
 
-/// What a search is; two of the same header are the same search.
+/// Identifies a search; equal headers mean the same search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Header {
-    /// Version of this format.
     pub schema: u32,
-    /// The build of schedlab.
     pub schedlab: String,
-    /// Workloads, device, length of trials, margin, alpha, seed; its variants are the default and
-    /// an example.
+    /// Workloads, device, trial length, margin, alpha and seed. The variants are the default and an
+    /// example.
     pub plan: Plan,
-    /// What is searched for.
     pub objective: String,
-    /// What must hold.
+    /// As written by the user.
     pub constraints: Vec<String>,
-    /// Every branch with its dimensions and levels.
+    /// All branches with their dimensions and levels.
     pub space: Vec<BranchOut>,
-    /// What is set beside, on every candidate.
+    /// Set on every candidate.
     pub fixed: BTreeMap<String, String>,
-    /// Trials of search and confirmation together.
+    /// Trials of search and confirmation.
     pub trials: u32,
-    /// How patient the search is.
+    /// See [`SearchEnd::Patience`].
     pub patience: Option<u32>,
 }
 
-/// One line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Line {
     /// The first line.
     Search(Box<Header>),
-    /// The machine, as found at the start.
+    /// The machine at the start.
     Environment(Environment),
     /// A candidate, before its first trial.
     Candidate {
-        /// Its number, the default is 0.
+        /// 0 is the default.
         number: usize,
-        /// What is set.
         variant: Variant,
     },
-    /// One trial, as in a results file.
+    /// A trial, as in a results file.
     Trial(Box<Trial>),
-    /// Something that happened.
     Note(Note),
-    /// The search ended, and this was its choice; what comes after is in OUT/confirm.
+    /// End of the search; OUT/confirm continues from here.
     Chosen {
-        /// After so many trials.
+        /// Number of trials.
         trials: u32,
-        /// Why it ended.
+        /// Reason.
         why: SearchEnd,
     },
 }
 
-/// The file, open for appending.
 #[derive(Debug)]
 pub struct Log(LogFile);
 
-/// What stands in a file.
 #[derive(Debug, Default)]
 pub struct LoggedSearch {
-    /// Trials by variant, workload and round.
+    /// Keyed by variant, workload and round.
     pub trials: BTreeMap<(String, String, u32), Trial>,
-    /// The last trial's number, and when the last thing was seen, in milliseconds after the start.
+    /// Sequence number of the last trial, and its end in milliseconds since the start.
     pub last: Option<(u64, u64)>,
-    /// Variants that are written down.
     pub candidates: usize,
-    /// After how many trials the search ended, if it did, and why.
+    /// Number of trials and reason, if the search ended.
     pub ended: Option<(u32, SearchEnd)>,
 }
 
 impl Log {
-    /// A new search. An old one is never overwritten.
+    /// Starts a new log. Never overwrites an existing one.
     pub fn create(dir: &Dir, header: &Header, environment: &Environment) -> Result<Log> {
         let mut log = Log(LogFile::open(dir, SEARCH, &SEARCH_BYTES)?);
         if !log.0.is_empty() {
@@ -113,7 +101,7 @@ impl Log {
         Ok(log)
     }
 
-    /// The search to go on with: only the budget and the time of each trial's kind may not differ.
+    /// Opens the log of a search with the same header on the same machine.
     pub fn resume(
         dir: &Dir,
         header: &Header,
@@ -152,14 +140,14 @@ impl Log {
         Ok((Log(log), seen))
     }
 
-    /// Appends a line and waits until it is on the disk.
+    /// Appends a line and waits for it to reach the disk.
     pub fn append(&mut self, line: &Line) -> Result<()> {
         let text = serde_json::to_string(line).expect("a line has only text keys and numbers");
         self.0.append(&text::escaped(&text))
     }
 }
 
-/// Whether the first line, if it can be read at all, is of this format and this build.
+/// Checks that the first line, if readable, has this format and this build.
 fn check_format(text: &str) -> Result<(), String> {
     let header = text
         .lines()

@@ -1,8 +1,8 @@
-//! Search, then confirm: what `schedlab tune` is made of.
+//! `schedlab tune`: search, then confirm.
 //!
-//! `experiment::search` decides what is tried and what may be believed; the parts here give it a
-//! space, an objective and trials, keep what was seen, and take its winner to an ordinary
-//! experiment against the default.
+//! `experiment::search` decides what to try and what to believe. This module supplies the space,
+//! objective and trials, logs them, and compares the winner with the default in an ordinary
+//! experiment.
 
 pub mod commission;
 pub mod course;

@@ -1,9 +1,8 @@
-//! What is searched for, and what must hold meanwhile: words of the user made into numbers of a
-//! trial.
+//! Objectives and constraints of a search, given by the user.
 //!
-//! An objective is a metric, or an expression over metrics. An expression's value is added to every
-//! trial's metrics under the name `objective` (or `objective_cost`, where less is better), so that
-//! results file, statistics and reports treat it as any other metric.
+//! An objective is a metric or an expression over metrics. The value of an expression is added to
+//! every trial as metric `objective` (or `objective_cost` if lower is better), so results files,
+//! statistics and reports handle it like any other metric.
 
 use anyhow::Result;
 use experiment::metric::{self, Direction, Metric};
@@ -26,14 +25,12 @@ pub const ALIASES: [(&str, &str); 8] = [
     ("write_p99", "write_latency_p99_us"),
 ];
 
-/// What is searched for.
+/// What to optimize.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Objective {
-    /// Each workload's own primary metric.
+    /// The primary metric of each workload.
     Own,
-    /// This metric.
     Metric(&'static str),
-    /// An expression over metrics.
     Expression {
         /// As written, without `min:` or `max:`.
         text: String,
@@ -47,20 +44,18 @@ pub enum Objective {
 pub struct Constraint {
     /// As written.
     pub text: String,
-    /// The metric.
     pub metric: &'static str,
-    /// Whether the metric is to stay below the bound.
+    /// Whether this is an upper bound.
     below: bool,
-    /// The bound, in the metric's unit.
+    /// In the metric's unit.
     bound: f64,
 }
 
 impl Objective {
-    /// Reads an objective; none was named: the workloads' own.
+    /// Parses an objective; None selects [`Objective::Own`].
     ///
     /// # Errors
-    /// Wrong usage: an unknown metric, one that only describes, or an expression that cannot be
-    /// read.
+    /// Wrong usage: an unknown metric, one without a better direction, or an invalid expression.
     pub fn parse(word: Option<&str>) -> Result<Objective> {
         let Some(word) = word.map(str::trim) else { return Ok(Objective::Own) };
         let (text, name) = match word.split_once(':') {
@@ -102,7 +97,7 @@ impl Objective {
         Ok(objective)
     }
 
-    /// Makes the objective what decides about every workload.
+    /// Makes the objective the primary metric of every workload.
     pub fn decide(&self, workloads: &mut [WorkloadSpec]) {
         let name = match self {
             Objective::Own => return,
@@ -111,8 +106,8 @@ impl Objective {
         workloads.iter_mut().for_each(|spec| spec.primary = Some((*name).to_owned()));
     }
 
-    /// Adds an expression's value to a trial; a trial that lacks one of its metrics is invalid for
-    /// it.
+    /// Adds an expression's value to a trial. Too few requests for a percentile it uses make the
+    /// value invalid too.
     pub fn complete(&self, observation: &mut Observation) {
         let Objective::Expression { text, name } = self else { return };
         if observation.metrics.is_empty() {
@@ -150,7 +145,7 @@ impl Objective {
         }
     }
 
-    /// In words.
+    /// Describes the objective.
     pub fn words(&self) -> String {
         match self {
             Objective::Own => "the workload's own primary metric".to_owned(),
@@ -162,10 +157,10 @@ impl Objective {
 }
 
 impl Constraint {
-    /// Reads `p99<20ms`, `iops > 500`, `fairness_jain >= 0.9`.
+    /// Parses `p99<20ms`, `iops > 500`, `fairness_jain >= 0.9`.
     ///
     /// # Errors
-    /// Wrong usage: the form, the metric, the unit.
+    /// Wrong usage: the syntax, metric, unit or bound.
     pub fn parse(word: &str) -> Result<Constraint> {
         let refuse = |problem: &str| {
             usage(format!(
@@ -200,7 +195,8 @@ impl Constraint {
         Ok(Constraint { text: word.to_owned(), metric: row.name, below, bound })
     }
 
-    /// log(metric ÷ bound), above 0 when violated; none where the trial does not have the metric.
+    /// log(metric ÷ bound) for an upper bound, negated for a lower one: above 0 when violated. None
+    /// if the trial has no valid value.
     pub fn excess(&self, observation: &Observation) -> Option<f64> {
         if observation.invalid.iter().any(|reason| reason.applies_to(self.metric)) {
             return None;
@@ -213,7 +209,7 @@ impl Constraint {
     }
 }
 
-/// Units of a metric's bound, with their size in the metric's own unit.
+/// Units accepted for a metric's bound, in multiples of the metric's unit.
 fn units(row: &Metric) -> &'static [(&'static str, f64)] {
     match row.unit {
         "µs" => &[("us", 1.0), ("µs", 1.0), ("ms", 1e3), ("s", 1e6), ("ns", 1e-3)],
@@ -224,12 +220,11 @@ fn units(row: &Metric) -> &'static [(&'static str, f64)] {
     }
 }
 
-/// The size of a unit in the metric's own. A time or a rate without a unit could mean two things.
+/// A unit in multiples of the metric's. Times and rates require a unit.
 fn scale(row: &Metric, unit: &str) -> Option<f64> {
     units(row).iter().find(|(name, _)| *name == unit).map(|(_, scale)| *scale)
 }
 
-/// The metric of a name or alias.
 fn find(name: &str, flag: &str) -> Result<&'static Metric> {
     let full = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, metric)| metric);
     let own = |row: &&Metric| !row.name.starts_with("objective");

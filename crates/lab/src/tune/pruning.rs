@@ -1,8 +1,8 @@
-//! After the confirmation: what of the winner is not needed ([`experiment::search::prune`]).
+//! Pruning: resets settings that a confirmed winner does not need ([`experiment::search::prune`]).
 //!
-//! Each step is an ordinary experiment in OUT/prune-1, OUT/prune-2, …: the winner is its baseline,
-//! and its seeds are its own. The steps get what search and confirmation have left of the budget,
-//! so a search that is pruned takes no longer than one that is not.
+//! Each step is an ordinary experiment in OUT/prune-1, OUT/prune-2, …, with the winner as the
+//! baseline and fresh seeds. Steps use only the budget left by search and confirmation, so pruning
+//! does not prolong a search.
 
 use anyhow::Result;
 use experiment::plan::{Budget, Plan, Variant};
@@ -17,16 +17,16 @@ use super::result::{Confirmation, PruneStep, Pruning, constraints_shown, effects
 use super::scored::Scored;
 use crate::failure::usage;
 
-/// Rounds of a step: at least, and at most. With fewer, values without any spread bound nothing.
+/// Minimum and maximum rounds of a step. With fewer, values without spread give no bound.
 const ROUNDS: (u32, u32) = (sequence::LEAST_WITHOUT_SPREAD as u32, 40);
 
-/// What search and confirmation have left of the budget.
+/// Budget left by search and confirmation.
 pub(super) struct Remaining {
     pub(super) trials: u32,
     pub(super) time_s: Option<f64>,
 }
 
-/// Resets settings that the winner does not need, as far as the budget reaches.
+/// Resets unneeded settings of the winner, within the remaining budget.
 pub(super) fn prune(
     bench: &Bench<'_>,
     search: &Search,
@@ -86,7 +86,7 @@ pub(super) fn prune(
 }
 
 impl Remaining {
-    /// The rounds of the next step, its part of what is left; none where that is too little.
+    /// Rounds of the next step, its share of the remaining budget; None if that is too small.
     fn rounds(&self, design: &Design, step: &Step) -> Option<u32> {
         let pair = 2 * design.resolved.plan.workloads.len() as u32;
         let by_time =
@@ -97,7 +97,7 @@ impl Remaining {
     }
 }
 
-/// The plan of one step: the winner, and what is left without its settings.
+/// The plan of a step, which compares the winner with its reduced form.
 fn step_plan(
     design: &Design,
     whole: &Variant,
@@ -125,11 +125,11 @@ fn step_plan(
     Ok(plan)
 }
 
-/// What a step has shown.
+/// The result of a step.
 struct Compared {
     shown: PruneStep,
-    /// Of the loss; unbounded where a constraint is not shown to hold: what it forbids is not put
-    /// back, however little it loses.
+    /// Interval of the loss. Unbounded if a constraint is not shown to hold, so that the settings
+    /// stay whatever the loss.
     interval: Interval,
     trials: u32,
     end: End,

@@ -1,4 +1,4 @@
-//! tune.json: what was searched, what it showed, what was confirmed, and what is recommended.
+//! tune.json: the search, its winner, the confirmation and the recommendation.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,203 +15,187 @@ use super::objective::Constraint;
 use super::outcome::{BranchOut, SearchEnd, SearchSummary, Step};
 use super::session::effect;
 
-/// What tune.json holds.
+/// Contents of tune.json.
 #[derive(Debug, Clone, Serialize)]
 pub struct Tuned {
-    /// Version of this format.
     pub schema: u32,
-    /// The build of schedlab.
     pub schedlab: String,
-    /// `disk`, `sim`, `kernel`.
     pub arena: String,
-    /// As the user named it.
+    /// As named by the user.
     pub device: String,
-    /// The device's stable name, where it has one.
+    /// Stable name of the device, if any.
     pub identity: Option<String>,
-    /// The work.
     pub workloads: Vec<String>,
-    /// What was searched for, in words.
+    /// Description of the objective.
     pub objective: String,
-    /// What had to hold.
     pub constraints: Vec<String>,
-    /// What the winner had to beat.
+    /// The variant to beat.
     pub default: String,
-    /// Whether the default itself holds the constraints, as far as the search saw; none without
+    /// Whether the default satisfies the constraints, judging by the search; None without
     /// constraints.
     pub default_holds: Option<bool>,
-    /// What could be chosen.
+    /// The search space.
     pub space: Vec<BranchOut>,
-    /// How many settings those are.
+    /// Number of settings in the space.
     pub points: u64,
-    /// How the search went.
     pub search: SearchOut,
-    /// The winner of the search; none when nothing looked better than the default.
+    /// None: nothing looked better than the default.
     pub winner: Option<Winner>,
-    /// What the fresh comparison showed; none when there was none.
+    /// The comparison on fresh evidence; None if there was none.
     pub confirmation: Option<Confirmation>,
-    /// What of the winner is not needed; none without a confirmed winner.
+    /// Unneeded settings of the winner; None unless the winner was confirmed.
     pub pruning: Option<Pruning>,
-    /// What to set; none when the default stays.
+    /// The setting to apply; None: keep the default.
     pub recommended: Option<Recommended>,
-    /// In a sentence.
+    /// The result in one sentence.
     pub answer: String,
 }
 
-/// How a search went.
 #[derive(Debug, Clone, Serialize)]
 pub struct SearchOut {
-    /// Trials of the search.
+    /// Number of trials in the search.
     pub trials: u32,
-    /// Why it ended.
+    /// Why the search ended.
     pub why: SearchEnd,
-    /// Best so far.
+    /// The best setting over time.
     pub curve: Vec<Step>,
-    /// Everything that was tried, in order; the default first.
+    /// All settings tried, in order, starting with the default.
     pub candidates: Vec<CandidateOut>,
 }
 
-/// Something that was tried.
 #[derive(Debug, Clone, Serialize)]
 pub struct CandidateOut {
-    /// What was set.
     pub variant: String,
-    /// It was first measured after so many trials.
+    /// Number of trials before the first one of this candidate.
     pub after_trials: u32,
-    /// Valid rounds.
     pub rounds: usize,
-    /// Invalid ones.
+    /// Invalid rounds.
     pub invalid: u32,
-    /// Mean log ratio to the default, positive when better; none without a valid round.
+    /// Mean log ratio to the default, positive when better; None without a valid round.
     pub effect: Option<f64>,
-    /// Whether the constraints held; none without constraints.
+    /// Whether the constraints held; None without constraints.
     pub holds: Option<bool>,
-    /// `racing`, `incumbent`, `dropped`, `hopeless`.
+    /// `racing`, `incumbent`, `dropped` or `hopeless`.
     pub state: String,
 }
 
-/// What the search believes.
+/// The winner according to the search.
 #[derive(Debug, Clone, Serialize)]
 pub struct Winner {
-    /// What was set.
+    /// Its settings.
     pub variant: String,
-    /// Mean ratio to the default in the search, turned so that more is better. Selected evidence:
-    /// too good on average.
+    /// Mean ratio to the default in the search, above 1 when better. Biased upwards by selection.
     pub searched_ratio: f64,
-    /// Rounds that this rests on.
+    /// Number of rounds.
     pub rounds: usize,
 }
 
-/// What the fresh comparison showed.
+/// The result of the fresh comparison.
 #[derive(Debug, Clone, Serialize)]
 pub struct Confirmation {
-    /// Where its results file and report are, below OUT.
+    /// Directory of its results file and report, relative to OUT.
     pub dir: String,
-    /// Fresh rounds.
     pub rounds: usize,
-    /// Rounds of the search that count beside, at the level that selection leaves them.
+    /// Additional rounds from the search, weighted to account for selection.
     pub search_rounds: usize,
-    /// Mean ratio to the default over the fresh rounds, turned so that more is better.
+    /// Mean ratio to the default over the fresh rounds, above 1 when better.
     pub ratio: Option<f64>,
-    /// Ends of the interval at 1 − alpha; none: open.
+    /// Ends of the interval at confidence 1 − alpha; None: unbounded.
     pub low: Option<f64>,
     /// See `low`.
     pub high: Option<f64>,
     /// 1 − alpha.
     pub confidence: f64,
-    /// The conclusion.
     pub verdict: Verdict,
     /// Each constraint, and whether the fresh rounds show that it holds.
     pub constraints: Vec<(String, bool)>,
 }
 
-/// What came of putting the winner's settings back to their defaults.
+/// The result of resetting the winner's settings to their defaults.
 #[derive(Debug, Clone, Serialize)]
 pub struct Pruning {
-    /// One per comparison with the winner, in their order.
+    /// The comparisons with the winner, in order.
     pub steps: Vec<PruneStep>,
-    /// How many of the winner's settings are back at their defaults.
+    /// Number of settings reset to their defaults.
     pub put_back: usize,
-    /// How many of them it had.
+    /// Number of settings of the winner.
     pub settings: usize,
-    /// How many of them were not tried, because the budget was spent.
+    /// Number of settings not tried because the budget was exhausted.
     pub untried: usize,
-    /// What is left.
+    /// The remaining settings.
     pub variant: String,
-    /// Whether it takes the winner's place in the recommendation.
+    /// Whether the remaining settings are recommended instead of the winner.
     pub accepted: bool,
-    /// Mean ratio of what is left to the winner, turned so that more is better; none while nothing
-    /// is put back.
+    /// Mean ratio of the remaining settings to the winner, above 1 when better; None if nothing was
+    /// reset.
     pub ratio: Option<f64>,
-    /// Ends of its interval; none: open.
+    /// Ends of its interval; None: unbounded.
     pub low: Option<f64>,
     /// See `low`.
     pub high: Option<f64>,
-    /// The least ratio to the default that winner and loss leave together; none: open.
+    /// Lower bound on the gain over the default, combining winner and loss; None: unbounded.
     pub least_gain: Option<f64>,
 }
 
-/// One comparison of the winner with what is left when more settings are put back.
+/// Compares the winner with fewer settings to the winner.
 #[derive(Debug, Clone, Serialize)]
 pub struct PruneStep {
-    /// Where its results file and report are, below OUT.
+    /// Directory of its results file and report, relative to OUT.
     pub dir: String,
-    /// The settings that are put back, as `NAME=VALUE` of the winner.
+    /// The settings reset, as the winner's `NAME=VALUE`.
     pub settings: Vec<String>,
-    /// Rounds that count.
+    /// Number of valid rounds.
     pub rounds: usize,
-    /// Mean ratio to the winner, turned so that more is better.
+    /// Mean ratio to the winner, above 1 when better.
     pub ratio: Option<f64>,
-    /// Ends of the interval at `confidence`; none: open.
+    /// Ends of the interval at `confidence`; None: unbounded.
     pub low: Option<f64>,
     /// See `low`.
     pub high: Option<f64>,
-    /// 1 − the level of this step.
+    /// 1 − alpha of this step.
     pub confidence: f64,
-    /// Whether the loss is shown to be less than the margin, and the constraints to hold.
+    /// Whether the loss is shown to be below the margin and the constraints to hold.
     pub put_back: bool,
 }
 
-/// A recommendation of more settings is marked unless pruning shows that each is needed.
+/// A recommendation with more settings carries a caveat unless pruning shows that each is needed.
 const MAX_UNPRUNED: usize = 3;
 
-/// What to set: `schedlab persist --from OUT` reads this.
+/// The setting to apply, read by `schedlab persist --from OUT`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Recommended {
-    /// As the user named it.
+    /// As named by the user.
     pub device: String,
-    /// The device's stable name; empty where it has none.
+    /// Stable name of the device, or empty.
     pub identity: String,
-    /// `disk`, `sim`, `kernel`.
+    /// `disk`, `sim` or `kernel`.
     pub arena: String,
-    /// The scheduler.
     pub scheduler: String,
-    /// Tunables of it and attributes of the queue.
     pub tunables: BTreeMap<String, String>,
-    /// Those of them that pruning has not shown to be needed, where there are more than three: the
-    /// setting is not minimal.
+    /// With more than [`MAX_UNPRUNED`] settings: those not shown to be needed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_shown_needed: Vec<String>,
-    /// Why.
+    /// The evidence.
     pub verdict: Why,
-    /// When, UTC; absent where time is virtual.
+    /// UTC; None in virtual time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
 }
 
-/// Why a setting is recommended.
+/// Evidence for a recommendation.
 #[derive(Debug, Clone, Serialize)]
 pub struct Why {
-    /// `better`.
+    /// Always `better`.
     pub verdict: Verdict,
-    /// Than this.
+    /// The variant compared with.
     pub default: String,
-    /// The change, with its interval.
+    /// The change with its interval.
     pub change: String,
-    /// At this confidence.
+    /// Confidence of the interval.
     pub confidence: f64,
 }
 
-/// The search's part of tune.json.
+/// Summarizes the search for tune.json.
 pub fn searched(
     search: &Search,
     course: &SearchSummary,
@@ -237,7 +221,7 @@ pub fn searched(
     }
 }
 
-/// The effects of a variant on the baseline of its own plan, round by round; positive when better.
+/// Effects of a variant relative to its plan's baseline, one per round; positive when better.
 pub fn effects(plan: &Plan, trials: &[Trial]) -> Vec<f64> {
     let mut rounds: BTreeMap<u32, (Vec<Trial>, Vec<Trial>)> = BTreeMap::new();
     for trial in trials {
@@ -251,8 +235,8 @@ pub fn effects(plan: &Plan, trials: &[Trial]) -> Vec<f64> {
     rounds.values().filter_map(|(own, baseline)| effect(plan, own, baseline)).collect()
 }
 
-/// Each constraint, and whether these trials show that it holds for the variant that is not the
-/// baseline: every workload that reports the metric has to show it.
+/// Each constraint, and whether these trials show that the variant other than the baseline
+/// satisfies it, in every workload that reports the metric.
 pub fn constraints_shown(
     plan: &Plan,
     trials: &[Trial],
@@ -274,13 +258,12 @@ pub fn constraints_shown(
     constraints.iter().map(|c| (c.text.clone(), shown(c))).collect()
 }
 
-/// A ratio from its logarithm; none for an open end.
+/// Converts the logarithm of a ratio; None for an unbounded end.
 pub fn end(log: f64) -> Option<f64> {
     Some(log.exp()).filter(|ratio| log.is_finite() && ratio.is_finite())
 }
 
-/// What the results file of the confirmation shows of the winner, together with what the search saw
-/// of it.
+/// Combines the confirmation's results with the search's observations of the winner.
 pub fn confirmed(
     plan: &Plan,
     search: &Search,
@@ -316,7 +299,7 @@ pub fn confirmed(
     }
 }
 
-/// The conclusion from an interval of the effect, positive when better.
+/// Verdict from an interval of the effect, positive when better.
 fn verdict(interval: &Interval, margin: f64) -> Verdict {
     if interval.low > margin {
         Verdict::Better
@@ -335,7 +318,7 @@ impl Confirmation {
         self.verdict == Verdict::Better && self.constraints.iter().all(|(_, shown)| *shown)
     }
 
-    /// `+8.3 % [+6.1, +10.4]`.
+    /// Formats as `+8.3 % [+6.1, +10.4]`.
     pub fn words(&self) -> String {
         change_words(self.ratio, self.low, self.high)
     }
@@ -346,8 +329,8 @@ fn change_words(ratio: Option<f64>, low: Option<f64>, high: Option<f64>) -> Stri
 }
 
 impl Pruning {
-    /// The change from the default of what is left: the winner's and the loss together, and the
-    /// least that both leave.
+    /// Change of the remaining settings relative to the default, from the winner's gain and the
+    /// loss, with a lower bound.
     pub fn gain_words(&self, winner: &Confirmation) -> String {
         let ratio = winner.ratio.zip(self.ratio).map(|(winner, loss)| winner * loss);
         let words = |ratio: Option<f64>, none: &str| {
@@ -357,8 +340,8 @@ impl Pruning {
     }
 }
 
-/// The settings that nothing shows to be needed, of a recommendation of more than [`MAX_UNPRUNED`]:
-/// `NAME=VALUE`. A setting is needed if what is left without it alone is worse.
+/// The settings not shown to be needed, as `NAME=VALUE`, if there are more than [`MAX_UNPRUNED`]. A
+/// setting is needed if resetting it alone makes the variant worse.
 pub fn not_shown_needed(
     tunables: &BTreeMap<String, String>,
     pruning: Option<&Pruning>,
@@ -379,7 +362,7 @@ pub fn not_shown_needed(
 }
 
 impl Recommended {
-    /// A line for every format of the answer; none where the setting is minimal.
+    /// A warning to print with the recommendation; None if the setting is minimal.
     pub fn caveat(&self) -> Option<String> {
         let (open, all) = (self.not_shown_needed.len(), self.tunables.len());
         (open > 0).then(|| {
@@ -483,7 +466,6 @@ impl fmt::Display for Tuned {
     }
 }
 
-/// The word of a verdict.
 pub fn word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Better => "better",
@@ -494,7 +476,7 @@ pub fn word(verdict: Verdict) -> &'static str {
     }
 }
 
-/// Whether the default's constraints hold, as the search saw it.
+/// Whether the default satisfies the constraints in the search; None without constraints.
 pub fn default_holds(search: &Search, constraints: &[Constraint]) -> Option<bool> {
     (!constraints.is_empty()).then(|| search.candidates()[BASELINE].feasible())
 }

@@ -1,4 +1,4 @@
-//! An arena whose trials carry the objective beside their metrics.
+//! Wraps an arena to add the objective to its trials' metrics.
 
 use std::time::Duration;
 
@@ -10,11 +10,8 @@ use super::objective::Objective;
 use crate::arena::{Arena, TrialSpec, Upcoming, VariantIndex};
 use crate::trace_file::TraceFile;
 
-/// Another arena, with the objective.
 pub struct Scored<'a> {
-    /// Where trials take place.
     pub inner: &'a mut dyn Arena,
-    /// What is added to them.
     pub objective: &'a Objective,
 }
 

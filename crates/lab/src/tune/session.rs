@@ -1,8 +1,8 @@
-//! A search: its trials measured by the driver, kept in its log, and reported back to it.
+//! A search: the driver measures its trials, the log stores them, and they are reported back.
 //!
-//! Where a round is a seed, trials are measured in parallel and each is made once. On a machine a
-//! round is what is measured together: default, incumbent and challengers in shuffled order, so
-//! that drift affects all of them alike.
+//! In virtual time a round is a seed, so trials run in parallel and each is made once. On a real
+//! machine a round is a group measured together: default, incumbent and challengers in shuffled
+//! order, so that drift affects all alike.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,27 +23,23 @@ use crate::conduct::virtual_time;
 use crate::console::Console;
 use crate::driver::{Driver, Earlier, Halt, Round, Series, Status, TrialLog};
 
-/// A search, with what it needs.
+/// A search and its inputs.
 pub struct Session<'a> {
-    /// What the points are.
     pub field: &'a Field,
-    /// What must hold.
     pub constraints: &'a [Constraint],
-    /// Where the trials are kept.
     pub log: &'a mut Log,
-    /// What was kept when the search began.
+    /// Contents of the log when the search started.
     pub seen: LoggedSearch,
-    /// The search ends when this much time of the arena was spent on it, however many trials are
-    /// left.
+    /// Limit on the arena's time; the search ends when it is used up, even with trials left.
     pub time: Option<Duration>,
 }
 
 impl Session<'_> {
-    /// Searches until the search has ended or is stopped. The trials carry the objective; the first
-    /// variant of the driver's plan is the default.
+    /// Runs the search to its end or until stopped. Trials must carry the objective; the first
+    /// variant of the plan is the default.
     ///
     /// # Errors
-    /// The arena fails, the log cannot be written, or the default reports no objective.
+    /// The arena failed, the log cannot be written, or the default reports no objective.
     pub fn run(
         self,
         search: &mut Search,
@@ -81,20 +77,19 @@ impl Session<'_> {
     }
 }
 
-/// A search that is under way.
 struct SearchState<'a, 's> {
     session: Session<'a>,
     search: &'s mut Search,
     plan: &'s Plan,
-    /// On a machine: rounds of an earlier session that were cut off and made up for.
+    /// On a real machine: truncated rounds of an earlier session, to be skipped.
     torn: u32,
-    /// Whether a round is measured once, together; elsewhere a round is a seed.
+    /// Whether a round is measured once, as a group. Otherwise a round is a seed.
     fresh: bool,
-    /// Every trial by candidate and round, one a workload.
+    /// Trials by candidate and round, one per workload.
     trials: BTreeMap<(usize, u32), Vec<Trial>>,
-    /// The candidates' numbers in the arena, and their names.
+    /// Index in the arena and name of each candidate.
     variants: Vec<(VariantIndex, String)>,
-    /// Candidates that the log holds.
+    /// Number of candidates in the log.
     written: usize,
     curve: Vec<Step>,
     nr_trials: u32,
@@ -135,7 +130,7 @@ impl SearchState<'_, '_> {
         }
     }
 
-    /// Adds the candidates that are new to the log and to the arena.
+    /// Adds new candidates to the log and the arena.
     fn admit(&mut self, driver: &mut Driver<'_>) -> Result<()> {
         for number in self.variants.len()..self.search.candidates().len() {
             let variant = match &self.search.candidates()[number].point {
@@ -158,8 +153,7 @@ impl SearchState<'_, '_> {
         self.session.seen.trials.get(&(variant, workload, round))
     }
 
-    /// Whether all of these trials are in the log already. Rounds of a machine that were cut off
-    /// are passed over.
+    /// Whether all these trials are in the log. Skips truncated rounds of a real machine.
     fn known(&mut self, wanted: &[Request]) -> bool {
         let workloads = self.plan.workloads.len();
         loop {
@@ -179,7 +173,7 @@ impl SearchState<'_, '_> {
         }
     }
 
-    /// Measures what is not in the log; false when the search is stopped.
+    /// Measures trials missing from the log; returns false if stopped.
     fn measure(&mut self, driver: &mut Driver<'_>, wanted: &[Request]) -> Result<bool> {
         let mut rounds: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         for request in wanted {
@@ -188,7 +182,7 @@ impl SearchState<'_, '_> {
         let workloads = 0..self.plan.workloads.len();
         let lacking: Vec<Vec<Group>> =
             workloads.clone().map(|workload| self.lacking(workload, &rounds)).collect();
-        // All of a step at once: its candidates are measured side by side.
+        // Announce the whole step at once, so that its candidates are measured in parallel.
         for (workload, groups) in lacking.iter().enumerate() {
             driver.announce(workload, groups.clone(), 0..0)?;
         }
@@ -224,7 +218,7 @@ impl SearchState<'_, '_> {
         Ok(true)
     }
 
-    /// What the log lacks of a workload's rounds.
+    /// Trials of a workload missing from the log.
     fn lacking(&self, workload: usize, rounds: &BTreeMap<u32, Vec<usize>>) -> Vec<Group> {
         let of = |(round, candidates): (&u32, &Vec<usize>)| {
             let number = round + self.torn;
@@ -246,7 +240,7 @@ impl SearchState<'_, '_> {
         })
     }
 
-    /// Reports the results of its trials to the search.
+    /// Reports the trials to the search.
     fn report(&mut self, wanted: &[Request]) -> Result<()> {
         self.nr_trials += (wanted.len() * self.plan.workloads.len()) as u32;
         for request in wanted {
@@ -315,8 +309,8 @@ impl Series for SearchState<'_, '_> {
     }
 }
 
-/// A default that does not report what decides, or what is to hold, can be compared with nothing. A
-/// trial that is invalid for another reason says nothing about that.
+/// Rejects a default that does not report the primary metric or a constrained one, which makes
+/// comparison impossible. Trials invalid for other reasons are ignored.
 fn check_default(plan: &Plan, constraints: &[Constraint], own: &[Trial]) -> Result<()> {
     let thin = |reason: &InvalidReason| matches!(reason, InvalidReason::TooFewIos { .. });
     if !own.iter().all(|trial| trial.observation.invalid.iter().all(thin)) {
@@ -346,8 +340,8 @@ fn check_default(plan: &Plan, constraints: &[Constraint], own: &[Trial]) -> Resu
     }
 }
 
-/// log(own ÷ default) of the deciding metric, positive when better: the mean over the workloads, so
-/// that the objective is the geometric mean of their ratios. None unless every workload has both.
+/// log(own ÷ default) of the primary metric, positive when better. Averaged over the workloads, so
+/// the objective is the geometric mean of their ratios. None unless every workload has both values.
 pub fn effect(plan: &Plan, own: &[Trial], default: &[Trial]) -> Option<f64> {
     let mut sum = 0.0;
     for workload in &plan.workloads {
@@ -364,8 +358,7 @@ pub fn effect(plan: &Plan, own: &[Trial], default: &[Trial]) -> Option<f64> {
     Some(sum / plan.workloads.len() as f64)
 }
 
-/// By how much the worst of the constraints is violated in the worst workload that reports it; none
-/// without constraints.
+/// Largest violation of any constraint in any workload that reports it; None without constraints.
 pub fn excess(constraints: &[Constraint], own: &[Trial]) -> Option<f64> {
     let all = constraints
         .iter()
@@ -373,7 +366,7 @@ pub fn excess(constraints: &[Constraint], own: &[Trial]) -> Option<f64> {
     all.max_by(f64::total_cmp)
 }
 
-/// How a round of this arena is used.
+/// How the search uses rounds of this arena.
 pub fn mode(plan: &Plan) -> Mode {
     if plan.arena.is_virtual() { Mode::Reused } else { Mode::Fresh }
 }

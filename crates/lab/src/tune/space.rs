@@ -1,5 +1,4 @@
-//! The space of a search: schedulers, their knobs, the queue's attributes, and what the user leaves
-//! of them.
+//! The search space: schedulers, their tunables and queue attributes, as restricted by the user.
 
 use std::collections::BTreeMap;
 
@@ -12,42 +11,41 @@ use serde::{Deserialize, Serialize};
 use crate::arena::model::Model;
 use crate::failure::usage;
 
-/// What the user leaves of everything that can be turned.
+/// Restrictions on the search space.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SpaceRequest {
-    /// Names of schedulers; at least one.
+    /// At least one.
     pub schedulers: Vec<String>,
-    /// Only these are turned; empty: all.
+    /// Tunables to search; empty: all.
     pub tunables: Vec<String>,
-    /// These are not turned but set, wherever they exist.
+    /// Fixed values, applied wherever the name exists.
     pub fixed: BTreeMap<String, String>,
 }
 
-/// An attribute of the queue that can be turned under every scheduler.
+/// A queue attribute that can be searched under every scheduler.
 #[derive(Debug, Clone)]
 pub struct Attribute {
-    /// Its name among a variant's tunables.
+    /// Name among a variant's tunables.
     pub name: String,
-    /// Its value now; none: not known.
+    /// Current value; None: unknown.
     pub default: Option<u64>,
-    /// Values worth trying.
+    /// Values to try.
     pub levels: Vec<u64>,
 }
 
-/// A space, and what is set on every point of it.
+/// A search space, with values fixed at every point.
 #[derive(Debug, Clone)]
 pub struct Field {
-    /// What is searched.
     pub space: Space,
-    /// What is set beside, by scheduler.
+    /// Fixed values by scheduler.
     fixed: BTreeMap<String, BTreeMap<String, String>>,
 }
 
 impl Field {
-    /// The space of a request on a device with these attributes.
+    /// Builds the space for a device with these attributes.
     ///
     /// # Errors
-    /// Wrong usage: a tunable that no scheduler of the request has, or nothing to choose.
+    /// Wrong usage: no requested scheduler has the tunable, or there is nothing to search.
     pub fn of(
         request: &SpaceRequest,
         build: &Build,
@@ -98,7 +96,7 @@ impl Field {
         Ok(Field { space, fixed })
     }
 
-    /// The variant of a point, named by its key.
+    /// The variant at a point, named after its settings.
     pub fn variant(&self, point: &Point) -> Variant {
         let scheduler = &self.space.branches()[point.branch].name;
         let mut tunables = self.fixed[scheduler].clone();
@@ -113,7 +111,7 @@ impl Field {
         Variant { name: words.join(":"), scheduler: scheduler.clone(), tunables }
     }
 
-    /// The point that is this scheduler with nothing turned and nothing set, if there is one.
+    /// The point with the defaults of this scheduler, unless values are fixed.
     pub fn plain(&self, scheduler: &str) -> Option<Point> {
         let branch = self.space.branches().iter().position(|branch| branch.name == scheduler)?;
         self.fixed[scheduler].is_empty().then(|| self.space.default_of(branch))
@@ -138,8 +136,8 @@ fn knobs(kind: &ElevatorKind, build: &Build) -> Vec<Dimension> {
         .collect()
 }
 
-/// An attribute's levels in order, what it is now among them; where that is not known it stands
-/// first, under that name.
+/// The attribute's levels in order, including the current one. If that is unknown, `unchanged`
+/// comes first.
 fn dimension(attribute: &Attribute) -> Dimension {
     let mut levels = attribute.levels.clone();
     levels.extend(attribute.default);
@@ -156,13 +154,13 @@ fn dimension(attribute: &Attribute) -> Dimension {
     Dimension { name: attribute.name.clone(), levels: words, default }
 }
 
-/// What a scheduler on a modelled device is built with.
+/// Parameters for building a scheduler's tunables on a modelled device.
 pub fn build_on(model: &Model) -> Build {
     let geometry = model.look(|device| device.geometry());
     Build { rotational: geometry.cylinders > 0, geometry, ..Build::default() }
 }
 
-/// The attributes of the simulated queue under a scheduler.
+/// Attributes of the simulated queue.
 pub fn modelled_attributes(model: &Model, scheduler: &str) -> Vec<Attribute> {
     let Some(kind) = elevator::find(scheduler) else { return Vec::new() };
     let now = model.look(|device| {
@@ -173,7 +171,7 @@ pub fn modelled_attributes(model: &Model, scheduler: &str) -> Vec<Attribute> {
     vec![ratios("nr_requests", now.into(), 4, 1..=4096)]
 }
 
-/// An attribute whose effect goes by ratios: values around its present one.
+/// An attribute to scale by factors: levels around its current value.
 pub fn ratios(name: &str, now: u64, step: u64, range: std::ops::RangeInclusive<u64>) -> Attribute {
     let levels = [now / (step * step), now / step, now * step]
         .into_iter()

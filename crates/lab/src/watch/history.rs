@@ -1,8 +1,7 @@
-//! The history of a device: one line per test, never removed, and the reports of the latest tests.
+//! The history of a device: an append-only line per test, and the latest reports.
 //!
-//! STATE/history/KEY/history.jsonl, where KEY comes of the device's identity: a disk keeps its
-//! history when its name changes, and a new disk under an old name begins its own. Lines are only
-//! ever added.
+//! Stored in STATE/history/KEY/history.jsonl, with KEY derived from the device's identity. A disk
+//! keeps its history when its name changes, and a new disk with an old name starts its own.
 
 use std::fs;
 use std::io::Write;
@@ -14,30 +13,26 @@ use machine::Root;
 use machine::files::Dir;
 use text::limits::HISTORY_BYTES;
 
-/// In the state directory.
 const DIR: &str = "history";
 
-/// The name of the file.
 const FILE: &str = "history.jsonl";
 
-/// The history of one device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct History {
     key: String,
     dir: PathBuf,
-    /// In the order of time.
+    /// In chronological order.
     pub entries: Vec<Entry>,
-    /// Lines that could not be read.
+    /// Number of unreadable lines.
     pub broken: usize,
 }
 
 impl History {
-    /// The history of the device with this identity; empty where there is none yet.
+    /// Reads the history of the device with this identity; may be empty.
     pub fn of(root: &Root, identity: &str) -> Result<History> {
         History::at(root, &machine::key(identity))
     }
 
-    /// Every history that there is.
     pub fn all(root: &Root) -> Result<Vec<History>> {
         let Some(all) = there(root)? else { return Ok(Vec::new()) };
         all.names()?.iter().map(|key| History::at(root, key)).collect()
@@ -50,26 +45,25 @@ impl History {
         };
         let bytes = found.map(|dir| dir.read(FILE)).transpose()?.flatten().unwrap_or_default();
         HISTORY_BYTES.check(bytes.len())?;
-        // A byte that is no text costs its own line only.
+        // Invalid UTF-8 affects only its own line.
         let text = String::from_utf8_lossy(&bytes);
         let dir = root.state(DIR).join(key);
         let mut history = History { key: key.to_owned(), dir, entries: Vec::new(), broken: 0 };
         for line in text.lines().filter(|line| !line.is_empty()) {
             match serde_json::from_str(line) {
                 Ok(entry) => history.entries.push(entry),
-                // One line that a crash has cut must not hide all others.
+                // A line truncated by a crash must not hide the others.
                 Err(_) => history.broken += 1,
             }
         }
         Ok(history)
     }
 
-    /// Where it is kept.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// What this watch measured last.
+    /// The latest measurement of this watch.
     pub fn last_measured(&self, watch: &str) -> Option<&Measured> {
         self.entries.iter().rev().filter(|entry| entry.watch == watch).find_map(
             |entry| match &entry.outcome {
@@ -79,7 +73,7 @@ impl History {
         )
     }
 
-    /// Adds a line, and waits until it is on the disk.
+    /// Appends a line and waits for it to reach the disk.
     pub fn append(&mut self, root: &Root, entry: Entry) -> Result<()> {
         let line = serde_json::to_string(&entry)
             .expect("an entry has only texts and numbers, which always make JSON");
@@ -90,7 +84,7 @@ impl History {
         let mut file = dir.append(FILE)?;
         let write = || -> std::io::Result<()> {
             let length = file.metadata()?.len();
-            // A line that a crash has cut ends here, so that this one is not joined to it.
+            // Terminate a line truncated by a crash.
             let line = if self.broken > 0 { format!("\n{line}") } else { line };
             file.write_all(line.as_bytes()).and_then(|()| file.sync_all()).inspect_err(|_| {
                 let _ = file.set_len(length);
@@ -108,7 +102,7 @@ impl History {
         Ok(())
     }
 
-    /// Removes the reports of all but the last so many tests of a watch; returns how many went.
+    /// Removes a watch's reports except the last `keep`; returns the number removed.
     pub fn prune(&self, watch: &str, keep: u32) -> usize {
         let reports: Vec<&str> = self
             .entries
@@ -120,8 +114,7 @@ impl History {
             })
             .collect();
         let old = reports.len().saturating_sub(keep as usize);
-        // What an entry names is a directory of ours below the history, and nothing else is
-        // removed.
+        // Remove only directories directly below the history.
         let ours = |report: &&&str| {
             !report.is_empty() && !report.contains('/') && !report.starts_with('.')
         };

@@ -1,11 +1,10 @@
-//! A watch: a device that is tested again and again, since the best choice changes with the work,
-//! the disk's age and the kernel.
+//! Watches: recurring tests of a device, because the best setting changes with the workload, the
+//! disk's age and the kernel.
 //!
-//! A watch is a plan bound to the identity of a device, kept in STATE/watch/NAME.toml. A timer of
-//! systemd starts a test when its window opens; the test itself waits for a quiet moment inside of
-//! the window ([`quiet`]), measures as `schedlab run` does, and writes what came of it into the
-//! device's [`history`]. Nothing but the kernel's clock decides when: a machine that was off at
-//! that hour is not tested by day instead.
+//! A watch binds a plan to a device's identity and is stored in STATE/watch/NAME.toml. A systemd
+//! timer starts a test when its window opens; the test waits for a quiet moment in the window
+//! ([`quiet`]), measures like `schedlab run`, and appends to the device's [`history`]. A test
+//! missed while the machine was off is not made up for.
 
 pub mod history;
 pub mod quiet;
@@ -28,61 +27,58 @@ use window::{Days, Window};
 
 const SCHEMA: u32 = 1;
 
-/// In the state directory: a watch names programs that root starts.
+/// In the root-owned state directory: a watch names programs that root starts.
 const DIR: &str = "watch";
 
-/// What to do when a test recommends another setting than the one in effect.
+/// Action when a test recommends a different setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Apply {
-    /// Nothing.
     Never,
-    /// Set it, until the next restart.
+    /// Apply the setting until the next reboot.
     Set,
 }
 
-/// A watch, as STATE/watch/NAME.toml holds it.
+/// A watch, as stored in STATE/watch/NAME.toml.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Watch {
     schema: u32,
-    /// Its name: letters, digits, `.`, `_`, `-`.
+    /// Letters, digits, `.`, `_` and `-`.
     pub name: String,
-    /// Stable identity of the device: a test of another device under the same name is refused.
+    /// Stable identity of the device; tests of a different device are refused.
     pub identity: String,
-    /// Local hours in which tests may be made.
+    /// Local time window for tests.
     pub between: Window,
-    /// Days on which they are made.
+    /// Days on which tests run.
     pub every: Days,
-    /// Load average for each CPU above which a test waits.
+    /// Maximum load average per CPU for starting a test.
     pub max_load: f64,
-    /// Share of the time that others may keep the device busy.
+    /// Maximum share of time that other I/O may keep the device busy.
     pub max_busy: f64,
-    /// What to do with a recommendation.
     pub apply: Apply,
     /// Shell command to run when the verdict changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tell: Option<String>,
-    /// File for the metrics of each test.
+    /// File for each test's metrics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub textfile: Option<PathBuf>,
-    /// The user that programs of the plan run as.
+    /// User to run the plan's programs as.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_as: Option<String>,
-    /// Whether workloads may destroy the data on this device.
+    /// Whether workloads may destroy the device's data.
     #[serde(default)]
     pub destroy_data: bool,
-    /// The program that its service starts.
+    /// The executable started by the service.
     pub program: PathBuf,
-    /// How many tests' reports are kept.
+    /// Number of reports to keep.
     pub keep_reports: u32,
-    /// What is measured. Its device is the one that was named; which disk is meant says the
-    /// identity.
+    /// Its device is the name given by the user; `identity` determines the disk.
     pub plan: Plan,
 }
 
 impl Watch {
-    /// A watch with this name for this device; the other fields are the caller's.
+    /// Creates a watch with default limits.
     pub fn new(
         name: &str,
         identity: &str,
@@ -110,10 +106,10 @@ impl Watch {
         })
     }
 
-    /// Reads the watch of this name.
+    /// Loads a watch.
     ///
     /// # Errors
-    /// Wrong usage for a name that is not there; otherwise what is wrong with its file.
+    /// Wrong usage if there is none of this name; otherwise the problem with its file.
     pub fn load(root: &Root, name: &str) -> Result<Watch> {
         check_name(name)?;
         let path = path(root, name);
@@ -144,7 +140,6 @@ impl Watch {
         Ok(watch)
     }
 
-    /// Every watch by its name, or why it cannot be read.
     pub fn all(root: &Root) -> Vec<(String, Result<Watch>)> {
         let load = |name: String| {
             let watch = Watch::load(root, &name);
@@ -153,26 +148,24 @@ impl Watch {
         names(root).into_iter().map(load).collect()
     }
 
-    /// As it is written down.
+    /// Serializes the watch.
     pub fn to_toml(&self) -> String {
         toml::to_string_pretty(self)
             .expect("a watch has only texts and numbers, which always make TOML")
     }
 
-    /// Exclusive ownership of this watch's tests, for as long as the lock lives; none while another
-    /// process has it.
+    /// Locks this watch's tests until the lock is dropped; None if another process holds the lock.
     pub fn lock(&self, root: &Root) -> Result<Option<DataLock>> {
         let file = root.state_dir()?.subdir(DIR)?.append_existing(&file_name(&self.name))?;
         Ok(DataLock::attempt(file).ok().flatten())
     }
 }
 
-/// Where the watch of a name is.
 pub fn path(root: &Root, name: &str) -> PathBuf {
     root.state(DIR).join(file_name(name))
 }
 
-/// The names of all watches.
+/// Names of all watches.
 pub fn names(root: &Root) -> Vec<String> {
     let names = there(root).ok().flatten().and_then(|dir| dir.names().ok()).unwrap_or_default();
     names.iter().filter_map(|name| name.strip_suffix(".toml")).map(str::to_owned).collect()
@@ -182,20 +175,20 @@ fn file_name(name: &str) -> String {
     format!("{name}.toml")
 }
 
-/// The directory of watches, if there is one.
+/// The directory of watches, if it exists.
 fn there(root: &Root) -> Result<Option<Dir>> {
     let state = root.state_dir_if_there()?;
     Ok(state.map(|state| state.subdir_if_there(DIR)).transpose()?.flatten())
 }
 
-/// A name for a device's watch: what of the device's name can be in the name of a file and a unit.
+/// Derives a watch name from a device, dropping characters not allowed in file and unit names.
 pub fn name_for(device: &Path) -> String {
     let name =
         device.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     name.chars().filter(|c| is_plain(*c)).collect()
 }
 
-/// Refuses what cannot be in the name of a file and of a unit.
+/// Rejects names not allowed for files and units.
 pub fn check_name(name: &str) -> Result<()> {
     if name.is_empty() || name.starts_with('.') || name.len() > 100 || !name.chars().all(is_plain) {
         return Err(usage(format!(

@@ -1,9 +1,8 @@
-//! Waiting for a quiet moment: a test beside other work would disturb it, and be invalid.
+//! Waits for a quiet moment: other work would invalidate a test, which would also disturb it.
 //!
-//! Two things are looked at: the load average of the last minute, and how much of the time others
-//! keep the device itself busy, over a few seconds just before the test. Inside of its window a
-//! test waits until both are low enough and there is still time for it; then it gives up and says
-//! what was in the way.
+//! Within its window, a test waits until the one-minute load average and the device's utilization
+//! by others over a few seconds are low enough. It gives up when too little time is left, and
+//! reports the obstacle.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -18,33 +17,33 @@ use machine::probe::DeviceCounters;
 use super::Watch;
 use crate::signals::Stop;
 
-/// How long the device is looked at.
+/// Sampling time of the device's utilization.
 const LOOK: Duration = Duration::from_secs(3);
-/// From one look to the next.
+/// Interval between samples.
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// What the machine was doing.
+/// Activity of the machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Noise {
-    /// Load average of the last minute, for each CPU.
+    /// One-minute load average per CPU.
     pub load: f64,
-    /// Share of the time that the device was busy.
+    /// Share of time that the device was busy.
     pub busy: f64,
 }
 
-/// Why no test is made.
+/// Reason for skipping a test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum NotNow {
-    /// The window is closed, or too little of it is left.
+    /// The window is closed or too short.
     Late {
-        /// What is left.
+        /// Time left.
         left: Duration,
-        /// What a test needs.
+        /// Time needed.
         needed: Duration,
     },
-    /// It never became quiet.
+    /// The machine was never quiet.
     Noisy(Noise),
-    /// A signal ended the waiting.
+    /// Interrupted by a signal.
     Stopped,
 }
 
@@ -71,7 +70,7 @@ impl fmt::Display for NotNow {
     }
 }
 
-/// Looks at the machine for a few seconds.
+/// Samples the machine's activity for a few seconds.
 pub fn listen(root: &Root, device: &str) -> Result<Noise> {
     let path = root.proc("loadavg");
     let text = std::fs::read_to_string(&path)
@@ -93,8 +92,8 @@ fn busy(device: &Path) -> Result<f64> {
     Ok(delta.busy_ms as f64 / began.elapsed().as_millis().max(1) as f64)
 }
 
-/// Waits for a moment that is quiet enough, as long as a test of this length would still end within
-/// `left`. `listen` takes time by itself; `clock` tells how much has passed.
+/// Waits for a quiet moment while a test that takes `needed` fits into `left`. `clock` returns the
+/// time passed, including the time taken by `listen`.
 pub fn wait(
     watch: &Watch,
     left: Duration,
@@ -122,7 +121,7 @@ pub fn wait(
     }
 }
 
-/// Until the next look, or until a signal comes.
+/// Waits for the next sample or a signal.
 fn pause(stop: &Stop, clock: &dyn Fn() -> Duration) {
     let until = clock() + PAUSE;
     while clock() < until && stop.signal().is_none() {
@@ -153,15 +152,15 @@ mod tests {
         .unwrap()
     }
 
-    /// What comes of it when the machine is noisy so many times, with so many minutes left; a test
-    /// needs five.
+    /// The outcome if the machine is noisy this many times, with this many minutes left; a test
+    /// needs five minutes.
     fn outcome(noisy: u32, minutes: u64) -> (Option<NotNow>, u32) {
         let (time, looks) = (Cell::new(Duration::ZERO), Cell::new(0));
         let mut listen = || {
             looks.set(looks.get() + 1);
             Ok(if looks.get() <= noisy { LOUD } else { QUIET })
         };
-        // Every look at the clock takes half a minute, so that nobody has to wait for it.
+        // Each call advances the clock by half a minute, so the test does not have to wait.
         let clock = || {
             time.set(time.get() + Duration::from_secs(30));
             time.get()

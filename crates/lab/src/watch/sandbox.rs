@@ -1,10 +1,9 @@
-//! What the service of a watch may do: what its plan needs, and nothing else.
+//! Sandboxing of a watch's service: only what its plan needs.
 //!
-//! A test writes attributes of one queue in /sys and lines below the state directory, and reads a
-//! block device: as the owner of those files it needs no capability. A plan with a file system,
-//! with programs, or with a command to report to needs more, and only such a plan gets it.
-//! `systemd-analyze security` weighs the result. ProtectKernelTunables would make /sys read-only,
-//! and PrivateDevices would hide the disk.
+//! A test writes a queue's sysfs attributes and the state directory, and reads a block device. As
+//! their owner it needs no capability. Only plans with a file system, programs or a report command
+//! get more. `systemd-analyze security` rates the result. ProtectKernelTunables would make /sys
+//! read-only, and PrivateDevices would hide the disk.
 
 use std::path::Path;
 
@@ -13,16 +12,16 @@ use machine::systemd::unit_word;
 use super::Watch;
 use crate::workloads::Workloads;
 
-/// What a plan needs beside reading its device.
+/// Requirements of a plan beyond reading its device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Needs {
-    /// A file system is made, mounted and removed.
+    /// Creates, mounts and removes a file system.
     files: bool,
-    /// Programs and loads run in control groups of their own.
+    /// Runs programs and loads in control groups.
     programs: bool,
-    /// A command reports, by mail or otherwise.
+    /// Runs a command to report, such as a mailer.
     tell: bool,
-    /// The device is written to.
+    /// Writes to the device.
     writes: bool,
 }
 
@@ -32,13 +31,13 @@ impl Needs {
         let is_program = |kind: &str| load::programs::find(kind).is_some();
         let programs =
             plan.workloads.iter().any(|spec| is_program(&spec.kind) || !spec.background.is_empty());
-        // A plan that cannot be read is refused elsewhere; it does not get the stricter rule here.
+        // A plan that cannot be read fails elsewhere, so allow writes here.
         let writes = Workloads::read(&mut plan.clone()).map_or(true, |workloads| workloads.write());
         Needs { files: plan.files.is_some(), programs, tell: watch.tell.is_some(), writes }
     }
 }
 
-/// What every test does without.
+/// Restrictions for every test.
 const ALWAYS: [&str; 13] = [
     "NoNewPrivileges=true",
     "PrivateTmp=true",
@@ -55,7 +54,8 @@ const ALWAYS: [&str; 13] = [
     "UMask=0077",
 ];
 
-/// What only programs need: control groups, code that is made while it runs, realtime, name spaces.
+/// Restrictions incompatible with programs, which may need control groups, JIT, real-time
+/// scheduling or namespaces.
 const WITHOUT_PROGRAMS: [&str; 5] = [
     "ProtectControlGroups=true",
     "MemoryDenyWriteExecute=true",
@@ -64,10 +64,10 @@ const WITHOUT_PROGRAMS: [&str; 5] = [
     "SystemCallFilter=~@privileged @keyring",
 ];
 
-/// The lines of the section `[Service]` that confine a test.
+/// Lines for the `[Service]` section.
 ///
 /// # Errors
-/// For a path that no unit can hold.
+/// A path cannot be written in a unit.
 pub(super) fn lines(watch: &Watch, state: &Path) -> Result<String, machine::Error> {
     let needs = Needs::of(watch);
     let mut lines: Vec<String> = ALWAYS.iter().map(ToString::to_string).collect();
@@ -98,23 +98,23 @@ pub(super) fn lines(watch: &Watch, state: &Path) -> Result<String, machine::Erro
 }
 
 fn writable(needs: Needs, state: &Path, textfile: Option<&Path>) -> Result<String, machine::Error> {
-    // Unlike a command line, a list of paths has no variables.
+    // Lists of paths expand no variables, unlike command lines.
     let mut paths = vec![unit_word(state)?.replace("$$", "$")];
     if let Some(dir) = textfile.and_then(Path::parent) {
         paths.push(unit_word(dir)?.replace("$$", "$"));
     }
     if needs.files {
-        // The mount points are directories there.
+        // For the mount points.
         paths.push("/run".to_owned());
     }
     if needs.tell {
-        // Where a mail waits.
+        // Mail spools.
         paths.extend(["-/var/spool", "-/var/mail"].map(str::to_owned));
     }
     Ok(paths.join(" "))
 }
 
-/// The capabilities of root that a test uses; the table in the docs has the reasons.
+/// Capabilities needed by a test; see the table in the docs for reasons.
 fn capabilities(needs: Needs) -> Vec<&'static str> {
     let of_writes: &[&str] = &["CAP_SYS_PTRACE"];
     let of_files: &[&str] = &["CAP_SYS_ADMIN"];
@@ -233,8 +233,7 @@ mod tests {
                 .1;
             let found: f64 =
                 words.split(' ').next().and_then(|word| word.parse().ok()).expect("a figure");
-            // Versions of systemd weigh alike; one more check of a newer one is worth a tenth or
-            // two.
+            // systemd versions agree to about 0.2, the weight of an added check.
             assert!(found <= most + 0.3, "{found}, at most {most}\n{text}");
         }
     }

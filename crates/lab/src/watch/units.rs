@@ -1,4 +1,4 @@
-//! The units that make systemd start the tests of a watch, and the line for those who have cron.
+//! systemd units that start a watch's tests.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,32 +9,30 @@ use machine::systemd::{unit_text, unit_word};
 use super::{Watch, sandbox};
 use crate::resolve::{Resolved, programs};
 
-/// Where an administrator's units are.
+/// Directory of administrators' units.
 const DIR: &str = "/etc/systemd/system";
 
-/// A unit's file.
+/// A unit file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unit {
-    /// Where it is written.
     pub path: PathBuf,
-    /// What it says.
     pub text: String,
 }
 
-/// The name of a watch's units, without what follows the dot.
+/// Name of a watch's units, without suffix.
 pub fn name(watch: &str) -> String {
     format!("schedlab-watch-{watch}")
 }
 
-/// Where the service and the timer of a watch are.
+/// Paths of the service and the timer.
 pub fn paths(root: &Root, watch: &str) -> [PathBuf; 2] {
     ["service", "timer"].map(|kind| root.path(DIR).join(format!("{}.{kind}", name(watch))))
 }
 
-/// The service and the timer of a watch.
+/// The service and the timer.
 ///
 /// # Errors
-/// For a path that no unit can hold.
+/// A path cannot be written in a unit.
 pub fn units(root: &Root, watch: &Watch) -> Result<[Unit; 2], machine::Error> {
     let [service_path, timer_path] = paths(root, &watch.name);
     let head = format!(
@@ -64,8 +62,7 @@ pub fn units(root: &Root, watch: &Watch) -> Result<[Unit; 2], machine::Error> {
     Ok([Unit { path: service_path, text: service }, Unit { path: timer_path, text: timer }])
 }
 
-/// The words by which a unit agrees to the programs of its plan: root has typed them when the watch
-/// was added.
+/// Options that consent to the plan's programs. Root gave this consent when adding the watch.
 fn consent(watch: &Watch) -> Result<String, machine::Error> {
     let named = Resolved::read(watch.plan.clone()).map(|resolved| programs::named(&resolved));
     let named = named.unwrap_or_default();
@@ -75,7 +72,7 @@ fn consent(watch: &Watch) -> Result<String, machine::Error> {
     Ok(format!("{}{}", if needed { " --allow-commands" } else { "" }, user.unwrap_or_default()))
 }
 
-/// The state directory, from wherever the service is started.
+/// The absolute state directory.
 fn state_dir(root: &Root) -> PathBuf {
     let dir = root.state("");
     std::path::absolute(&dir).unwrap_or(dir).components().collect()

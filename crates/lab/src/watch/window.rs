@@ -1,5 +1,4 @@
-//! The hours of a watch: a window of local time, perhaps over midnight, and the days on which it
-//! opens.
+//! The window of local time in which a watch tests, possibly across midnight, and its days.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,18 +9,18 @@ use serde::{Deserialize, Serialize};
 
 const DAY_S: i64 = 86_400;
 
-/// A part of the day, local time; from 23:00 to 02:00 goes over midnight.
+/// A window of local time; 23:00-02:00 crosses midnight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Window {
-    /// Minutes after midnight at which it opens.
+    /// Minutes after midnight.
     from: i64,
-    /// Minutes after midnight at which it closes.
+    /// Minutes after midnight.
     to: i64,
 }
 
 impl Window {
-    /// How long it stays open, where it is open at this time of day.
+    /// Time until it closes; None if it is closed.
     pub fn left(&self, now: Time) -> Option<Duration> {
         let second =
             i64::from(now.hour()) * 3600 + i64::from(now.minute()) * 60 + i64::from(now.second());
@@ -30,12 +29,11 @@ impl Window {
         (since < length).then(|| Duration::from_secs((length - since).unsigned_abs()))
     }
 
-    /// How long it is open.
     pub fn length(&self) -> Duration {
         Duration::from_secs((self.to - self.from).rem_euclid(24 * 60).unsigned_abs() * 60)
     }
 
-    /// When it opens, as systemd writes a time.
+    /// Opening time in systemd syntax.
     pub fn opens(&self) -> String {
         clock(self.from)
     }
@@ -84,12 +82,11 @@ impl FromStr for Window {
     }
 }
 
-/// The days on which a window opens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Days(usize);
 
-/// Words, and what systemd writes for them.
+/// Names, with the systemd equivalents.
 const DAYS: [(&str, &str); 10] = [
     ("daily", "*-*-*"),
     ("weekly", "Sun *-*-*"),
@@ -104,7 +101,7 @@ const DAYS: [(&str, &str); 10] = [
 ];
 
 impl Days {
-    /// The days, and the time of day, as a calendar event of systemd.
+    /// Days and opening time as a systemd calendar event.
     pub fn calendar(&self, window: &Window) -> String {
         format!("{} {}:00", DAYS[self.0].1, window.opens())
     }
