@@ -75,7 +75,8 @@ pub(crate) struct ProfileArgs {
 }
 
 impl ProfileArgs {
-    /// The trace's path. A device is a node in /dev, or a bare name that is not an existing file.
+    /// The trace's path. A device is a node in /dev, or a bare name without a dot that is not an
+    /// existing file.
     pub(crate) fn file(&self) -> Option<PathBuf> {
         let path = PathBuf::from(&self.what);
         let is_device = path.starts_with("/dev")

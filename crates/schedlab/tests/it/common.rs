@@ -1,5 +1,5 @@
-//! What the end-to-end tests share: the built binary, a place for its files, and what else they
-//! need of the machine.
+//! Shared by the end-to-end tests: the built binary, a directory for its files, and checks for what
+//! they require of the machine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,15 +7,14 @@ use std::process::{Child, Command, Output, Stdio};
 
 use testbed::{Directory, skip};
 
-/// The program under test: the built one, or the one that `SCHEDLAB_UNDER_ATTACK` names (see the
-/// tests in `attacks`).
+/// The program under test: the built one, or `SCHEDLAB_UNDER_ATTACK` (see `attacks`).
 pub(crate) fn binary() -> PathBuf {
     std::env::var_os("SCHEDLAB_UNDER_ATTACK")
         .unwrap_or_else(|| env!("CARGO_BIN_EXE_schedlab").into())
         .into()
 }
 
-/// A directory with a state directory of its own.
+/// A directory with its own state directory.
 pub(crate) struct Lab {
     pub(crate) dir: Directory,
 }
@@ -33,7 +32,7 @@ impl Lab {
         self.path("state")
     }
 
-    /// The built binary with this lab's state directory; the words are split at white space, see
+    /// The built binary with this lab's state directory and `words` split at white space; see
     /// [`word`].
     pub(crate) fn command(&self, words: &str) -> Command {
         let mut command = Command::new(binary());
@@ -54,21 +53,19 @@ impl Lab {
     }
 }
 
-/// Stands for a space in a word.
+/// Represents a space within a word.
 const SPACE: &str = "\u{1}";
 
-/// A path outside of the lab, such as one in the repository, as one of the words of
-/// [`Lab::command`]: it can have spaces.
+/// Encodes a path outside the lab, which may contain spaces, as a word for [`Lab::command`].
 pub(crate) fn word(path: &Path) -> String {
     path.display().to_string().replace(' ', SPACE)
 }
 
-/// The words of a command.
 pub(crate) fn split(words: &str) -> impl Iterator<Item = String> {
     words.split_whitespace().map(|word| word.replace(SPACE, " "))
 }
 
-/// What a run of the binary printed, and its exit status.
+/// Output and exit status of the binary.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) status: Option<i32>,
@@ -93,9 +90,9 @@ impl Ran {
         self
     }
 
-    /// Asserts that the experiment was carried out. On a machine whose disk stalls for a tenth of a
-    /// second some of a test's few short trials can be invalid, and the verdict with them (3): that
-    /// is another test's matter.
+    /// Asserts that the experiment was carried out. A disk that stalls for a tenth of a second can
+    /// invalidate short trials, and with them the verdict (status 3); that is not this test's
+    /// concern.
     #[track_caller]
     pub(crate) fn expect_measured(self) -> Ran {
         assert!(
@@ -107,7 +104,7 @@ impl Ran {
         self
     }
 
-    /// Asserts that standard error holds each of these words.
+    /// Asserts that standard error contains each of these words.
     #[track_caller]
     pub(crate) fn says(self, words: &[&str]) -> Ran {
         for word in words {
@@ -127,8 +124,8 @@ impl Ran {
     }
 }
 
-/// An analysis.json that the published schema allows, read. Without Python's jsonschema it is only
-/// read, which is said aloud.
+/// Reads an analysis.json and checks it against the published schema; without Python's jsonschema
+/// it skips the check with a message.
 #[track_caller]
 pub(crate) fn valid_analysis(file: &Path) -> serde_json::Value {
     let complaints = against_schema(file);
@@ -141,11 +138,10 @@ pub(crate) fn valid_analysis(file: &Path) -> serde_json::Value {
     serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
 }
 
-/// Debian's own, for which scripts/need installs modules; another one that comes first in PATH
-/// lacks them.
+/// Debian's own, for which scripts/need installs modules that another one in PATH may not have.
 pub(crate) const PYTHON: &str = "/usr/bin/python3";
 
-/// Whether Python has this module; skips this part of the test otherwise.
+/// Whether Python has this module; otherwise skips this part of the test.
 #[must_use]
 #[track_caller]
 pub(crate) fn has_python(module: &str) -> bool {
@@ -157,7 +153,7 @@ pub(crate) fn has_python(module: &str) -> bool {
     found
 }
 
-/// What the published schema has against a file: one line each. None where that cannot be checked.
+/// Violations of the published schema, one per line; None if it cannot be checked.
 pub(crate) fn against_schema(file: &Path) -> Option<String> {
     const CHECK: &str = "import json, sys, jsonschema\n\
         schema, file = (json.load(open(name)) for name in sys.argv[1:])\n\
@@ -172,15 +168,14 @@ pub(crate) fn against_schema(file: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The cache with the laboratory's kernel: `$SCHEDLAB_CACHE_DIR`, the user's own, or the one that
-/// the tests of `guest` build into. A test that needs it is skipped with a message where there is
-/// none yet; where every test must run, it fails.
+/// The cache with the laboratory's kernel: `$SCHEDLAB_CACHE_DIR`, the user's, or that of `guest`'s
+/// tests. Without one a test is skipped with a message, or fails if every test must run.
 #[must_use]
 pub(crate) fn kernel_cache() -> Option<PathBuf> {
     let own = std::env::var_os("SCHEDLAB_CACHE_DIR").map(PathBuf::from);
     let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache/schedlab"));
     let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/kernels");
-    // A kernel's command line cannot hold a name with a blank: a cache there is refused.
+    // A kernel's command line cannot contain paths with blanks.
     let is_usable = |dir: &PathBuf| {
         !dir.display().to_string().contains(char::is_whitespace) && plain_kernel(dir).is_some()
     };
@@ -193,7 +188,7 @@ pub(crate) fn kernel_cache() -> Option<PathBuf> {
     found
 }
 
-/// The directory of Debian's 6.1 without patch or checks in a cache.
+/// The directory of Debian's unpatched 6.1 without debug checks.
 pub(crate) fn plain_kernel(cache: &Path) -> Option<PathBuf> {
     let kernels = fs::read_dir(cache.join("kernels")).ok()?.flatten().map(|entry| entry.path());
     kernels.into_iter().find(|dir| {
@@ -205,7 +200,7 @@ pub(crate) fn plain_kernel(cache: &Path) -> Option<PathBuf> {
     })
 }
 
-/// The process of schedlab's that does the work of a trial of the CPU arena, while there is one.
+/// The schedlab process that does the work of the current CPU-arena trial, if any.
 pub(crate) fn worker(schedlab: u32) -> Option<u32> {
     let threads = fs::read_dir(format!("/proc/{schedlab}/task")).ok()?.flatten();
     let children =
@@ -217,7 +212,7 @@ pub(crate) fn worker(schedlab: u32) -> Option<u32> {
     })
 }
 
-/// Trials of the results file of an experiment that is on its way or has ended.
+/// Trials in the results file of a running or finished experiment.
 pub(crate) fn trials(dir: &Path) -> Vec<serde_json::Value> {
     let text = fs::read_to_string(dir.join("results.jsonl")).unwrap_or_default();
     text.lines()

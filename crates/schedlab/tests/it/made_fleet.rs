@@ -1,4 +1,4 @@
-//! Made-up results files of a fleet whose effects are known, as files that the program reads.
+//! Synthetic results files of a fleet with known effects.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,19 +24,19 @@ kind = 'randread'
 primary = 'iops'
 ";
 
-/// A number of no pattern, −1 to 1, of two others.
+/// A pseudo-random number in −1..1 from two others.
 fn noise(a: u64, b: u64) -> f64 {
     let mixed = (a.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ b.wrapping_mul(0xd1b5_4a32_d192_ed03))
         .wrapping_mul(0xff51_afd7_ed55_8ccd);
     (mixed >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
 }
 
-/// About normal, of deviation 1.
+/// Approximately standard normal.
 fn normal(a: u64, b: u64) -> f64 {
     (0..12).map(|part| noise(a * 12 + part, b)).sum::<f64>() / 2.0
 }
 
-/// The results file of a machine on which bfq has `ratio` times the requests of none.
+/// Results of a machine on which bfq has `ratio` times the requests of none.
 pub(crate) fn results(number: u64, ratio: f64, rounds: u32) -> Results {
     let mut environment = Environment::new();
     let mut put = |section: &str, facts: &[(&str, &str)]| {
@@ -88,7 +88,7 @@ pub(crate) fn results(number: u64, ratio: f64, rounds: u32) -> Results {
     results
 }
 
-/// Writes a record into a directory of its own.
+/// Writes results into a new directory.
 pub(crate) fn write(dir: &Path, results: &Results) -> PathBuf {
     fs::create_dir_all(dir).expect("made");
     let mut text = Line::Header(Box::new(results.header.clone())).to_json_line() + "\n";
@@ -100,7 +100,6 @@ pub(crate) fn write(dir: &Path, results: &Results) -> PathBuf {
     dir.to_path_buf()
 }
 
-/// The file of a machine's result.
 pub(crate) fn file(number: u64, ratio: f64, rounds: u32) -> (String, Vec<u8>) {
     let machine = Machine { name: format!("m{number:04}") };
     MachineResult::of(&results(number, ratio, rounds), &machine)
@@ -108,7 +107,7 @@ pub(crate) fn file(number: u64, ratio: f64, rounds: u32) -> (String, Vec<u8>) {
         .expect("a result")
 }
 
-/// A fleet in a directory: mean effect −20 %, 6 % between machines; of the first machines so many
+/// A fleet in a directory: mean effect −20 %, SD between machines 6 %; the first `liars` machines
 /// claim the opposite.
 pub(crate) fn fleet(dir: &Path, machines: u64, liars: u64, rounds: u32) {
     fs::create_dir_all(dir.join("results")).expect("made");

@@ -1,6 +1,6 @@
-//! The built binary: what it does end to end, and what it does under attack.
+//! The built binary, end to end and under attack.
 //!
-//! One test program rather than several: it links once, and a helper that no file uses is seen.
+//! One test program: it links once, and the compiler finds unused helpers.
 
 mod attacks;
 mod common;

@@ -1,5 +1,4 @@
-//! The hostile local user: a user id that owns nothing on this machine, without groups, without
-//! capabilities.
+//! The hostile local user: a user id that owns nothing, without groups or capabilities.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -10,16 +9,14 @@ use testbed::require;
 
 use crate::common::Ran;
 
-/// No account of a distribution has it.
+/// No distribution assigns it.
 pub(crate) const UID: u32 = 64_321;
 
-/// Whether the attacks can be performed, with these programs: only root can become the attacker and
-/// be the victim.
+/// Whether attacks can be performed with these programs: only root can switch to the attacker.
 pub(crate) fn can_attack(programs: &[&str]) -> bool {
     require(&[&["root", "setpriv"], programs].concat())
 }
 
-/// A command of the attacker's.
 pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new("setpriv");
     command
@@ -38,12 +35,11 @@ pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     command
 }
 
-/// Runs a shell script as the attacker to its end.
+/// Runs a shell script as the attacker.
 pub(crate) fn sh(script: &str) -> Ran {
     Ran::from(command("/bin/sh").args(["-ec", script]).output().expect("setpriv runs"))
 }
 
-/// A directory `name` in `dir` that belongs to the attacker.
 pub(crate) fn home(dir: &Path, name: &str) -> PathBuf {
     let path = dir.join(name);
     fs::create_dir(&path).expect("a new directory");
@@ -51,8 +47,7 @@ pub(crate) fn home(dir: &Path, name: &str) -> PathBuf {
     path
 }
 
-/// A directory `name` in `dir` in which everyone may create files, as /tmp, but without its sticky
-/// bit if `mode` lacks it.
+/// A world-writable directory, like /tmp; `mode` decides on the sticky bit.
 pub(crate) fn shared(dir: &Path, name: &str, mode: u32) -> PathBuf {
     let path = dir.join(name);
     fs::create_dir(&path).expect("a new directory");

@@ -1,4 +1,4 @@
-//! Input without bounds: huge plans, tables, results files.
+//! Unbounded input: huge plans, tables, results files.
 
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
@@ -10,8 +10,7 @@ use testbed::{eventually, require};
 
 use crate::common::{Lab, Ran, binary, trials};
 
-/// Runs schedlab with a GiB of address space. The limit of CPU time ends what never ends, on a busy
-/// machine as on an idle one.
+/// Runs schedlab in 1 GiB of address space. A CPU time limit ends endless loops regardless of load.
 fn bounded(lab: &Lab, words: &str) -> Ran {
     let mut command = Command::new("prlimit");
     command
@@ -25,7 +24,6 @@ fn bounded(lab: &Lab, words: &str) -> Ran {
     Ran::from(command.output().expect("prlimit runs"))
 }
 
-/// A plan for the simulator.
 fn plan(variants: usize, budget: &str) -> String {
     let mut plan = format!(
         "arena = \"sim\"\ndevice = \"null\"\n[budget]\n{budget}\n[trial]\nduration_ms = 20\nwarmup_ms = 0\n\
@@ -38,7 +36,7 @@ fn plan(variants: usize, budget: &str) -> String {
     plan
 }
 
-/// A file that begins with `head`, ends with `tail`, and has `filler` bytes between them.
+/// Writes a file of `head`, `filler` bytes and `tail`.
 fn long_file(path: &Path, head: &str, filler: u64, tail: &str) {
     let mut file = File::create(path).expect("a new file");
     file.write_all(head.as_bytes()).expect("room");
@@ -73,7 +71,7 @@ fn four_thousand_million_rounds_are_refused_before_they_make_results_that_cannot
     bounded(&lab, "run plan.toml --out out")
         .expect_status(2)
         .says(&["budget.rounds: too many (found 4000000000, expected at most 10000)"]);
-    // What is accepted at the limit is read again.
+    // A plan at the limit can be read back.
     fs::write(lab.path("plan.toml"), plan(2, "rounds = 10000")).expect("room");
     let out = lab.path("out");
     let mut child =
@@ -133,8 +131,7 @@ fn a_line_of_200_mb_in_results_is_refused_before_it_is_read() {
 fn a_signal_ends_the_comparing_of_a_large_results() {
     let lab = Lab::new();
     let out = lab.path("out");
-    // Trials so long that the rest of the rounds is not measured before the signal comes, however
-    // late that is.
+    // Trials long enough that some rounds remain when the signal arrives.
     let plan = plan(2, "rounds = 10000").replace("duration_ms = 20\n", "duration_ms = 200\n");
     fs::write(lab.path("plan.toml"), plan).expect("room");
     let run = format!("run {} --out {}", lab.path("plan.toml").display(), out.display());
@@ -146,7 +143,7 @@ fn a_signal_ends_the_comparing_of_a_large_results() {
     child.wait().expect("it ends");
     multiply(&results, 9_000);
     let analysis = out.join("analysis.json");
-    // Compared, unless this machine was too busy for it.
+    // Complete, unless this machine was too busy.
     let _ = fs::remove_file(&analysis);
     let size = || fs::metadata(&results).expect("a results file").len();
     let whole = size();
@@ -154,7 +151,7 @@ fn a_signal_ends_the_comparing_of_a_large_results() {
     eventually("the results file is read and continued", || size() > whole);
     signal(child.id());
     let ran = Ran::from(child.wait_with_output().expect("it has ended"));
-    // Written at the end of comparing.
+    // Written at the end of the analysis.
     assert!(
         !analysis.exists(),
         "it goes on comparing, or the results file is too small for this test: {ran:?}"
@@ -169,7 +166,7 @@ fn signal(pid: u32) {
     assert!(status.success());
 }
 
-/// Repeats the first round of a results file until it has this many, all compared by themselves.
+/// Repeats the first round of a results file up to this many.
 fn multiply(results: &Path, rounds: u64) {
     let text = fs::read_to_string(results).expect("a results file");
     let mut lines = text.lines();

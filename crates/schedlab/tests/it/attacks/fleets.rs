@@ -1,5 +1,5 @@
-//! A fleet is written by many machines: files that expand in memory, names that steer the terminal,
-//! pipes and links among the results.
+//! A fleet that many machines write: decompression bombs, names with control characters, pipes and
+//! links.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -35,8 +35,7 @@ fn a_bomb_in_a_fleet_is_refused_and_the_others_are_compared() {
     let lab = Lab::new();
     let place = lab.path("fleet");
     fleet(&place, 10, 0, 8);
-    // Two million rows that repeat one reason are a small file: as long a reason as is accepted,
-    // and a longer one.
+    // Two million rows repeating one reason compress well; with the maximum length, and longer.
     let put = |bomb: &MachineResult| {
         let (name, bytes) = bomb.to_file().expect("it is small");
         assert!(bytes.len() < 20 << 20, "{}", bytes.len());
@@ -48,14 +47,14 @@ fn a_bomb_in_a_fleet_is_refused_and_the_others_are_compared() {
         let reason: Arc<str> = "x".repeat(length).into();
         bomb.groups[0] =
             vec![Value { series: 0, round: 1, value: Some(1.0), invalid: Some(reason) }; 1_900_000];
-        // Another name, and the hash of the first.
+        // Another name with the first one's hash.
         bomb.header.host = format!("reasons of {length}");
         if length == 300 {
             bomb = bomb.with_hashes();
         }
         put(&bomb);
     }
-    // A file that says that it has more than any result, and one of zeros.
+    // A file that claims more rows than any result, and one of zeros.
     bomb.header.groups[0].rows = u64::MAX;
     put(&bomb);
     fs::write(place.join(format!("results/{}.parquet", "0".repeat(64))), vec![0; 70 << 20])

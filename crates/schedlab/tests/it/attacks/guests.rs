@@ -1,7 +1,7 @@
-//! A hostile guest: root in it, and its kernel too, tries to change the machine.
+//! A hostile guest, as root in it or as its kernel, tries to change the machine.
 //!
-//! A kernel that is hostile is a program of ours in the place of User-mode Linux: it does to the
-//! machine whatever its process can.
+//! The hostile kernel is our own program in place of User-mode Linux; it does whatever its process
+//! can.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -17,7 +17,7 @@ use crate::common::{Lab, Ran, binary, kernel_cache, plain_kernel};
 
 const SECRET: &str = "root's secret";
 
-/// A process of root's that the guest is not to reach; ended when dropped.
+/// A root process that the guest must not reach; killed when dropped.
 struct Bystander(Child);
 
 impl Bystander {
@@ -44,7 +44,7 @@ impl Drop for Bystander {
     }
 }
 
-/// What must not change: a file that anybody may write to.
+/// A world-writable file that must not change.
 fn victim(dir: &Path) -> PathBuf {
     let victim = dir.join("victim");
     fs::write(&victim, "as it was").unwrap();
@@ -52,7 +52,7 @@ fn victim(dir: &Path) -> PathBuf {
     victim
 }
 
-/// What must not be read: a file of root's.
+/// A private file of root that must not be read.
 fn secret(dir: &Path) -> PathBuf {
     let secret = dir.join("secret");
     fs::write(&secret, SECRET).unwrap();
@@ -69,16 +69,16 @@ fn assert_untouched(victim: &Path, before: &fs::Metadata) {
     assert_eq!(about(&after), about(before));
 }
 
-/// Runs a shell script as root in a guest of root's.
+/// Runs a shell script as root in a guest started by root.
 fn in_guest(lab: &Lab, cache: &Path, script: &str) -> Ran {
     let mut guest = lab.command("kernel exec --cache-dir");
     guest.arg(cache).args(["--", "/bin/sh", "-c", script]).current_dir("/");
     within(600, &mut guest).expect("the guest ends, and schedlab with it")
 }
 
-/// A cache in `dir` whose kernel is the C program `source`; with the modules of the real one.
+/// A cache in `dir` with the C program `source` as its kernel and the real kernel's modules.
 fn hostile_cache(lab: &Lab, real: &Path, dir: &Path, source: &str) -> PathBuf {
-    // The modules of this version are there afterwards.
+    // Builds the modules for this version.
     in_guest(lab, real, "true").expect_status(0);
     let kernel = plain_kernel(real).unwrap();
     let cache = dir.join("cache");
@@ -90,7 +90,7 @@ fn hostile_cache(lab: &Lab, real: &Path, dir: &Path, source: &str) -> PathBuf {
     let gcc =
         Command::new("gcc").arg("-o").arg(&linux).arg(dir.join("hostile.c")).output().unwrap();
     assert!(gcc.status.success(), "{}", String::from_utf8_lossy(&gcc.stderr));
-    // Its own sum in place of the real kernel's, as an attacker would write it.
+    // Its own checksum, as an attacker would write it.
     let results = fs::read_to_string(kernel.join("kernel.json")).unwrap();
     let mut results: serde_json::Value = serde_json::from_str(&results).unwrap();
     results["sha256"] = format!("{:x}", Sha256::digest(fs::read(&linux).unwrap())).into();
@@ -99,7 +99,7 @@ fn hostile_cache(lab: &Lab, real: &Path, dir: &Path, source: &str) -> PathBuf {
     cache
 }
 
-/// Ends a command that does not end by itself; None: it had to be ended.
+/// Waits for a command; None if it had to be killed.
 fn within(seconds: u64, command: &mut Command) -> Option<Ran> {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let until = Instant::now() + Duration::from_secs(seconds);
@@ -114,7 +114,7 @@ fn within(seconds: u64, command: &mut Command) -> Option<Ran> {
     Some(Ran::from(child.wait_with_output().unwrap()))
 }
 
-/// Copies the kernel of a cache, as far as it is needed to boot it, into a new one.
+/// Copies the parts of a cached kernel that booting requires.
 fn copy_kernel(real: &Path, cache: &Path) {
     let kernel = plain_kernel(real).unwrap();
     let copy = cache.join("kernels").join(kernel.file_name().unwrap());
@@ -194,7 +194,7 @@ fn files_that_only_root_may_read_are_closed_to_a_guest_of_roots() {
 fn a_guest_of_an_ordinary_user_cannot_change_the_users_files() {
     let (true, Some(cache)) = (attacker::can_attack(&[]), kernel_cache()) else { return };
     let lab = Lab::new();
-    // The modules of this version are there afterwards.
+    // Builds the modules for this version.
     in_guest(&lab, &cache, "true").expect_status(0);
     fs::set_permissions(lab.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let home = attacker::home(lab.dir.path(), "home");
@@ -302,7 +302,7 @@ fn a_hostile_kernel_writes_to_its_working_directory_only_and_reaches_no_process(
         .replace("VICTIM", victim.to_str().unwrap())
         .replace("SECRET", secret.to_str().unwrap())
         .replace("BYSTANDER", &bystander.0.id().to_string())
-        // A guest that does nothing else is shown by its console.
+        // If a guest does nothing else, its console is printed.
         .replace("/* The clock", "fflush(stdout); return 9; /* The clock");
     let own = lab.path("own");
     fs::create_dir(&own).unwrap();
@@ -340,7 +340,7 @@ fn what_a_hostile_kernel_leaves_for_its_reader_neither_blocks_nor_leads_elsewher
     );
 }
 
-/// A kernel that shows that it was executed.
+/// A kernel that leaves a mark when executed.
 const PLANTED: &str = r#"
 #include <fcntl.h>
 int main(void) { return open("MARK", O_CREAT | O_WRONLY, 0644) < 0; }
@@ -354,7 +354,7 @@ fn a_cache_that_somebody_else_can_write_to_is_not_executed_from() {
     let home = attacker::home(lab.dir.path(), "home");
     let marks = lab.path("marks");
     fs::create_dir(&marks).unwrap();
-    // Anybody may write there, so that the mark shows the execution and nothing else.
+    // World-writable, so the mark depends on execution only.
     fs::set_permissions(&marks, fs::Permissions::from_mode(0o777)).unwrap();
     let mark = marks.join("executed");
     let cache = hostile_cache(&lab, &real, &home, &PLANTED.replace("MARK", mark.to_str().unwrap()));
@@ -370,7 +370,7 @@ fn a_cache_that_somebody_else_can_write_to_is_not_executed_from() {
     assert_ne!(said.status, Some(0));
     said.says(&[home.to_str().unwrap(), &attacker::UID.to_string(), "--cache-dir"]);
 
-    // Root's own directory, in which everybody may write.
+    // A directory of root's that is world-writable.
     assert!(Command::new("chown").args(["-R", "0:0"]).arg(&cache).status().unwrap().success());
     fs::set_permissions(&cache, fs::Permissions::from_mode(0o777)).unwrap();
     let own = lab.path("own");
@@ -437,7 +437,7 @@ fn a_kernel_that_is_not_the_one_that_was_built_is_not_booted() {
 #[test]
 fn an_archive_of_sources_that_is_not_its_packages_is_not_built() {
     let archive = Path::new("/usr/src/linux-source-6.1.tar.xz");
-    // scripts/need installs it.
+    // Installed by scripts/need.
     if !require(&["root", "unshare", "dpkg", archive.to_str().unwrap()]) {
         return;
     }

@@ -1,5 +1,5 @@
-//! Programs and modules of another user's that have the names of those that schedlab calls for, and
-//! an environment that names them.
+//! Another user's programs and modules under the names of schedlab's helpers, and an environment
+//! that points to them.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -13,8 +13,7 @@ use crate::attacks::attacker::{self, UID};
 use crate::common::{Lab, Ran};
 use crate::made_fleet::fleet;
 
-/// Variables that make programs of the list run other code or read other settings, and one that
-/// nobody knows.
+/// Variables that make helpers run other code or read other settings, and an unknown one.
 const HOSTILE: &[&str] = &[
     "APT_CONFIG",
     "BASH_ENV",
@@ -55,17 +54,17 @@ const HOSTILE: &[&str] = &[
     "XZ_OPT",
 ];
 
-/// What would build a kernel, or ask a server.
+/// Helpers that would build a kernel or contact a server.
 const LONG: [&str; 4] = ["apt-cache", "apt-get", "make", "xz"];
 
-/// Puts programs with the names of helpers, and modules of Python, into a directory of the
-/// attacker's; each notes that it ran.
+/// Puts programs named like helpers, and Python modules, into a directory of the attacker's; each
+/// logs that it ran.
 fn plant(dir: &Path) {
     let ran = dir.join("ran");
     for name in HELPERS.iter().chain(&["true"]) {
         install(&dir.join(name), &format!("#!/bin/sh\necho \"$(id -u) $0\" >>{}\n", ran.display()));
     }
-    // Where it may write nothing any more, it can still print.
+    // Where it cannot write, it can still print.
     let module = format!(
         "import os\nprint(os.getuid(), __file__, len(open('/etc/shadow').read()), flush=True)\nopen({:?}, 'a').write(__file__)\n",
         ran.display()
@@ -95,19 +94,18 @@ fn install(file: &Path, script: &str) {
     fs::set_permissions(file, fs::Permissions::from_mode(0o755)).expect("own");
 }
 
-/// What has run of the attacker's.
+/// Log of the attacker's programs.
 fn ran_of(dir: &Path) -> String {
     fs::read_to_string(dir.join("ran")).unwrap_or_default()
 }
 
-/// Sets every hostile variable to something in the attacker's directory, which is also the working
-/// directory.
+/// Points every hostile variable, and the working directory, to the attacker's directory.
 fn under_attack<'a>(command: &'a mut Command, dir: &Path) -> &'a mut Command {
     command.envs(HOSTILE.iter().map(|name| (name, dir))).current_dir(dir)
 }
 
-/// The victim of an attack, in whose list of programs a directory of root's has every helper: each
-/// notes where it is, as whom, and with which environment, and goes on as the real one.
+/// The victim. A root-owned directory in its PATH has a wrapper for every helper, which logs its
+/// path, user and environment and then runs the real one.
 struct Victim {
     lab: Lab,
     hostile: PathBuf,
@@ -115,7 +113,7 @@ struct Victim {
 }
 
 impl Victim {
-    /// With a helper of every name but these.
+    /// With wrappers of all helpers but these.
     fn without(left_out: &[&str]) -> Victim {
         let lab = Lab::new();
         let (hostile, tools) = (attacker::home(lab.dir.path(), "innocent"), lab.path("tools"));
@@ -138,7 +136,7 @@ impl Victim {
         Victim { lab, hostile, tools }
     }
 
-    /// The PATH of root: places of the attacker's first.
+    /// Root's PATH, with the attacker's directories first.
     fn path(&self) -> String {
         format!(
             "{}:.::{}:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -155,7 +153,7 @@ impl Victim {
         Ran::from(command.output().expect("the binary starts"))
     }
 
-    /// The helpers that have run, after a look at what each was given.
+    /// The helpers that ran, after checking what each was given.
     fn helpers(&self) -> Vec<String> {
         assert_eq!(ran_of(&self.hostile), "", "programs of the attacker's have run");
         let mut found = Vec::new();
@@ -183,7 +181,7 @@ impl Victim {
     }
 }
 
-/// The other process of the test below: it starts what `SCHEDLAB_TEST_HELPERS` asks for.
+/// Child process of the test below: starts the helpers that `SCHEDLAB_TEST_HELPERS` names.
 #[test]
 fn every_helper_of_the_list_is_started() {
     if std::env::var_os("SCHEDLAB_TEST_HELPERS").is_none() {
@@ -225,7 +223,7 @@ fn commands_start_their_helpers_away_from_a_hostile_directory() {
     if !attacker::can_attack(&["blkid", "mkfs.ext4", "mount", "git", "rsvg-convert", "udevadm"]) {
         return;
     }
-    // What reads only cannot note anything.
+    // A helper without write access cannot log.
     let victim = Victim::without(&["rsvg-convert"]);
     let path = |name: &str| victim.lab.path(name).display().to_string();
     let device = Loop::new(&victim.lab.dir, "disk", 64);
@@ -258,7 +256,7 @@ fn what_ran(path: impl Fn(&Path) -> String) -> String {
     let lab = Lab::new();
     let dir = attacker::home(lab.dir.path(), "innocent");
     plant(&dir);
-    // What it holds is asked of `blkid`.
+    // `devices` calls `blkid` for its contents.
     let _device = Loop::new(&lab.dir, "disk", 1);
     let mut command = lab.command("devices");
     command.env("PATH", path(&dir)).current_dir(&dir);
@@ -331,7 +329,7 @@ fn the_program_of_a_query_is_not_root_and_reads_the_fleet_alone() {
     let lab = Lab::new();
     let (place, tools) = (lab.path("fleet"), lab.path("tools"));
     fleet(&place, 2, 0, 4);
-    // Closed to everyone else, as much of what root has is.
+    // Readable by root only, like many of root's files.
     fs::set_permissions(&place, fs::Permissions::from_mode(0o700)).expect("own");
     for entry in fs::read_dir(place.join("results")).expect("made").flatten() {
         fs::set_permissions(entry.path(), fs::Permissions::from_mode(0o600)).expect("own");

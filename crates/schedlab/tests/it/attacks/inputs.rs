@@ -1,4 +1,4 @@
-//! A name of an input that leads to what never ends, or never begins.
+//! Input names that lead to endless files or pipes.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,7 +9,7 @@ use testbed::require;
 
 use crate::common::{Lab, Ran, binary};
 
-/// Every command that reads a file which its line or its plan names.
+/// Every command that reads a file named on its command line or in its plan.
 const COMMANDS: &[&str] = &[
     "run IN",
     "run IN --dry-run",

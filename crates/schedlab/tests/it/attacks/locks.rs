@@ -1,4 +1,4 @@
-//! Locks held by another user, so that root gives up.
+//! Locks held by another user to block root.
 
 use std::fs;
 use std::io::Read;
@@ -12,10 +12,10 @@ use testbed::Loop;
 use crate::attacks::attacker;
 use crate::common::Lab;
 
-/// No process: above the largest number that a kernel gives.
+/// A PID above the kernel's maximum.
 const DEAD: u32 = 4_194_305;
 
-/// Takes every lock that a descriptor for reading allows, then says so and keeps them.
+/// Takes every lock that a read-only descriptor allows, reports it and holds on.
 const HOLD: &str = "
 import fcntl, os, sys, time
 file = os.open(sys.argv[1], os.O_RDONLY)
@@ -25,7 +25,7 @@ os.write(1, b'x')
 time.sleep(60)
 ";
 
-/// The attacker's process that tries to hold a lock on a file or directory.
+/// The attacker's process that tries to lock a file or directory.
 struct Holder(Child);
 
 impl Holder {
@@ -37,7 +37,7 @@ impl Holder {
             .stdout(Stdio::piped())
             .spawn()
             .expect("setpriv runs");
-        // A byte, or the end of the output: the lock is taken or refused.
+        // One byte or EOF: the lock is taken or refused.
         let _ = child.stdout.as_mut().expect("a pipe").read(&mut [0]).expect("a pipe");
         Holder(child)
     }
@@ -50,7 +50,7 @@ impl Drop for Holder {
     }
 }
 
-/// What a `persist` that was killed left: an entry, and the lock file.
+/// What a killed `persist` leaves: a journal entry and the lock file.
 fn crashed(lab: &Lab) -> (std::path::PathBuf, std::path::PathBuf) {
     let (journal, locks) = (lab.state().join("journal"), lab.state().join("lock"));
     [&journal, &locks].iter().for_each(|dir| fs::create_dir_all(dir).expect("own"));
@@ -65,7 +65,7 @@ fn crashed(lab: &Lab) -> (std::path::PathBuf, std::path::PathBuf) {
     (entry_path, lock)
 }
 
-/// One that other users can enter.
+/// Lets other users enter.
 fn open_to_all(lab: &Lab) {
     fs::set_permissions(lab.dir.path(), fs::Permissions::from_mode(0o755)).expect("own");
     for dir in [lab.state(), lab.state().join("journal"), lab.state().join("lock")] {

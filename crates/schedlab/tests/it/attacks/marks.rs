@@ -1,4 +1,4 @@
-//! Session marks forged by another user.
+//! Forged session marks.
 
 use std::fs;
 use std::process::{Child, Stdio};
@@ -8,7 +8,7 @@ use testbed::eventually;
 use crate::attacks::attacker;
 use crate::common::Lab;
 
-/// A process of the attacker's; killed when dropped.
+/// The attacker's process; killed when dropped.
 struct Forged(Child);
 
 impl Drop for Forged {
@@ -18,8 +18,7 @@ impl Drop for Forged {
     }
 }
 
-/// The key of a session's entry in the journal, which the attacker sees in the names of control
-/// groups and of mount points.
+/// Key of a session's journal entry, which the names of control groups and mount points expose.
 fn session_key(lab: &Lab) -> Option<String> {
     let entries = fs::read_dir(lab.state().join("journal")).ok()?.flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
@@ -56,7 +55,7 @@ fn processes_marked_by_another_user_are_neither_killed_by_a_restore_nor_waited_f
         let name = fs::read_to_string(format!("/proc/{}/comm", forged.0.id())).unwrap_or_default();
         name.trim() == "sleep"
     });
-    // A restore that took it for the session's would kill it, or fail after waiting for its end.
+    // If `restore` took it for the session's, it would kill it, or time out waiting for its end.
     let ran = lab.run("restore");
     let ended = forged.0.try_wait().expect("our child");
     assert_eq!(ended, None, "what another user marks is not the session's: {ran:?}");

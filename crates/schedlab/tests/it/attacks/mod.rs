@@ -1,9 +1,9 @@
-//! Attacks: another local user, a plan, a table, a trace or a guest's kernel that is hostile,
-//! against the built binary run as root.
+//! Attacks on the built binary run as root, by another local user, a plan, a table, a trace or a
+//! guest kernel.
 //!
-//! Each test performs one attack and asserts that the harm is not done.
-//! `SCHEDLAB_UNDER_ATTACK=PATH` attacks another binary: on one from before a fix the test fails,
-//! which shows that the attack is real. SECURITY.md says what is guaranteed against whom.
+//! Each test performs one attack and asserts that it fails. `SCHEDLAB_UNDER_ATTACK=PATH` attacks
+//! another binary: one without the fix must fail the test, which proves the attack real.
+//! SECURITY.md lists the guarantees.
 
 mod attacker;
 mod bounds;

@@ -1,4 +1,4 @@
-//! Links and directories that another user has planted where schedlab writes.
+//! Links and directories planted where schedlab writes.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
@@ -10,7 +10,7 @@ use crate::common::{Lab, Ran, binary};
 
 const EXPERIMENT: &str = "compare --arena sim --quiet --device hp97560 --schedulers noop,deadline --workload randread --rounds 2 --figures-only --trial-time 1s";
 
-/// A directory of root's with one file in it, which the attacker wants changed.
+/// A private directory of root with a file that the attacker wants changed.
 fn victim(lab: &Lab) -> PathBuf {
     let dir = lab.path("victim");
     fs::create_dir(&dir).expect("a new directory");
@@ -26,12 +26,12 @@ fn assert_untouched(victim: &Path) {
     assert_eq!(fs::read_to_string(victim.join("precious")).expect("readable"), "precious");
 }
 
-/// The lab's directory is private to root; the attacker has to pass it.
+/// Lets the attacker traverse the lab's directory, which is private to root.
 fn passable(lab: &Lab) {
     fs::set_permissions(lab.dir.path(), fs::Permissions::from_mode(0o755)).expect("own");
 }
 
-/// The experiment in this working directory, without --out.
+/// Runs the experiment in this working directory, without --out.
 fn experiment_in(lab: &Lab, dir: &Path) -> Ran {
     Ran::from(lab.command(EXPERIMENT).current_dir(dir).output().expect("the binary starts"))
 }
@@ -45,7 +45,7 @@ fn links_at_the_names_that_a_result_in_a_shared_directory_will_have_lead_nowhere
         let lab = Lab::new();
         passable(&lab);
         let (victim, shared) = (victim(&lab), attacker::shared(lab.dir.path(), "shared", mode));
-        // Every name of the next half a minute.
+        // Every name of the next thirty seconds.
         let plant = format!(
             "mkdir {0}/schedlab-out; cd {0}/schedlab-out; now=$(date +%s); for n in $(seq -2 30); do \
              ln -s {1} $(date -u -d @$((now + n)) +%Y%m%dT%H%M%SZ); done",
@@ -130,7 +130,7 @@ fn a_directory_whose_list_lets_others_write_is_refused() {
                 ["an access control list lets others write", &format!("setfacl -m {remedy}")];
             ran.expect_status(1).says(&said);
         }
-        // As the message says.
+        // Apply the remedy that the message gives.
         setfacl(&["-m", &remedy]);
         lab.run(&format!("{EXPERIMENT} --out {}", out.display())).expect_measured();
     }
@@ -170,11 +170,11 @@ fn unfinished_files_of_a_killed_process_are_removed() {
     assert!(!strace.status().expect("strace runs").success());
     let left = unfinished();
     assert_eq!(left.len(), 1, "it was killed before the file had its name");
-    // Above the most that a kernel gives: another user's, and what is no name of schedlab's.
+    // With a PID above the kernel's maximum: another user's file, and one not named by schedlab.
     let (theirs, named) = (".schedlab-4194305-0", ".schedlab-4194305-x");
     [theirs, named].iter().for_each(|name| fs::write(out.join(name), "half").expect("own"));
     chown(out.join(theirs), Some(attacker::UID), None).expect("root may give away");
-    // Also where root obeys that user's files.
+    // Even under sudo, where root accepts that user's files.
     let mut again = lab.command(&atlas);
     again.env("SUDO_UID", attacker::UID.to_string());
     Ran::from(again.output().expect("the binary starts")).expect_status(0);
@@ -237,7 +237,7 @@ fn pages_and_converted_traces_replace_a_planted_link_in_a_sticky_directory() {
     let (victim, shared) = (victim(&lab), attacker::shared(lab.dir.path(), "shared", 0o1777));
     lab.run(&format!("{EXPERIMENT} --trace csv --out {}", lab.path("out").display()))
         .expect_measured();
-    // A dangling link: what does not exist there looks free.
+    // A dangling link: its target looks free.
     let plant = format!("ln -s {}/made {}/events.csv", victim.display(), shared.display());
     attacker::sh(&plant).expect_status(0);
     let (from, to) = (lab.path("out/traces/randread-noop.csv"), shared.join("events.csv"));
@@ -269,7 +269,7 @@ fn whatever_the_umask_no_other_user_can_write_what_root_has_written() {
     assert_eq!(open, [""; 0]);
 }
 
-/// Every file and directory with its mode.
+/// Calls `each` with every file and directory and its mode.
 pub(crate) fn walk(dir: &Path, each: &mut dyn FnMut(&Path, u32)) {
     let mode = |path: &Path| {
         fs::symlink_metadata(path).expect("it is there").permissions().mode() & 0o7777

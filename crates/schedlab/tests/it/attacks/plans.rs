@@ -1,7 +1,7 @@
-//! Plans from elsewhere: what they start, and as whom.
+//! Foreign plans: what they start, and as which user.
 //!
-//! The attacker writes a plan and root runs it. Most plans are of the cpu arena, where a trial
-//! takes 100 ms and no device.
+//! The attacker writes a plan and root runs it. Most use the cpu arena, where a trial takes 100 ms
+//! and no device.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,17 +11,17 @@ use std::process::{Command, Stdio};
 use crate::attacks::attacker;
 use crate::common::{Lab, Ran, binary};
 
-/// A user of every distribution, who owns nothing.
+/// An unprivileged user of every distribution.
 const NOBODY: &str = "nobody";
 
-/// A lab whose directory others may enter.
+/// A lab that others may enter.
 fn open_lab() -> Lab {
     let lab = Lab::new();
     fs::set_permissions(lab.dir.path(), fs::Permissions::from_mode(0o755)).expect("root may");
     lab
 }
 
-/// A plan of the attacker's.
+/// A plan owned by the attacker.
 fn planted(lab: &Lab, name: &str, head: &str, workload: &str) -> PathBuf {
     let home = lab.path("attacker");
     if !home.exists() {
@@ -110,7 +110,7 @@ fn a_program_for_cold_starts_or_a_loader_of_a_scheduler_does_not_run_as_root() {
     }
     let lab = open_lab();
     let marker = lab.path("marker");
-    // Before its tree exists it is asked for its version: that runs outside of it.
+    // `startup` queries the program's version before the tree exists, and thus outside it.
     let starts = "kind = 'startup'\nparams = { program = '";
     let plan = planted(
         &lab,
@@ -144,7 +144,7 @@ fn a_patch_or_a_directory_of_a_plan_does_not_build_a_kernel_as_root() {
     fs::write(plan.with_file_name("evil.patch"), "--- a/Makefile\n+++ b/Makefile\n")
         .expect("written");
     run(&lab, &plan, "").expect_status(2).says(&["evil.patch", "./linux", "--allow-commands"]);
-    // The series is root's own word, the plan's directory is not.
+    // The series is root's own argument; the plan's directory is not.
     let series = plan.with_file_name("evil.patch");
     let words = format!(
         "bisect --plan {} --source {} --out {}",
@@ -195,7 +195,7 @@ fn a_plan_says_what_it_starts_before_it_does_and_runs_when_root_agrees_or_typed_
     assert!(marker.exists());
 }
 
-/// What a program finds of itself, as `key value` lines in the file that its last word names.
+/// A program's view of itself, as `key value` lines in the file named by its last word.
 const SELF: &str = r#"{ echo uid $(id -u); echo groups $(id -G); echo umask $(umask); echo home $HOME; echo user $USER
 echo session $(cut -d' ' -f6 /proc/$$/stat) pid $$ tty $(cut -d' ' -f7 /proc/$$/stat)
 grep -E '^(Cap|NoNewPrivs)' /proc/$$/status
@@ -216,8 +216,7 @@ fn a_program_of_another_user_has_no_rights_terminal_or_descriptor_of_roots() {
         found.display()
     );
     let plan = planted(&lab, "plan", CPU, &work);
-    // `script` gives schedlab a terminal of its own; descriptor 7 is one that root's shell has
-    // forgotten to close.
+    // `script` provides a terminal; descriptor 7 is one that root's shell left open.
     let schedlab = format!(
         "exec 7</etc/passwd; '{}' run {} --out {} --as {NOBODY}",
         binary().display(),

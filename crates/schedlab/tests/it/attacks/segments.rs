@@ -1,5 +1,5 @@
-//! Segments in a directory that others write to: endless ones, pipes, contradictions, and commands
-//! in their texts.
+//! Segments in a shared directory: endless files, pipes, contradictions, and commands in their
+//! texts.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -15,7 +15,7 @@ const PLAN: &str = "arena = \"sim\"\ndevice = \"null\"\nbudget = { rounds = 2, f
      variant = [{ name = \"none\", scheduler = \"none\" }, { name = \"bfq\", scheduler = \"bfq\" }]\n\
      workload = [{ name = \"oltp\", kind = \"oltp\" }]\n";
 
-/// Runs schedlab with 2 GiB of address space, for half a minute at most.
+/// Runs schedlab with 2 GiB of address space, for five minutes at most.
 fn bounded(lab: &Lab, words: &str) -> Ran {
     let mut command = Command::new("prlimit");
     command
@@ -29,7 +29,7 @@ fn bounded(lab: &Lab, words: &str) -> Ran {
     Ran::from(command.output().expect("prlimit and timeout run"))
 }
 
-/// With a correct checksum.
+/// Adds a correct checksum.
 fn sealed(body: &str) -> String {
     let (trials, digest) = (body.lines().count() - 1, Sha256::digest(body));
     format!("{body}{{\"kind\":\"end\",\"trials\":{trials},\"sha256\":\"{digest:x}\"}}\n")
@@ -45,7 +45,7 @@ fn a_hostile_segment_is_bounded_has_no_rights_and_puts_no_command_into_a_shell()
     bounded(&lab, "shard run plan.toml --rounds 0..2 --out good").expect_status(0);
     let good = fs::read_to_string(lab.path("good")).expect("a segment");
     let body = &good[..good.trim_end().rfind('\n').expect("lines") + 1];
-    // Endless, in bytes and in one line.
+    // Endless in bytes, in a single line.
     let mut file = File::create(lab.path("large")).expect("a new file");
     for _ in 0..300 {
         file.write_all(&vec![b' '; 1 << 20]).expect("room");
@@ -53,17 +53,17 @@ fn a_hostile_segment_is_bounded_has_no_rights_and_puts_no_command_into_a_shell()
     bounded(&lab, "shard merge large --out out")
         .expect_status(1)
         .says(&["large: segment: too large", "expected at most 256.0 MiB"]);
-    // The same bytes as many times as the command line takes.
+    // The same segment as often as a command line allows.
     let repeated = vec!["good"; 3000].join(" ");
     bounded(&lab, &format!("shard merge {repeated} --out repeated")).expect_status(0);
-    // What never ends and what is no file.
+    // Endless files and non-files.
     assert!(Command::new("mkfifo").arg(lab.path("pipe")).status().expect("mkfifo runs").success());
     for name in ["pipe", "/dev/zero", "."] {
         bounded(&lab, &format!("shard merge {name} --out out"))
             .expect_status(1)
             .says(&["not a regular file"]);
     }
-    // A thousand times the rounds of the plan.
+    // A thousand times the plan's rounds.
     let more: String = (0..4000)
         .map(|round| {
             format!(
@@ -80,8 +80,7 @@ fn a_hostile_segment_is_bounded_has_no_rights_and_puts_no_command_into_a_shell()
         results("more-out") == results("repeated"),
         "what the plan does not ask for is in no results file"
     );
-    // Texts of the segment in what is printed: a command for a shell, and a sequence for the
-    // terminal.
+    // A segment's texts that are printed: a shell command and a terminal sequence.
     let evil =
         body.replacen("schedlab run plan.toml", "schedlab run $(touch ran);\\u001b[2J.toml", 1);
     let half: String = evil.lines().take(2).map(|line| format!("{line}\n")).collect();
@@ -89,7 +88,7 @@ fn a_hostile_segment_is_bounded_has_no_rights_and_puts_no_command_into_a_shell()
     let ran = bounded(&lab, "shard merge evil --out out").expect_status(9);
     assert!(!ran.stderr.contains("touch") && !ran.stderr.contains('\u{1b}'), "{}", ran.stderr);
     assert!(ran.stderr.contains("schedlab shard run PLAN --rounds"), "{}", ran.stderr);
-    // Deep nesting is no way to overflow the stack.
+    // Deep nesting must not overflow the stack.
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let nested = body.replacen("\"counters\":{", &format!("\"counters\":{{\"x\":{deep},"), 1);
     assert!(nested != body);

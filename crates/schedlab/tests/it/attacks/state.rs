@@ -1,4 +1,4 @@
-//! Planted journal entries: what root would obey.
+//! Planted journal entries that root would obey.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -12,7 +12,7 @@ use crate::attacks::attacker::{self, UID};
 use crate::attacks::output::walk;
 use crate::common::{Lab, Ran, binary};
 
-/// A file of root's that an entry is to change or remove.
+/// A file of root that an entry is to change or remove.
 fn victim(lab: &Lab) -> PathBuf {
     let path = lab.path("precious");
     fs::write(&path, "precious\n").expect("own");
@@ -23,13 +23,13 @@ fn chmod(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("own");
 }
 
-/// An entry of this boot, whose owner is dead.
+/// A journal entry of this boot with a dead owner.
 fn entry(payload: Value) -> String {
     let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("a boot");
     json!({"schema": 1, "boot_id": boot_id.trim(), "pid": 4_194_305, "undo": payload}).to_string()
 }
 
-/// What makes `restore` create a setuid file of root's.
+/// A payload that makes `restore` create a setuid file owned by root.
 fn setuid(path: &Path) -> Value {
     let file =
         json!({"path": path, "before": {"mode": 0o4755, "bytes": "#!/bin/sh\n"}, "after": null});
@@ -44,7 +44,7 @@ fn plant(lab: &Lab, key: &str, payload: Value) -> PathBuf {
     path
 }
 
-/// What opens a state directory to the attacker.
+/// Opens a state directory to the attacker.
 type Loosen = fn(&Path);
 
 #[test]
@@ -164,7 +164,7 @@ fn an_entry_removes_no_tracing_instance_but_a_dead_traces() {
     for ran in answers {
         assert!(ran.status == Some(1) && ran.stdout.contains("none of schedlab's"), "{ran:?}");
     }
-    // That of a process which records for another state directory.
+    // The instance of a process that records for another state directory.
     let other = Lab::new();
     let out = other.path("a.parquet").display().to_string();
     let mut trace =

@@ -1,5 +1,5 @@
-//! Text from outside: it steers a terminal, is computed by a spreadsheet, becomes markup, or makes
-//! a line of its own in a unit.
+//! Foreign text that would control a terminal, be evaluated by a spreadsheet, become markup, or add
+//! a line to a unit.
 
 use std::fs;
 use std::io::Write;
@@ -12,13 +12,12 @@ use testbed::Loop;
 use crate::attacks::attacker::{self, can_attack};
 use crate::common::{Lab, Ran, binary, kernel_cache};
 
-/// Sets the title of a terminal's window: with other sequences of this kind text is hidden, or
-/// typed as if by the user.
+/// Sets the window title; similar sequences hide text or inject input.
 const TITLE: &str = "\u{1b}]0;owned\u{7}";
-/// Shows the characters after it from right to left.
+/// Right-to-left override.
 const OVERRIDE: char = '\u{202e}';
 
-/// Asserts that what was printed cannot steer a terminal, and that something was there to be shown.
+/// Asserts that the output cannot control a terminal, and that there is some.
 #[track_caller]
 fn assert_shown(ran: &Ran) {
     let printed = format!("{}{}", ran.stdout, ran.stderr);
@@ -29,7 +28,7 @@ fn assert_shown(ran: &Ran) {
     assert!(printed.contains("\\u001b]0;owned\\u0007"), "the name is shown, escaped: {printed:?}");
 }
 
-/// Writes a file as the attacker, in a directory of the attacker's.
+/// Writes a file as the attacker, in the attacker's directory.
 fn of_the_attacker(lab: &Lab, name: &str, content: &str) -> PathBuf {
     fs::set_permissions(lab.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let home = attacker::home(lab.dir.path(), "attacker");
@@ -120,7 +119,7 @@ fn the_list_of_kernels_cannot_steer_the_terminal() {
     let ran =
         lab.command("kernel list").env("SCHEDLAB_CACHE_DIR", lab.path("cache")).output().unwrap();
     let ran = Ran::from(ran);
-    // The results file is shown, or refused; either way the terminal is not steered.
+    // Whether shown or refused, the output must not control the terminal.
     assert!(!format!("{}{}", ran.stdout, ran.stderr).contains(['\u{1b}', '\u{7}']), "{ran:?}");
 }
 
@@ -144,7 +143,7 @@ fn a_cell_of_csv_is_no_formula_and_numbers_stay_numbers() {
     let is_formula =
         |cell: &str| cell.starts_with(['=', '@', '+', '-']) && cell.parse::<f64>().is_err();
     assert!(!csv.split([',', '\n']).any(is_formula), "{csv}");
-    // What was written is read as it was.
+    // Exported cells read back unchanged.
     let again = lab.path("again.csv");
     fs::write(&again, "variant,mb_s\n'=a,1\nb,2\n'=a,1.1\nb,2.1\n").unwrap();
     let ran = analyze(&lab, &again, &["--baseline", "=a", "--json"]).expect_status(0);
@@ -160,7 +159,7 @@ fn the_name_of_a_device_makes_no_line_of_its_own_in_a_unit() {
     fs::set_permissions(lab.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let device = Loop::new(&lab.dir, "image", 8);
     let home = attacker::home(lab.dir.path(), "attacker");
-    // A directory of the attacker's, with a link to a device that root is asked to watch.
+    // The attacker's directory, with a link to a device that root is asked to watch.
     let dir = home.join("w\n[Service]\nExecStart=");
     fs::create_dir_all(dir.join("tmp")).unwrap();
     let link = dir.join("tmp/evil #");
@@ -180,7 +179,7 @@ fn a_name_that_a_shell_made_an_argument_of_cannot_steer_the_terminal() {
         return;
     }
     let lab = Lab::new();
-    // A terminal, since the parser of arguments left out colours elsewhere.
+    // On a terminal, since clap strips colours elsewhere.
     let line = format!("'{}' analyze a b $(printf -- '--x\\033]0;owned\\007')", binary().display());
     let printed = on_a_terminal(&lab, &line);
     assert!(printed.contains("--x\\u001b]0;owned\\u0007"), "{printed:?}");
@@ -207,7 +206,7 @@ fn a_program_in_a_guest_cannot_steer_the_terminal_and_is_passed_on_as_it_is_into
     assert!(printed.contains("\\u001b]0;owned\\u0007") && !printed.contains(TITLE), "{printed:?}");
 }
 
-/// What a shell's command prints on a terminal.
+/// Output of a shell command on a terminal.
 fn on_a_terminal(lab: &Lab, line: &str) -> String {
     let log = lab.path("typescript");
     let done = Command::new("script")

@@ -1,10 +1,8 @@
-//! Every file that a command writes, from one table. Names from outside are text in each, whatever
-//! they are elsewhere: markup, a link, a command of TeX, a formula, a line of its own, what steers
-//! a terminal.
+//! A table of every file that a command writes. Foreign names must remain text in each: never
+//! markup, a link, a TeX command, a formula, a new line or a terminal control sequence.
 //!
-//! The table is checked against reality: each writer runs in an empty directory, and every file
-//! that appears there needs a row, every row a file. A new command, or a new option that names a
-//! file, fails the test of the command line until it has its place.
+//! Each writer runs in an empty directory, where files and rows must match one to one. A new
+//! command, or a new option that names a file, fails the command-line test until it has a row.
 
 mod command_line;
 mod formats;
@@ -16,22 +14,20 @@ use std::path::Path;
 
 use formats::Format;
 
-/// A file that a command writes.
 pub(crate) struct Written {
     pub(crate) command: &'static str,
-    /// Its name below the directory of the command's results; `*` stands for any characters of one
-    /// component.
+    /// Path below the results directory; `*` matches within one component.
     pub(crate) file: &'static str,
     pub(crate) format: Format,
-    /// Who shows that hostile names are text in it: a writer of this list, or a test elsewhere.
+    /// Proves that hostile names are text in it: a writer in this list, or a test elsewhere.
     pub(crate) shown_by: ShownBy,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ShownBy {
-    /// It is written here, with hostile names.
+    /// Written here, with hostile names.
     Writer(&'static str),
-    /// It needs a device, systemd or a kernel; the test of this name performs the attack.
+    /// Needs a device, systemd or a kernel; this test performs the attack.
     Test(&'static str),
 }
 
@@ -44,7 +40,6 @@ macro_rules! written {
     };
 }
 
-/// Every file that any command writes.
 #[rustfmt::skip]
 pub(crate) static WRITTEN: &[Written] = written! {
     "run" by Writer("run") => {
@@ -131,7 +126,6 @@ pub(crate) static WRITTEN: &[Written] = written! {
     }
 };
 
-/// Whether a name matches a row's.
 fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<&str>, Vec<&str>) =
         (pattern.split('/').collect(), name.split('/').collect());
@@ -145,7 +139,7 @@ fn matches(pattern: &str, name: &str) -> bool {
         && pattern.iter().zip(&name).all(|(pattern, name)| part(pattern, name))
 }
 
-/// Every file below a directory, by its path in it.
+/// Every file below a directory, by relative path.
 fn files_below(dir: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut open = vec![dir.to_path_buf()];
@@ -209,7 +203,7 @@ fn a_row_matches_names_of_its_own_and_no_others() {
     for name in ["out/traces/a.csv/b", "out/a.csv", "out/traces/a.csv.html", "traces/a.csv"] {
         assert!(!matches("out/traces/*.csv", name), "{name}");
     }
-    // A file has one row.
+    // One row per file.
     for (i, row) in WRITTEN.iter().enumerate() {
         assert!(
             WRITTEN[..i].iter().all(|other| (other.command, other.file) != (row.command, row.file)),
@@ -219,8 +213,7 @@ fn a_row_matches_names_of_its_own_and_no_others() {
     }
 }
 
-/// Whether a test of this name is in the crate, or in the file of attacks, that its first word
-/// names.
+/// Whether this test exists in the crate, or the attack file, that its first word names.
 fn exists(test: &str) -> bool {
     let (first, name) =
         (test.split("::").next().unwrap_or_default(), test.rsplit("::").next().unwrap_or_default());

@@ -1,5 +1,4 @@
-//! `schedlab atlas` by the program itself: whole, cut off, in parts, with holes, in an environment
-//! that changed.
+//! `schedlab atlas`: whole, interrupted, in parts, with holes, in a changed environment.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -12,12 +11,12 @@ use testbed::eventually;
 
 use crate::common::{Lab, Ran};
 
-/// A map of six cells in seconds.
+/// A map of six cells that takes seconds.
 const SMALL: &str = "--quick --devices hp97560,nvme --schedulers none,bfq,sptf,edf --workloads two-readers,oltp,real-time";
 
 const FILES: [&str; 5] = ["atlas.toml", "atlas.html", "atlas.json", "atlas.csv", "atlas.md"];
 
-/// In the lab's directory.
+/// Runs in the lab's directory.
 fn here(lab: &Lab, words: &str) -> Ran {
     Ran::from(lab.command(words).current_dir(lab.dir.path()).output().unwrap())
 }
@@ -43,7 +42,7 @@ fn a_map_that_was_killed_or_measured_in_parts_has_the_bytes_of_one_that_was_not(
     let lab = Lab::new();
     let said = here(&lab, &format!("atlas --out one {SMALL}")).expect_status(0);
     assert!(said.stdout.contains("one scheduler for everything"), "{}", said.stdout);
-    // A part each, in any order, and the map of the parts.
+    // One part each, in any order, then merged.
     for part in ["3/3", "1/3", "2/3"] {
         let out = format!("part-{}", &part[..1]);
         here(&lab, &format!("atlas --out {out} --quiet --shard {part} {SMALL}")).expect_status(0);
@@ -51,7 +50,7 @@ fn a_map_that_was_killed_or_measured_in_parts_has_the_bytes_of_one_that_was_not(
     here(&lab, "atlas --out parts --quiet --merge part-1 part-2").expect_status(9);
     here(&lab, "atlas --out parts --quiet --merge part-3 part-1").expect_status(0);
     same(&lab, "one", "parts");
-    // Killed at several moments, and interrupted; the same command goes on, without the options.
+    // Killed at several moments, and interrupted; resumed without the options.
     let mut first = true;
     for signal in [Signal::KILL, Signal::INT, Signal::KILL] {
         let choice = if first { SMALL } else { "" };
@@ -98,7 +97,7 @@ fn cells_that_are_missing_foreign_or_impossible_are_named_and_the_rest_is_drawn(
     let special =
         json(&lab)["regret"].as_array().unwrap().iter().any(|row| row["variant"] == "edf");
     assert!(!special, "a scheduler of deadlines alone has no regret over everything");
-    // One is gone, one is of another plan, one is cut in a line, one is no results file.
+    // Missing, of another plan, truncated within a line, and not a results file.
     let cell = |name: &str| lab.path("map/cells").join(name).join("results.jsonl");
     fs::remove_file(cell("sim.nvme.oltp")).unwrap();
     fs::copy(cell("sim.hp97560.oltp"), cell("sim.hp97560.two-readers")).unwrap();
@@ -123,7 +122,7 @@ fn cells_that_are_missing_foreign_or_impossible_are_named_and_the_rest_is_drawn(
     }
     let page = fs::read_to_string(lab.path("map/atlas.html")).unwrap();
     assert!(page.contains("oltp on nvme: not measured yet") && page.contains("Who wins where"));
-    // What is foreign is never measured over.
+    // Foreign files are never overwritten.
     here(&lab, "atlas --out map --quiet").expect_status(9);
     assert_eq!(json(&lab)["holes"].as_array().unwrap().len(), 2);
     assert_eq!(fs::read_to_string(cell("sim.nvme.real-time")).unwrap(), "{}\n");
@@ -216,7 +215,7 @@ fn links_pipes_and_directories_in_the_place_of_results_are_named_and_neither_fol
     here(&lab, &format!("atlas --out map --quiet {SMALL}")).expect_status(0);
     let cell = |name: &str| lab.path("map/cells").join(name);
     let results = |name: &str| cell(name).join("results.jsonl");
-    // A results file that is whole, elsewhere; a pipe; a directory; a cell that is elsewhere.
+    // A link to a valid results file, a pipe, a directory, a linked cell.
     fs::rename(results("sim.nvme.oltp"), lab.path("elsewhere.jsonl")).unwrap();
     symlink(lab.path("elsewhere.jsonl"), results("sim.nvme.oltp")).unwrap();
     fs::remove_file(results("sim.nvme.two-readers")).unwrap();
@@ -227,7 +226,7 @@ fn links_pipes_and_directories_in_the_place_of_results_are_named_and_neither_fol
     fs::create_dir(results("sim.nvme.real-time")).unwrap();
     fs::rename(cell("sim.hp97560.oltp"), lab.path("elsewhere")).unwrap();
     symlink(lab.path("elsewhere"), cell("sim.hp97560.oltp")).unwrap();
-    // Neither drawn, nor measured over, nor taken over.
+    // Neither rendered, nor overwritten, nor merged.
     let refused =
         ["sim.nvme.oltp", "sim.nvme.two-readers", "sim.nvme.real-time", "sim.hp97560.oltp"];
     for words in ["atlas --out map --render --quiet", "atlas --out map --quiet"] {
@@ -244,7 +243,7 @@ fn links_pipes_and_directories_in_the_place_of_results_are_named_and_neither_fol
         lab.path("elsewhere.jsonl").metadata().unwrap().len() > 0
             && lab.path("elsewhere/results.jsonl").exists()
     );
-    // The design itself.
+    // Also the design.
     fs::rename(lab.path("map/atlas.toml"), lab.path("design")).unwrap();
     symlink(lab.path("design"), lab.path("map/atlas.toml")).unwrap();
     here(&lab, "atlas --out map --render").expect_status(1).says(&["atlas.toml", "link"]);

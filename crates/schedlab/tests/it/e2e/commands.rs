@@ -1,4 +1,4 @@
-//! `compare --commands`, end to end: programs in rounds, with a verdict, without root or device.
+//! `compare --commands`: programs in rounds, with a verdict, without root or a device.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::common::{Lab, Ran, split, trials, valid_analysis};
 
-/// Compares two command lines; `words` are further flags.
+/// Compares two command lines with further flags `words`.
 fn compare(lab: &Lab, commands: [&str; 2], words: &str) -> Ran {
     let mut command = lab.command("compare --commands");
     command.args(commands).args(split(words)).args(["--json", "--quiet", "--out"]);
@@ -21,7 +21,7 @@ fn metric(trial: &serde_json::Value, name: &str) -> f64 {
     trial["observation"]["metrics"][name].as_f64().unwrap_or_else(|| panic!("no {name}: {trial}"))
 }
 
-/// Of a trial, the text of its reasons to be invalid.
+/// A trial's reasons for being invalid, as text.
 fn invalid(trial: &serde_json::Value) -> String {
     trial["observation"]["invalid"].to_string()
 }
@@ -52,7 +52,7 @@ fn the_slower_of_two_commands_is_worse_and_fails_the_step() {
     valid_analysis(&out.join("analysis.json"));
     let report = fs::read_to_string(out.join("report.md")).unwrap();
     assert!(report.contains("slow") && report.contains("fast"), "{report}");
-    // The results say the same when they are read again, and are complete.
+    // The results are complete and give the same analysis when read again.
     let again = lab.run(&format!("analyze {} --json", out.display())).expect_status(0).json();
     assert_eq!(again["comparisons"][0]["low"], found["low"]);
     compare(&lab, SLOW, &format!("{words} --resume")).expect_status(5);
@@ -93,7 +93,7 @@ fn a_command_runs_where_its_user_is_with_their_variables() {
 #[test]
 fn a_run_that_fails_is_invalid_and_a_first_one_ends_the_comparison() {
     let lab = Lab::new();
-    // The first run succeeds, and every later one fails.
+    // Succeeds on the first run only.
     let later = "test ! -e began && touch began";
     compare(&lab, ["true", later], "--rounds 4 --names good,bad").expect_status(3);
     for trial in trials(&lab.path("out")) {
@@ -196,8 +196,8 @@ fn cpu_time_is_what_the_shell_of_a_command_counted() {
     let words = "--rounds 4 --names a,b --metric cpu";
     compare(&lab, [&line(60_000), &line(60_001)], words).expect_measured();
     let used = fs::read_to_string(lab.path("used")).unwrap();
-    // User and system time of the shell; the line below is of its children. Two first runs do not
-    // count.
+    // User and system time of the shell; the next line is that of its children. Two first runs are
+    // uncounted.
     let seconds = |word: &str| -> f64 {
         let (minutes, seconds) = word.trim_end_matches('s').split_once('m').unwrap();
         60.0 * minutes.parse::<f64>().unwrap() + seconds.parse::<f64>().unwrap()
@@ -219,7 +219,7 @@ fn cpu_time_is_what_the_shell_of_a_command_counted() {
 #[test]
 fn memory_is_that_of_a_command_with_its_children() {
     let lab = Lab::new();
-    // Both keep what they are given in a process of their own until its end.
+    // Each keeps its input in a separate process until the end.
     let holds = |mib: u32| format!("head -c {mib}M /dev/zero | tail -c {mib}M | wc -c");
     let (small, large) = (holds(64), holds(160));
     let words = "--rounds 4 --metric memory --fail-if worse --names small,large";

@@ -1,5 +1,4 @@
-//! `schedlab compare` end to end, on real loop devices: what a user gets, and what is left behind
-//! (nothing).
+//! `schedlab compare` on real loop devices: its results, and that it leaves nothing behind.
 
 use std::fs;
 use std::process::Command;
@@ -110,8 +109,8 @@ fn a_scheduler_compared_with_itself_is_neither_better_nor_worse() {
     }
     let lab = Lab::new();
     let device = Loop::new(&lab.dir, "disk", 32);
-    // One chance in a thousand of a false verdict: the guarantee itself is tested on 10,000
-    // simulated experiments a kind.
+    // A false verdict has a probability of 0.1 %; the guarantee itself is tested on 10,000
+    // simulated experiments of each kind.
     let analysis = lab
         .run(&format!("compare --device {} --schedulers a=none,b=none,c=none --workload randread --budget 6s --alpha 0.1% --out {} --json", device.path, lab.path("out").display()))
         .expect_measured()

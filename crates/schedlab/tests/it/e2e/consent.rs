@@ -1,9 +1,8 @@
-//! The one rule of writing: a device that schedlab did not make is written to only if
+//! The rule for writing: a device that schedlab did not create is written to only if
 //! `--destroy-data` names it and nothing uses it.
 //!
-//! A row is a state of a device with data, made by the tools that make it in earnest; md and ZFS
-//! labels are written by hand, since their tools need a kernel that has them. `--nocapture` prints
-//! what schedlab answers in each.
+//! Each row prepares a device with real tools; md and ZFS labels are written by hand because their
+//! tools require kernel support. `--nocapture` prints schedlab's answers.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -14,20 +13,19 @@ use testbed::{Loop, LoopOptions, eventually, require};
 
 use crate::common::{Lab, Ran, trials};
 
-/// A device with data or a user. Scripts see the device `$N`, the file behind it `$F` and a
-/// directory `$D`.
+/// A device with data or a user. In scripts `$N` is the device, `$F` its backing file, `$D` a
+/// directory.
 struct State {
     name: &'static str,
     mib: u64,
     prepare: &'static str,
-    /// Prints a line when the device is in use, which it is until this is killed.
+    /// Prints a line when the device is in use, and uses it until killed.
     hold: &'static str,
     undo: &'static str,
-    /// Part of the refusal.
     says: &'static str,
 }
 
-/// What consent gives away.
+/// States that consent overrides.
 const HELD: &[State] = &[
     state("ext2", 16, "mkfs.ext2 -qF $N", "ext2"),
     state("ext4", 16, "mkfs.ext4 -qF $N", "ext4"),
@@ -92,7 +90,7 @@ const HELD: &[State] = &[
         undo: "partx -d $N",
         ..state("partitions without a table", 16, "addpart $N 1 2048 8192", "partitions loop")
     },
-    // Without a signature that blkid knows.
+    // Data without a signature that blkid knows.
     state(
         "pages of PostgreSQL",
         16,
@@ -164,7 +162,7 @@ const HELD: &[State] = &[
         "first at offset 16777215",
     ),
     state("zeros", 16, "true", "no data found in its 16 MiB"),
-    // How much is read within the time limit depends on the machine.
+    // How much can be read in time depends on the machine.
     state("zeros, large and sparse", 4 << 20, "true", "no data found in a sample of "),
     state("sectors of 4096 bytes", 16, "losetup -b 4096 $N && mkfs.ext4 -qF $N", "ext4"),
     state("reads that fail", 16, "truncate -s 8M $F", "cannot be read, first at offset 8388608"),
@@ -176,7 +174,7 @@ const HELD: &[State] = &[
     ),
 ];
 
-/// What consent does not give away.
+/// States that consent does not override.
 const USED: &[State] = &[
     used(
         "mounted",
@@ -294,7 +292,7 @@ struct.pack_into('<I', sb, 216, (total & 0xffffffff) + (total >> 32))
 device = open(sys.argv[1], 'r+b')
 device.seek(4096)
 device.write(sb)";
-/// Uberblocks of a label: a kilobyte each, from 128 KiB on.
+/// Uberblocks of a label: 1 KiB each, from 128 KiB.
 const ZFS: &str = "
 import struct, sys
 device = open(sys.argv[1], 'r+b')
@@ -302,7 +300,7 @@ for label in (0, 256 << 10):
     for i in range(16):
         device.seek(label + (128 << 10) + (i << 10))
         device.write(struct.pack('<QQQ', 0x00bab10c, 5000, i + 1))";
-/// Python's own mmap keeps a descriptor.
+/// ctypes, because Python's mmap keeps a descriptor.
 const MAP: &str = "
 import ctypes, mmap, os, sys, time
 file = os.open(sys.argv[1], os.O_RDWR)
@@ -363,7 +361,7 @@ const fn used(
     State { name, mib: 16, prepare, hold, undo, says }
 }
 
-/// A state that was made, and is undone when dropped.
+/// A prepared state, undone when dropped.
 struct Made {
     device: Loop,
     lab: Lab,
@@ -378,9 +376,8 @@ impl Made {
         fs::File::create(&file)
             .and_then(|made| made.set_len(state.mib << 20))
             .expect("a sparse file");
-        // A mount lives on in the namespaces that began while it was there, and its partition with
-        // it: the kernel drops that one when the device is let go, if it looks for partitions at
-        // all.
+        // A mount survives in mount namespaces created during it, and so does its partition, which
+        // the kernel drops when the device is released, but only with partition scanning enabled.
         let device = Loop::with(&file, LoopOptions { partitions: true, ..LoopOptions::default() });
         let mut made = Made { device, lab, undo: state.undo, holder: None };
         // In a subshell: `set -e` ignores a command that fails before `&&`.
@@ -419,8 +416,7 @@ impl Made {
         command
     }
 
-    /// Of the file behind the device: the checksum of its first 64 MiB, its allocation and its time
-    /// of change.
+    /// Checksum of the backing file's first 64 MiB, its allocation and mtime.
     fn fingerprint(&self) -> String {
         let text = "sync $N 2>/dev/null || true; head -c 64M $F | sha256sum; stat -c %b:%y $F";
         Ran::from(self.script(text).output().expect("a shell")).stdout
@@ -444,7 +440,7 @@ impl Drop for Made {
     }
 }
 
-/// A relation of a real cluster of PostgreSQL.
+/// A relation file of a real PostgreSQL cluster.
 fn pages_of_postgres(lab: &Lab) -> PathBuf {
     let pages = lab.path("pages");
     let script =
@@ -518,8 +514,7 @@ fn consent_prints_what_will_be_lost_and_allows_writing() {
     }
 }
 
-/// Runs a command on a terminal and presses Ctrl-C when the notice appears; the exit status is the
-/// command's.
+/// Runs a command on a terminal and presses Ctrl-C at the notice; exits with the command's status.
 const PRESS_CTRL_C: &str = "
 import os, pty, sys
 pid, terminal = pty.fork()

@@ -1,6 +1,5 @@
-//! Every command that writes, on a device that a running PostgreSQL uses without a file system: a
-//! relation of 4,096 pages whose file is a link to the device. No page may be lost, with consent or
-//! without.
+//! Every writing command, on a device that a running PostgreSQL uses directly: a relation of 4,096
+//! pages whose file is a link to the device. No page may be lost, with consent or without.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -15,7 +14,7 @@ use crate::common::{Lab, Ran};
 const PAGES: u64 = 4096;
 const PAGE_BYTES: u64 = 8192;
 
-/// What follows `schedlab`; DEVICE is the device and DIR a directory of the test's.
+/// Arguments of `schedlab`; DEVICE is the device and DIR a directory of the test.
 const WRITING: &[&str] = &[
     "compare --device DEVICE --schedulers none,mq-deadline --workload randwrite SHORT",
     "compare --device DEVICE --schedulers none,mq-deadline --workload oltp:file_size=4M --fs ext4 SHORT",
@@ -30,8 +29,7 @@ const WRITING: &[&str] = &[
 ];
 const SHORT: &str = "--rounds 1 --figures-only --trial-time 50ms --warmup 0";
 
-/// A cluster in a directory of the user postgres, and a session that reads the relation again and
-/// again.
+/// A cluster owned by the user postgres, and a session that keeps reading the relation.
 struct Cluster {
     dir: Directory,
     device: Loop,
@@ -40,7 +38,7 @@ struct Cluster {
 }
 
 impl Cluster {
-    /// Makes the cluster, moves the relation to the device and starts the session.
+    /// Creates the cluster, moves the relation to the device and starts the session.
     fn start(lab: &Lab) -> Cluster {
         let dir = Directory::new();
         let file = lab.path("disk.img");
@@ -65,7 +63,7 @@ impl Cluster {
         );
         fs::copy(&cluster.relation, &cluster.device.path).expect("the device is as large");
         fs::remove_file(&cluster.relation).expect("copied");
-        // A node of the user's; that in /dev outlives the test.
+        // A separate node, because one in /dev would stay chowned after the test.
         cluster.script("mknod $D/node b $((0x$(stat -c %t $N))) $((0x$(stat -c %T $N))); chown postgres $D/node");
         std::os::unix::fs::symlink(cluster.dir.path().join("node"), &cluster.relation)
             .expect("a link");
@@ -81,7 +79,7 @@ impl Cluster {
         self.script("$U $B/pg_ctl -w -m fast -D $D/data stop");
     }
 
-    /// A server process opens the relation when it first reads it, for writing, too.
+    /// A server process opens the relation, also for writing, when it first reads it.
     fn begin_session(&mut self) {
         let mut command = self.command("exec $U $B/psql -h $D -At postgres -v ON_ERROR_STOP=1");
         let mut session =
@@ -94,13 +92,13 @@ impl Cluster {
             lines.any(|line| line.expect("text") == (4096 * 6400).to_string()),
             "the session reads the pages"
         );
-        // Reads on, so that psql never waits for a reader.
+        // Keep reading, so that psql never blocks.
         std::thread::spawn(move || lines.for_each(drop));
         self.session = Some(session);
     }
 
-    /// Pages and bad checksums, by pg_checksums, once the device's content is the relation's file
-    /// again.
+    /// Pages and bad checksums, by pg_checksums, after copying the device back into the relation's
+    /// file.
     fn checksums(&self) -> String {
         self.script("blockdev --flushbufs $N");
         fs::remove_file(&self.relation).expect("a link");
@@ -109,8 +107,8 @@ impl Cluster {
         self.script("$U $B/pg_checksums -c -D $D/data 2>&1")
     }
 
-    /// In `text`, `q` runs SQL, `$U` makes the user postgres, `$B` is the server's directory of
-    /// programs, `$D` the cluster's, `$N` the device.
+    /// In `text`, `q` runs SQL, `$U` switches to the user postgres, `$B` is the server's program
+    /// directory, `$D` the cluster's directory, `$N` the device.
     fn command(&self, text: &str) -> Command {
         let bin = fs::read_dir("/usr/lib/postgresql")
             .expect("PostgreSQL")
@@ -147,7 +145,6 @@ fn owner(dir: &Directory) -> u32 {
     std::os::unix::fs::MetadataExt::uid(&fs::metadata(dir.path()).expect("own"))
 }
 
-/// The inputs of the commands.
 fn write_inputs(lab: &Lab, device: &str) {
     fs::write(lab.path("write.fio"), "[writer]\nrw=randwrite\nbs=8k\nsize=8m\n").expect("written");
     let writes: String = (0..200)
@@ -181,8 +178,7 @@ fn expect_refused(lab: &Lab, device: &str, consent: &str, says: &str) {
     }
 }
 
-/// A watch that may write; it is not added for a device without a serial number, but its file can
-/// say it.
+/// A watch with write consent, which `watch add` refuses without a serial number; edits its file.
 fn forge_watch(lab: &Lab, device: &str) {
     let add = format!(
         "watch add --name attacks --device {device} --schedulers none,mq-deadline --workload randread {SHORT} --print"

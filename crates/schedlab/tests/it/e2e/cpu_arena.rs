@@ -1,5 +1,5 @@
-//! The machine's CPUs under comparison, end to end: settings of the measured program are in effect,
-//! competition decides, and what is wrong is reported before anything is measured.
+//! The CPU arena: settings take effect on the measured program, competition decides, and errors are
+//! reported before measuring.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use testbed::{eventually, require};
 
 use crate::common::{Lab, Ran, trials, valid_analysis};
 
-/// Compares variants of CPUs; the rest of the words is the work and its length.
+/// Compares CPU variants; `words` are the work and its length.
 fn compare(lab: &Lab, variants: &str, words: &str) -> Ran {
     let out = lab.path("out");
     let _ = fs::remove_dir_all(&out);
@@ -29,7 +29,7 @@ fn invalid(trial: &serde_json::Value) -> String {
     trial["observation"]["invalid"].to_string()
 }
 
-/// A program that prints one figure, which its shell expression computes.
+/// A program that prints the figure computed by a shell expression.
 fn printing(lab: &Lab, name: &str, before: &str, figure: &str) -> String {
     let script = lab.path(name);
     fs::write(
@@ -47,7 +47,7 @@ fn command(lab: &Lab, variants: &str, work: &str) -> Vec<serde_json::Value> {
         "compare --arena cpu --schedulers {variants} --rounds 2 --figures-only --budget 1h --trial-time 100ms --out {} --json -q",
         out.display()
     );
-    // The workload has spaces of its own.
+    // The workload contains spaces.
     let ran = lab.command(&words).args(["--workload", work]).output().unwrap();
     assert!(
         ran.status.code().is_some_and(|code| code == 0 || code == 3),
@@ -63,8 +63,8 @@ fn what_a_variant_asks_for_is_what_the_program_has() {
         return;
     }
     let lab = Lab::new();
-    // Fields of /proc/self/stat behind the name, which holds no space here: 19 is the nice level,
-    // 41 the policy, 40 the realtime priority.
+    // Fields of /proc/self/stat, whose name has no space here: 19 is the nice level, 40 the
+    // real-time priority, 41 the policy.
     let nice =
         command(&lab, "default,nice=-7,nice=11", &printing(&lab, "nice", "", "$(( ${19} + 100 ))"));
     let of = |all: &[serde_json::Value], variant: &str| -> Vec<f64> {
@@ -188,7 +188,7 @@ fn what_cannot_be_is_told_with_the_next_step_before_anything_is_measured() {
     lab.run(words).expect_status(2).says(&["--arena cpu"]);
 }
 
-/// Processes of the workloads that this lab's schedlab has started.
+/// Workload processes started by this lab's schedlab.
 fn works(lab: &Lab) -> usize {
     let state = format!("SCHEDLAB_STATE_DIR={}", lab.state().display());
     let processes = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
@@ -270,7 +270,7 @@ fn a_sweep_of_nice_levels_has_a_response_from_minus_20_to_19_around_the_default(
     assert_eq!(values, ["-20", "19"], "the default is the baseline and no point");
     let plan = fs::read_to_string(out.join("plan.toml")).unwrap();
     assert!(plan.contains("nice = \"0\"") && plan.contains("nice = \"-20\""), "{plan}");
-    // Beside a load on every CPU the nice level decides how much the work gets.
+    // With a load on every CPU, the nice level decides the work's share.
     let ratio = |point: &serde_json::Value| {
         point["ratio"].as_f64().unwrap_or_else(|| panic!("no ratio: {point}"))
     };

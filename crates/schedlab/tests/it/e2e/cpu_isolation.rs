@@ -1,5 +1,4 @@
-//! CPUs without any other task, in a PID namespace of the test's own: every task of it leaves and
-//! comes back.
+//! CPU isolation in a private PID namespace: every task is moved away and back.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,19 +12,18 @@ use testbed::{eventually, require};
 
 use crate::common::{Lab, Ran, split, word, worker};
 
-/// The lines of tasks in the namespace: each is known by how long it sleeps, and has one mask from
-/// the first to the last.
+/// Families of tasks in the namespace: sleep duration, which identifies the family, and CPU mask.
 const LINES: [(&str, &str); 3] = [("10001", "0"), ("10002", "1"), ("10003", "0-1")];
 
-/// A namespace with a dozen tasks of three lines, each line with one that starts new ones all the
-/// time, children and orphans.
+/// A namespace with a dozen tasks in three families, each with a task that keeps starting children
+/// and orphans.
 struct Namespace {
     unshare: Child,
     init: u32,
 }
 
 impl Namespace {
-    /// None where it cannot be had.
+    /// None if unavailable.
     fn new() -> Option<Namespace> {
         if !require(&["root", "unshare", "nsenter", "taskset"]) {
             return None;
@@ -35,8 +33,8 @@ impl Namespace {
             return None;
         }
         let lines = LINES.map(|(sleep, mask)| {
-            // An orphan that was left with what another line was left with, too, is that line's for
-            // all that the kernel tells: on two CPUs only the widest line can have them.
+            // The kernel cannot tell which family an orphan belongs to if two families have been
+            // left the same CPUs; on two CPUs only the widest family can have orphans.
             let orphan = if mask == "0-1" { format!("sh -c 'sleep {sleep} &';") } else { String::new() };
             let grow = format!("while :; do sleep {sleep} & {orphan} sleep 0.2; done");
             format!("for n in 1 2 3; do taskset -c {mask} sleep {sleep} & done; taskset -c {mask} sh -c \"{grow}\" &")
@@ -82,7 +80,7 @@ impl Namespace {
         self.command(lab, &format!("{} {words}", word(Path::new(env!("CARGO_BIN_EXE_schedlab")))))
     }
 
-    /// The masks that there are in each line of tasks, and how many tasks it has.
+    /// The masks in each family, and its number of tasks.
     fn masks(&self) -> BTreeMap<String, (Vec<String>, usize)> {
         let ours = fs::read_link(format!("/proc/{}/ns/pid", self.init)).unwrap();
         let mut lines: BTreeMap<String, (Vec<String>, usize)> = BTreeMap::new();
@@ -117,8 +115,7 @@ impl Namespace {
         lines
     }
 
-    /// Asserts that every task of each line has its mask, when there are more tasks than there
-    /// were.
+    /// Asserts that every task has its family's mask, once new tasks have started.
     #[track_caller]
     fn assert_as_before(&self, before: &BTreeMap<String, (Vec<String>, usize)>) {
         let mut now = before.clone();
@@ -139,7 +136,7 @@ impl Namespace {
 }
 
 impl Drop for Namespace {
-    /// With its first process everything in it ends.
+    /// Killing the init process ends the namespace.
     fn drop(&mut self) {
         let _ = self.unshare.kill();
         let _ = self.unshare.wait();
@@ -156,14 +153,14 @@ fn child_of(parent: u32) -> Option<u32> {
     })
 }
 
-/// What the journal says of moved tasks: when that began.
+/// When the journaled move of tasks began.
 fn moved_since(lab: &Lab) -> Option<u64> {
     let text = fs::read_to_string(lab.state().join("journal/cpu.json")).ok()?;
     serde_json::from_str::<serde_json::Value>(&text).ok()?["undo"]["moved"]["since"].as_u64()
 }
 
-/// Looks at the masks in the midst of an isolation: one process does the work of a trial before and
-/// after. None where the comparison has ended before that.
+/// Returns the masks during an isolation, seen while a trial's worker runs; None if the comparison
+/// ended first.
 fn look_in_the_midst(
     lab: &Lab,
     namespace: &Namespace,
@@ -198,7 +195,7 @@ fn every_other_task_leaves_the_cpu_and_every_one_comes_back_new_ones_included() 
     let Some(namespace) = Namespace::new() else { return };
     let lab = Lab::new();
     let before = namespace.masks();
-    // Where the machine is too busy to look during a trial, the trials are longer the next time.
+    // If the machine is too busy to look during a trial, retry with longer trials.
     let compared = ["1500ms", "6s", "20s"].iter().find_map(|trial_time| {
         let _ = fs::remove_dir_all(lab.path("out"));
         let mut child = namespace.schedlab(&lab, &compare(&lab, trial_time, 2)).spawn().unwrap();
@@ -234,7 +231,7 @@ fn after_kill_9_at_any_moment_restore_puts_every_task_back() {
     let lab = Lab::new();
     for pause_ms in [None, Some(0), Some(3), Some(20), Some(60), Some(150)] {
         let before = namespace.masks();
-        // So many trials that it cannot have ended, however late the signal comes.
+        // Enough trials to outlast any delay of the signal.
         let trial_time = if pause_ms.is_none() { "5s" } else { "500ms" };
         let mut nsenter =
             namespace.schedlab(&lab, &compare(&lab, trial_time, 500)).spawn().unwrap();
@@ -256,7 +253,7 @@ fn after_kill_9_at_any_moment_restore_puts_every_task_back() {
             assert_eq!(namespace.masks()["10003"].0, ["1"], "nothing was put back by itself");
         }
         if pause_ms.is_none() {
-            // Out here the numbers of its tasks mean others, or nobody.
+            // Outside, the PIDs belong to other processes or none.
             let out_here = lab.run("restore").expect_status(1).stdout;
             assert!(out_here.contains("another PID namespace"), "{out_here}");
         }

@@ -1,8 +1,8 @@
-//! Settings of the machine's CPU scheduler through the built binary: a sysctl in effect and put
-//! back, also after a kill; refusals; lists.
+//! The machine's CPU scheduler settings: a sysctl that takes effect and is restored, even after a
+//! kill; refusals; lists.
 //!
-//! The sysctl is `kernel.sched_rr_timeslice_ms`, which only tasks under SCHED_RR notice. There is
-//! one of it, so all that writes it is one test.
+//! The sysctl is `kernel.sched_rr_timeslice_ms`, which affects only SCHED_RR tasks. It is global,
+//! so one test does all writes.
 
 use std::fs;
 use std::mem::MaybeUninit;
@@ -15,7 +15,7 @@ use testbed::{eventually, require};
 
 use crate::common::{Lab, Ran, trials, worker};
 
-/// Held by whatever writes settings of the real machine's CPUs, in this test program.
+/// Serialises tests of this program that write the machine's CPU settings.
 static MACHINE: Mutex<()> = Mutex::new(());
 
 const SLICE: &str = "/proc/sys/kernel/sched_rr_timeslice_ms";
@@ -24,7 +24,7 @@ fn slice() -> String {
     fs::read_to_string(SLICE).unwrap().trim().to_owned()
 }
 
-/// Puts the value back whatever becomes of the test.
+/// Restores the value even if the test fails.
 struct PutBack(String);
 
 impl Drop for PutBack {
@@ -33,7 +33,7 @@ impl Drop for PutBack {
     }
 }
 
-/// Sees when another process looks at the value.
+/// Detects other processes' reads of the value.
 struct Looks(OwnedFd);
 
 impl Looks {
@@ -44,14 +44,14 @@ impl Looks {
         Looks(looks)
     }
 
-    /// How many have ended since the last call.
+    /// Reads completed since the last call.
     fn count(&self) -> usize {
         let mut buffer = [MaybeUninit::uninit(); 4096];
         let mut reader = inotify::Reader::new(&self.0, &mut buffer);
         std::iter::from_fn(|| reader.next().ok().map(drop)).count()
     }
 
-    /// The second one began after the first, and so after this call.
+    /// The second read began after the first, and so after this call.
     fn wait_for_two(&self) {
         self.count();
         let mut seen = 0;
@@ -85,7 +85,7 @@ fn a_sysctl_is_in_effect_in_its_trials_and_as_before_afterwards_whatever_happens
     }
     let _machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
     let before = PutBack(slice());
-    // Another value than the kernel's default, which would come by itself.
+    // A value other than the kernel's default, to prove that it is restored.
     fs::write(SLICE, "90").unwrap();
     let lab = Lab::new();
 
@@ -142,14 +142,14 @@ fn a_sysctl_is_in_effect_in_its_trials_and_as_before_afterwards_whatever_happens
     assert_eq!((slice().as_str(), journal(&lab)), ("90", vec![]));
     assert!(lab.run("restore").expect_status(0).stdout.contains("nothing to restore"));
 
-    // Changed in mid-trial by another program: the trial is invalid, and the value is put back all
-    // the same.
+    // Another program changes the value during a trial: the trial is invalid, and the value is
+    // restored.
     let out = lab.path("changed");
     let looks = Looks::new();
     let mut child =
         lab.start(&compare(variants, &out, "--rounds 1 --figures-only --trial-time 2s"));
     let work = || worker(child.id());
-    // A change that outlived its trial shows nothing: the next trial is tried then.
+    // A change that outlived its trial proves nothing: retry in the next.
     let is_taken_back_in_time = || {
         eventually("the work of a trial runs", || work().is_some());
         let during = work();

@@ -1,5 +1,5 @@
-//! Works and loads for CPUs through the built binary: by the hidden subcommand, by `compare`, and
-//! LINPACK under callgrind. No time is asserted: a test machine has many users.
+//! CPU workloads and loads, by the hidden subcommand and by `compare`, and LINPACK under callgrind.
+//! No times are asserted, since test machines are shared.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -11,7 +11,7 @@ use testbed::{eventually, require};
 
 use crate::common::{Lab, Ran};
 
-/// Environment by which the processes of one test are found, forked ones included.
+/// Environment variable that marks one test's processes, forked ones included.
 const OURS: &str = "SCHEDLAB_TEST_PROCESS";
 
 /// Starts the process of an order.
@@ -27,28 +27,28 @@ fn start(lab: &Lab, order: &Value) -> Child {
     child
 }
 
-/// Waits until the process prints that it has begun.
+/// Waits until the process reports that it has begun.
 fn wait_for_begin(child: &mut Child) {
     let mut line = [0; 6];
     child.stdout.as_mut().unwrap().read_exact(&mut line).unwrap();
     assert_eq!(&line, b"begun\n");
 }
 
-/// The report of a process that has begun and ended well.
+/// The report of a successful process.
 fn report(child: Child) -> Value {
     let ran = Ran::from(child.wait_with_output().unwrap()).expect_status(0);
     assert_eq!(ran.stdout.lines().count(), 1, "{}", ran.stdout);
     serde_json::from_str(&ran.stdout).unwrap()
 }
 
-/// CPU time in ticks of a process and of the children that it has waited for.
+/// CPU time, in ticks, of a process and its reaped children.
 fn cpu_ticks(child: &Child) -> u64 {
     let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
     let fields = stat.rsplit(") ").next().unwrap().split(' ').skip(11).take(4);
     fields.map(|field| field.parse::<u64>().unwrap()).sum()
 }
 
-/// Processes of this lab, by their environment.
+/// Living processes of this lab, by their environment.
 fn alive(lab: &Lab) -> Vec<String> {
     let mark = format!("{OURS}={}", lab.dir.path().display());
     let mut found = Vec::new();
@@ -65,7 +65,7 @@ fn pid(child: &Child) -> Pid {
     Pid::from_child(child)
 }
 
-/// Every work, with the metric that decides.
+/// Every workload with its primary metric.
 fn works() -> [(Value, &'static str); 6] {
     let duration_ns = 200_000_000;
     let messaging = |threads: bool| json!({"work": "messaging", "groups": 1, "fds": 3, "bytes": 100, "threads": threads, "pipes": threads, "duration_ns": duration_ns});
@@ -101,7 +101,6 @@ fn every_work_does_its_order_and_reports() {
     }
 }
 
-/// Every load.
 fn loads(lab: &Lab) -> [(Value, &'static str); 4] {
     [
         (json!({"work": "spin", "threads": 2}), "spins_per_s"),
@@ -134,7 +133,7 @@ fn every_load_goes_on_until_it_is_told_to_end_and_leaves_nothing() {
 #[test]
 fn processes_of_a_work_or_load_that_is_killed_do_not_outlive_it() {
     let lab = Lab::new();
-    // None ends by itself.
+    // Neither ends on its own.
     let storm = json!({"work": "forks", "processes": 8, "rate": 0, "work_ns": 600_000_000_000u64});
     let messages = json!({"work": "messaging", "groups": 1, "fds": 4, "bytes": 100, "threads": false, "pipes": false,
                           "duration_ns": 600_000_000_000u64});
@@ -222,7 +221,7 @@ fn every_workload_is_compared_on_the_cpus_under_every_load() {
     }
 }
 
-/// Instructions of so many repetitions, with all that the program does beside.
+/// Instructions of this many repetitions, overhead included.
 fn instructions(lab: &Lab, reps: u64) -> f64 {
     let file = lab.path("callgrind.out");
     let own = lab.command("cpu-work");
@@ -257,10 +256,10 @@ fn linpack_takes_the_same_instructions_every_time() {
     let lab = Lab::new();
     let (once, again, few) = (instructions(&lab, 8), instructions(&lab, 8), instructions(&lab, 4));
     assert!((once / again - 1.0).abs() < 0.001, "{once} and {again}");
-    // Both forms of four repetitions, without what the program does beside.
+    // Both forms of four repetitions, without overhead.
     let per_operation = (once - few) / (4.0 * 2.0 * (2e6 / 3.0 + 2e4));
-    // A load, a multiplication, an addition, a store and the loop for two operations, from none of
-    // it in vectors to all of it.
+    // A load, multiply, add, store and the loop for two operations, from fully vectorised to
+    // scalar.
     assert!((0.8..6.0).contains(&per_operation), "{per_operation} instructions for each operation");
 }
 

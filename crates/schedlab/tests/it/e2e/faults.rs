@@ -1,5 +1,5 @@
-//! What goes wrong on real machines, made to go wrong on a real loop device: each time a clear
-//! message or an invalid reason, the settings put back, and nothing lost that was measured.
+//! Faults of real machines, provoked on a real loop device: each gives a clear message or an
+//! invalid reason, restored settings, and no lost results.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -9,7 +9,7 @@ use testbed::{Directory, Loop, Tmpfs, eventually, require};
 
 use crate::common::{Lab, Ran, trials};
 
-/// A long comparison on `device`, into `out`.
+/// A long comparison on `device` with results in `out`.
 fn long(device: &str, workload: &str, out: &Path) -> String {
     format!(
         "compare --device {device} --schedulers none,kyber --workload {workload} --rounds 200 --trial-time 150ms \
@@ -24,7 +24,7 @@ fn kill(child: &std::process::Child, signal: &str) {
     );
 }
 
-/// Kills it while kyber is set: it is stopped first, so that it cannot switch in between.
+/// Kills it while kyber is set; stops it first, so that it cannot switch in between.
 fn kill_under_kyber(child: &mut std::process::Child, device: &Loop) {
     eventually("it stands still under kyber", || {
         stop(child);
@@ -37,7 +37,7 @@ fn kill_under_kyber(child: &mut std::process::Child, device: &Loop) {
     child.kill().unwrap();
 }
 
-/// Stops all of its threads.
+/// Stops all its threads.
 fn stop(child: &std::process::Child) {
     let stat = format!("/proc/{}/stat", child.id());
     kill(child, "-STOP");
@@ -49,7 +49,6 @@ fn invalid(trial: &serde_json::Value) -> Vec<String> {
     invalid.iter().map(|v| v["reason"].as_str().unwrap().to_owned()).collect()
 }
 
-/// A small tmpfs in the lab.
 fn small(lab: &Lab, size: &str) -> Tmpfs {
     let over = lab.path("small");
     fs::create_dir(&over).unwrap();
@@ -79,14 +78,14 @@ fn a_scheduler_switched_by_another_program_makes_that_trial_invalid_and_says_so(
     };
     let expected = ["kyber", "mq-deadline"].map(serde_json::Value::from);
     let mut writes = 0;
-    // A write that comes after the trial's last check is another trial's, or nobody's: another
-    // trial under kyber is tried then.
+    // A write after a trial's last check belongs to another trial or none: retry in the next kyber
+    // trial.
     while !changed().contains(&expected) && trials(&out).len() < 6 {
         eventually("kyber is set", || device.scheduler() == "kyber");
         let (number, reads) = (trials(&out).len(), device.reads());
         let has_ended = || trials(&out).len() > number;
         eventually("a trial reads under kyber", || device.reads() > reads + 20 || has_ended());
-        // It stands still, so that the trial does not end in between on a busy machine.
+        // Stopped, so that the trial cannot end in between.
         stop(&child);
         let is_amid = !has_ended() && device.scheduler() == "kyber";
         if is_amid {
@@ -162,7 +161,7 @@ fn a_value_that_the_device_cannot_have_is_refused_before_the_first_trial() {
     let out = lab.path("out");
     let before = device.snapshot();
     for (variant, says) in [
-        // Linux takes writes to this attribute since 5.16, and ignores them.
+        // Linux accepts and ignores writes to this attribute since 5.16.
         (
             "deaf=none:io_poll_delay=7",
             ["variant deaf: io_poll_delay was set to 7 without effect", "give another value"],
@@ -204,8 +203,8 @@ fn a_workload_served_from_memory_is_invalid_for_a_comparison_of_schedulers() {
         .run(&format!("compare --device {} --schedulers none,kyber --workload cached-read --budget 5s --trial-time 100ms --out {} --json", device.path, out.display()))
         .expect_status(3);
     assert_eq!(ran.json()["comparisons"][0]["verdict"], "invalid");
-    // A trial in which a stalled machine served nothing at all has nothing that could have reached
-    // the device.
+    // A stalled machine can complete no request in a trial, so nothing could have reached the
+    // device.
     assert!(trials(&out).iter().all(|t| !invalid(t).is_empty()), "each trial is invalid");
     assert!(trials(&out).iter().any(|t| invalid(t).contains(&"never-reached".to_owned())));
     assert!(trials(&out).len() <= 8, "it is given up early: {}", trials(&out).len());
@@ -355,10 +354,9 @@ fn errors_of_the_device_make_the_trial_invalid() {
     let out = lab.path("out");
     let child = lab.start(&long(&device.path, "randread", &out));
     eventually("it has measured", || trials(&out).len() >= 2);
-    // The backing file loses its end: the loop device answers reads from there with errors.
+    // Truncate the backing file, so the loop device returns errors for the rest.
     File::options().write(true).open(&device.file).unwrap().set_len(4096).unwrap();
-    // A stalled disk can make an earlier trial invalid for another reason: that is another test's
-    // matter.
+    // A stalled disk can invalidate an earlier trial for another reason, which another test covers.
     let reasons = || trials(&out).iter().flat_map(invalid).collect::<Vec<String>>();
     let saw = |reason: &String| reason == "device-errors" || reason == "device-vanished";
     eventually("a trial sees the errors", || reasons().iter().any(saw));
@@ -419,7 +417,7 @@ fn without_root_the_next_step_is_named() {
     }
     let lab = Lab::new();
     let device = Loop::new(&lab.dir, "disk", 16);
-    // A place that nobody may enter holds the built binary, so an ordinary user gets a copy.
+    // The built binary's directory may be inaccessible to other users, so make a copy.
     let copy = Directory::new();
     fs::set_permissions(copy.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let binary = copy.path().join("schedlab");
@@ -499,7 +497,7 @@ fn a_resumed_experiment_keeps_the_length_of_its_trials() {
         let (device, out) = (&device.path, out.display());
         lab.run(&format!("compare --device {device} --schedulers none,kyber --workload randread --out {out} {more}"))
     };
-    // Numbers of rounds, not budgets of time: how much fits into a second is the machine's affair.
+    // Rounds rather than time budgets, which depend on the machine.
     compare("--rounds 2 --figures-only --budget 60s --trial-time 120ms").expect_measured();
     assert_eq!(trials(&out).len(), 4);
     compare("--rounds 4 --budget 120s --trial-time 500ms --resume")

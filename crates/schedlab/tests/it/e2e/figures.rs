@@ -1,4 +1,4 @@
-//! `schedlab report --figures`: files that a paper takes, read back by the programs that read them.
+//! `schedlab report --figures`, read back by the programs that use the files.
 
 use std::fs;
 use std::process::Command;

@@ -1,5 +1,4 @@
-//! A limit on the size of files (`ulimit -f`): an error of the write that reaches it, and not the
-//! end of the program by SIGXFSZ.
+//! A file size limit (`ulimit -f`) must fail the write and not end the program by SIGXFSZ.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +8,7 @@ use testbed::require;
 
 use crate::common::{Lab, Ran, binary, split, trials};
 
-/// The command in the place of a shell that has done something to itself.
+/// Runs the command from a shell that first executes `what`.
 fn run_after(lab: &Lab, what: &str, words: &str) -> Ran {
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", &format!("{what}; exec \"$0\" \"$@\"")]).arg(binary()).args(split(words));
@@ -42,7 +41,7 @@ fn a_limit_on_file_sizes_is_an_error_that_names_the_file() {
         trials(&out).len() > 2 && trials(&whole).starts_with(&trials(&out)),
         "the trials before the limit are kept"
     );
-    // The first file beyond the limit is named, and no part of it is left.
+    // The first file beyond the limit is named, and not left partially written.
     let pages = lab.path("pages");
     let names = |dir: &Path| {
         fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>()
@@ -86,7 +85,7 @@ fn a_program_that_is_started_has_the_usual_action_of_the_limit() {
     )
     .unwrap();
     let (file, dir, out) = (plan.display(), lab.path(""), lab.path("out"));
-    // Also where the program that starts schedlab ignores the signal, as Python does.
+    // Also if the parent ignores the signal, as Python does.
     let words =
         format!("run {file} --allow-commands --loop-dir {} --out {}", dir.display(), out.display());
     run_after(&lab, "trap '' XFSZ", &words).expect_measured();

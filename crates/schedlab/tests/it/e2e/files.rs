@@ -1,4 +1,4 @@
-//! The page about files against what an experiment, a sweep and a search write.
+//! The page about files against the files of an experiment, a sweep and a search.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! `schedlab fit` and `schedlab advise`: a modelled disk comes back, a real one is only read, and
-//! recorded work has its answer.
+//! `schedlab fit` and `schedlab advise`: recover a modelled disk, only read a real one, and give
+//! the known answer for recorded work.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -58,7 +58,7 @@ fn a_real_device_is_only_read_and_left_as_it_was() {
     }
     let lab = Lab::new();
     let device = Loop::new(&lab.dir, "disk", 16);
-    // Fewer sizes, and so fewer cells, than a device without such a limit has.
+    // Fewer sizes, and so fewer cells, than without this limit.
     device.set("max_sectors_kb", "16");
     let before = (device.snapshot(), fs::read(lab.path("disk")).unwrap());
     let file = lab.path("loop.toml").display().to_string();
@@ -71,8 +71,8 @@ fn a_real_device_is_only_read_and_left_as_it_was() {
     assert!(fs::read_to_string(file).unwrap().contains("model = \"measured\""));
 }
 
-/// Two processes that read their own files one after another and compute for a millisecond in
-/// between, as blkparse prints it, under a scheduler that served them in turn.
+/// blkparse output of two processes that read their own files sequentially, computing for a
+/// millisecond between reads, under a scheduler that alternates between them.
 fn two_readers() -> String {
     const SERVICE_US: u64 = 12_000;
     const THINK_US: u64 = 1000;
@@ -80,7 +80,7 @@ fn two_readers() -> String {
     for turn in 0..1200_u64 {
         let (process, round) = (turn % 2, turn / 2);
         let begins = turn * SERVICE_US;
-        // Asked a think time after its own last answer, while the other one was served.
+        // Submitted one think time after its last completion, while the other was served.
         let asked = if round == 0 { process } else { begins - SERVICE_US + THINK_US };
         for (what, at) in [('Q', asked), ('D', begins.max(asked)), ('C', begins + SERVICE_US)] {
             events.push((at, process, round, what));
@@ -131,16 +131,16 @@ fn advice_for_two_readers_waits_and_plans_for_no_missing_disk() {
     assert!(!ran.stdout.contains("schedlab set"), "of a disk that is elsewhere: {}", ran.stdout);
 }
 
-/// Reads and writes of a loop device by programs, until it is dropped. Each lives for a tenth of a
-/// second at least: a process with less than a twentieth of the disk's work is not named in advice,
-/// and of short ones a fast machine runs more.
+/// Programs that read and write a loop device, until dropped. Each lives at least 0.1 s: advice
+/// does not name processes with less than a twentieth of the disk's work, and a fast machine would
+/// run many short ones.
 struct Work(std::process::Child);
 
 impl Work {
     fn on(device: &str) -> Work {
         let script = "while :; do dd if=$0 of=/dev/null bs=8k count=4000 iflag=direct status=none; \
                       dd if=/dev/zero of=$0 bs=16k count=20 seek=50 oflag=direct status=none; sleep 0.03; done";
-        // A group, which ends as a whole: dd would go on reading after the shell.
+        // A process group, since dd would outlive the shell.
         Work(
             std::process::Command::new("sh")
                 .args(["-c", script, device])
@@ -201,7 +201,7 @@ fn a_live_disk_is_recorded_fitted_and_advised_on_in_one_command_in_each_arena() 
     }
     assert_eq!(device.snapshot(), before, "no setting of it was changed");
     let idle = format!("advise {} --for 300ms --out {}", device.path, lab.path("idle").display());
-    // Too few requests, or none: a list of devices in another test reads this one for signatures.
+    // Too few requests, or none: another test's list of devices reads signatures from this one.
     lab.run(&idle).expect_status(1).says(&["while it works", "--for"]);
     let wrong = format!("advise {} --for never --out {}", device.path, lab.path("wrong").display());
     lab.run(&wrong).expect_status(2).says(&["--for", "never"]);

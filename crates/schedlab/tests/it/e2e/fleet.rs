@@ -1,5 +1,5 @@
-//! `schedlab fleet` and `contribute`: results files to a directory and to a real S3 server with
-//! faults, verdicts, SQL by a real DuckDB.
+//! `schedlab fleet`: results in a directory and on a real but faulty S3 server, verdicts, and SQL
+//! by the real DuckDB.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use crate::common::{Lab, Ran};
 use crate::made_fleet::{fleet, results, write};
 
-/// The directory of moto's and DuckDB's Python; `scripts/need test` makes it.
+/// Python environment with moto and DuckDB, made by `scripts/need test`.
 const TOOLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/tools/fleet/bin");
 
 fn has_tools() -> bool {
@@ -39,7 +39,7 @@ fn results_are_pushed_once_and_one_of_another_machine_needs_a_name() {
         .json();
     assert_eq!(report["results"], 1);
     assert_eq!(report["groups"][0]["trials"], 16);
-    // One machine is no fleet.
+    // One machine is not a fleet.
     lab.run(&format!("fleet verdict --fleet {}", place.display())).expect_status(3);
     let sim = lab.path("sim");
     let words = "compare --arena sim --device null --schedulers none,deadline --workload randread --rounds 4 --trial-time 1s --quiet";
@@ -65,7 +65,7 @@ fn a_thousand_machines_of_which_three_percent_lie_make_a_true_verdict_and_the_li
     assert_eq!((&comparison["verdict"], &comparison["machines"]), (&"worse".into(), &970.into()));
     let end = |of: &str, end: &str| comparison[of][end].as_f64().expect("a number");
     assert!(end("mean", "low") <= 0.8 && 0.8 <= end("mean", "high"), "{comparison}");
-    // 1.96 deviations of 6 % about 0.8.
+    // 1.96 SDs of 6 % around 0.8.
     assert!(
         (end("further_machine", "low") - 0.711).abs() < 0.02
             && (end("further_machine", "high") - 0.9).abs() < 0.02
@@ -114,7 +114,7 @@ fn duckdb_reads_what_was_pushed_and_agrees_on_the_ratio() {
     fleet(&place, 20, 0, 10);
     let query = |sql: &str| {
         let mut command = lab.command("fleet query");
-        // A path that leads through `..` is none that root takes programs from.
+        // Root does not run programs from paths containing `..`.
         let tools = fs::canonicalize(TOOLS).expect("it is there");
         command
             .env("PATH", format!("{}:/usr/bin:/bin", tools.display()))
@@ -173,14 +173,13 @@ fn a_line_is_shown_and_appended_and_nothing_else() {
     assert_eq!(fs::read_to_string(&list).expect("written"), shown.stdout.repeat(2));
 }
 
-/// moto's server, which speaks S3; every so many requests fail, and an upload may be cut off.
+/// moto's S3 server; some requests fail and uploads may be cut off.
 struct Server {
     child: Child,
     url: String,
 }
 
-/// Arguments: every so many requests get 503; every so many writes end in the middle; whether
-/// writes are refused.
+/// Arguments: every Nth request gets 503; every Nth write is truncated; whether writes are refused.
 const SERVER: &str = "
 import sys, logging
 from moto.server import DomainDispatcherApplication, create_backend_app
@@ -283,7 +282,7 @@ fn a_bucket_that_fails_every_fourth_request_and_cuts_uploads_off_loses_and_doubl
         (&12.into(), &Some(0))
     );
     assert_eq!(json["groups"][0]["questions"][0]["comparisons"][0]["verdict"], "worse");
-    // What another program has cut off is named, left out, and replaced by pushing again.
+    // A truncated object is named, skipped, and replaced by another push.
     server.python(
         "name = s3.list_objects_v2(Bucket='lab')['Contents'][0]['Key']\n\
          whole = s3.get_object(Bucket='lab', Key=name)['Body'].read()\n\
@@ -309,7 +308,7 @@ fn a_bucket_that_fails_every_fourth_request_and_cuts_uploads_off_loses_and_doubl
         .expect_status(0)
         .json();
     assert_eq!(corrected, json);
-    // A copy in a directory gives the same answer, and a second one copies nothing.
+    // A copy in a directory gives the same answer, and copying again copies nothing.
     let copy = lab.path("copy");
     let words = format!("fleet copy {} --fleet s3://lab/some/where --json", copy.display());
     assert_eq!(server.run(&lab, &words).expect_status(0).json()["copied"], 12);
@@ -343,7 +342,7 @@ fn a_bucket_that_refuses_or_is_not_there_is_an_error_that_names_it_and_no_secret
         .run(&lab, "fleet report --fleet s3://lab")
         .expect_status(1)
         .says(&["no result is selected"]);
-    // Without TLS another host is not asked.
+    // Other hosts require TLS.
     let mut command = lab.command("fleet report --fleet s3://lab");
     command
         .env("AWS_ENDPOINT_URL", "http://192.0.2.1")

@@ -1,5 +1,5 @@
-//! `schedlab iocost`: the cost model of a modelled device, and of a real loop device, which is left
-//! as it was.
+//! `schedlab iocost` on a modelled device, and on a real loop device, which it must leave
+//! unchanged.
 
 use std::fs;
 use std::process::Command;
@@ -82,7 +82,7 @@ fn reads_and_writes_of_a_temporary_loop_device_give_all_six_coefficients() {
         "iocost loop:64M --trial-time 300ms --repetitions 2 --quiet --loop-dir {}",
         lab.dir.path().display()
     ));
-    // Another test may disturb the machine so much that a figure has no evidence.
+    // Interference from other tests can invalidate a figure.
     assert!([Some(0), Some(3)].contains(&ran.status), "{ran:?}");
     for figure in
         ["rbps", "rseqiops", "rrandiops", "wbps", "wseqiops", "wrandiops", "kernel's preset"]

@@ -1,5 +1,5 @@
-//! The kernel arena from outside: real schedulers in guests, real programs, wrong words, and what
-//! is left when somebody is killed.
+//! The kernel arena: real schedulers in guests, real programs, usage errors, and leftovers after
+//! kills.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use testbed::{Directory, eventually, is_soak, require, skip};
 
 use crate::common::{Lab, Ran, kernel_cache, plain_kernel, trials, word};
 
-/// A lab with the kernels of a cache.
+/// A lab with a kernel cache.
 struct Arena {
     lab: Lab,
     cache: PathBuf,
@@ -43,14 +43,14 @@ impl Arena {
         self.command(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
-    /// `sh -c script` in a guest, in the root of the repository: the guest sees it, wherever the
+    /// Runs `sh -c script` in a guest, in the repository's root, which the guest sees wherever the
     /// clone is.
     fn exec(&self, options: &str, script: &str) -> Ran {
         let mut command = self.command(&format!("kernel exec {options} --"));
         Ran::from(command.args(["sh", "-c", script]).current_dir(repository()).output().unwrap())
     }
 
-    /// Working directories of the guests of a process.
+    /// Working directories of a process's guests.
     fn guests(&self, of: u32) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.cache.join("run")).into_iter().flatten().flatten();
         let own = format!("{of}-");
@@ -66,8 +66,8 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// Processes whose command line names this, or whose group is that of one which does: a guest's
-/// address spaces have no line of their own.
+/// Processes with this word in their command line, and members of their process groups: a guest's
+/// address spaces have no command line.
 fn processes(word: &str) -> Vec<u32> {
     let all: Vec<(u32, u32, bool)> = fs::read_dir("/proc")
         .unwrap()
@@ -96,7 +96,7 @@ fn signal(child: &Child, signal: &str) {
 
 const LONG: &str = "--schedulers none,bfq --workload iozone --clients 40 --rounds 200 --trial-time 100s --budget 100000s --quiet --json";
 
-/// Whose files are found by this user's number.
+/// The user id by which its files are found.
 const NOBODY: u32 = 64_321;
 
 fn files_of_an_unprivileged_user(dir: &str) -> Vec<PathBuf> {
@@ -112,13 +112,13 @@ fn an_ordinary_user_gets_the_same_results_and_analysis_twice_and_leaves_nothing_
         return;
     }
     let Some(cache) = kernel_cache() else { return };
-    // A home of the user's own, with a copy of what guests need of the kernel: the cache of another
-    // user may be closed to this one.
+    // A home with a copy of what guests need of the kernel, since another user's cache may be
+    // inaccessible.
     let home = Directory::new();
     let kernel = plain_kernel(&cache).unwrap();
     let copy = home.path().join(".cache/schedlab/kernels").join(named(&kernel));
     fs::create_dir_all(copy.join("tree")).unwrap();
-    // The modules of this very program are built when the first guest runs.
+    // This program's modules are built when the first guest runs.
     Ran::from(
         Command::new(env!("CARGO_BIN_EXE_schedlab"))
             .args(["kernel", "exec", "--cache-dir"])
@@ -192,13 +192,13 @@ fn an_ordinary_user_gets_the_same_results_and_analysis_twice_and_leaves_nothing_
 #[test]
 fn a_program_in_a_guest_prints_and_ends_as_it_does_anywhere() {
     let Some(arena) = Arena::new() else { return };
-    // Modules are built by the first guest of a kernel, which says so.
+    // The first guest of a kernel builds modules and reports it.
     arena.exec("--quiet", "true").expect_status(0);
     let ran =
         arena.exec("", "echo out; echo err >&2; sleep 100; date +%F; pwd; exit 7").expect_status(7);
     assert_eq!(ran.stdout, format!("out\n2030-01-01\n{}\n", repository().display()));
     assert!(ran.stderr.starts_with("err\nschedlab: 100."), "{}", ran.stderr);
-    // Directories that are the guest's own show the machine's files, and have the machine's name.
+    // The guest's own directories show the machine's files under the same paths.
     for parent in ["/tmp", "/var/tmp"] {
         let dir = tempfile::Builder::new().prefix("schedlab test ").tempdir_in(parent).unwrap();
         fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))
@@ -226,7 +226,7 @@ fn a_program_in_a_guest_prints_and_ends_as_it_does_anywhere() {
             .iter()
             .all(|dir| !Path::new(dir).join(&name).exists())
     );
-    // What lies there on the machine is seen all the same, byte for byte what it is.
+    // Files of the machine there remain visible, byte for byte.
     let bytes: Vec<u8> =
         (0..300_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     fs::write(arena.lab.path("bytes"), &bytes).unwrap();
@@ -237,7 +237,7 @@ fn a_program_in_a_guest_prints_and_ends_as_it_does_anywhere() {
         .run("kernel exec -- nosuchprogram")
         .expect_status(127)
         .says(&["nosuchprogram: cannot run in the guest"]);
-    // A process that it leaves behind keeps nobody waiting.
+    // Nobody waits for a process left behind.
     arena.exec("", "sleep 1000000000 & echo on").expect_status(0);
     let dd = "cat $SCHEDLAB_DEVICE | head -c 4096 | tr -d '\\0' | wc -c; cat /sys/block/disk0/queue/scheduler /sys/block/disk0/queue/iosched/slice_idle";
     let ran = arena.exec("--device hp97560 --scheduler bfq:slice_idle=3", dd).expect_status(0);
@@ -262,7 +262,7 @@ fn every_boot_has_the_same_memory() {
     };
     let (first, second) = (memory(), memory());
     assert_eq!(first, second);
-    // In pages of 4 KiB: no gap between kernel and heap counts as memory.
+    // In 4 KiB pages: gaps between kernel and heap do not count as memory.
     assert_eq!(first.split_whitespace().last(), Some("65536"), "{first}");
 }
 
@@ -278,7 +278,7 @@ fn fio_runs_in_plain_time_travel_and_a_program_that_never_sleeps_is_ended_with_a
         .expect_status(0);
     let iops: f64 = ran.stdout.split(';').nth(7).unwrap().parse().unwrap();
     assert!((30.0..60.0).contains(&iops), "random reads of a disk of 1990: {}", ran.stdout);
-    // fio itself may come through: each look at the clock moves it by 256 ns.
+    // fio itself may get through: each clock read advances it by 256 ns.
     arena.exec("--device hp97560 --timeout 5s", "while :; do :; done").expect_status(125).says(&[
         "silent for 5 s",
         "polls the clock",
@@ -293,7 +293,7 @@ fn the_real_postmark_runs_on_ext4_and_gives_the_same_twice() {
         return;
     }
     let Some(arena) = Arena::new() else { return };
-    // What works behind the back of the program does so at times drawn by lot.
+    // Background work such as lazy initialisation would happen at random times.
     let script = "! grep -l ext4lazyinit /proc/[0-9]*/comm || exit 9; printf 'set location %s\\nset number 300\\nset transactions 500\\nrun\\nquit\\n' $SCHEDLAB_DIR > /tmp/p; postmark /tmp/p; \
                   sync; cat /sys/block/disk0/stat; df $SCHEDLAB_DIR | tail -1";
     let run = || {
@@ -458,7 +458,7 @@ fn the_published_collapse_of_a_delayed_kyber_is_a_verdict() {
     assert_eq!(delayed["verdict"], "worse");
     let ratio = delayed["ratio"].as_f64().unwrap();
     assert!((1.0 / 300.0..1.0 / 100.0).contains(&ratio), "{delayed}");
-    // What a patched scheduler takes is its own affair: the kernel says so, and where.
+    // schedlab cannot check a patched scheduler's name and tunables; the kernel rejects them.
     let patch = plans.join("kyber-delay.patch");
     let compare = |variant: &str| {
         arena.run(&arena.compare(
@@ -473,7 +473,7 @@ fn the_published_collapse_of_a_delayed_kyber_is_a_verdict() {
     compare(&format!("mine@{}", word(&patch)))
         .expect_status(1)
         .says(&["refused mine", "queue/scheduler"]);
-    // Another kernel than that of the results file, as an edited patch would give.
+    // A kernel other than the results file's, as from an edited patch.
     let results = out.join("results.jsonl");
     let text = fs::read_to_string(&results).unwrap();
     assert!(text.contains("\"6.1-patched-"), "the build is part of the results file");
@@ -496,7 +496,7 @@ fn kill_9_leaves_neither_a_process_nor_a_directory_of_a_guest() {
     child.kill().unwrap();
     eventually("no process of the guests is left", || processes(&own).is_empty());
     child.wait().unwrap();
-    // A directory that was just made had no supervisor yet: the next guest sweeps it.
+    // A new directory had no supervisor yet; the next guest removes it.
     arena.exec("", "true").expect_status(0);
     assert_eq!(arena.guests(child.id()), [] as [PathBuf; 0]);
 }
@@ -513,7 +513,7 @@ fn a_signal_keeps_the_results_which_can_be_resumed_and_two_comparisons_do_not_di
             ),
         )
     };
-    // An endless one beside all that follows.
+    // An endless experiment runs at the same time.
     let beside = arena.start(&arena.compare("beside", LONG));
     arena.run(&words("whole", 6, "")).expect_measured();
     arena.run(&words("cut", 2, "")).expect_measured();
@@ -588,7 +588,7 @@ fn a_sector_that_cannot_be_read_is_an_error_of_that_sector_alone() {
     assert_eq!(told, [true; 4], "{ran:?}");
 }
 
-/// The hash of all that a build of the elevators for an installed kernel depends on.
+/// Hash of everything that an out-of-tree build of the elevators depends on.
 fn built_from() -> String {
     let script = "cat scripts/test-dkms-build kernel/Makefile kernel/Kbuild kernel/dkms.conf kernel/*.c kernel/*.h; \
                   find kernel/block-headers kernel/core -type f | sort | xargs -d '\\n' cat; grep '^version' Cargo.toml; \
@@ -607,7 +607,7 @@ fn the_elevators_build_for_an_installed_kernel() {
     if !headers {
         return skip("the packages linux-headers-amd64 and linux-source-6.1 of Debian 12 needed");
     }
-    // The same sources, headers and tools give the same modules: a build that succeeded is not
+    // The same sources, headers and tools give the same modules, so a successful build is not
     // repeated.
     let known = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("dkms-build-{}", built_from()));
     if known.exists() && !is_soak() {

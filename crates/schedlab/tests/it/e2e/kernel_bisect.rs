@@ -1,10 +1,8 @@
-//! `schedlab bisect` from outside: a planted patch is found among patches of the real Kyber, steps
-//! that do not build are skipped, a log is continued, and ends or sources that make no sense are
-//! refused.
+//! `schedlab bisect`: finds a planted patch in the real Kyber, skips steps that do not build,
+//! continues a log, and refuses nonsensical ends or sources.
 //!
-//! The patches are made here, from the source of the kernel in the cache, and are never part of the
-//! tree. The kernels stay in the cache under the hash of their patches, configuration and compiler:
-//! the next run of these tests only boots them.
+//! The patches are generated from the cached kernel's source. Built kernels stay in the cache under
+//! the hash of patches, configuration and compiler, so later runs only boot them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,20 +15,19 @@ use crate::common::{Lab, Ran, kernel_cache, plain_kernel};
 const KYBER: &str = "block/kyber-iosched.c";
 const DISPATCH: &str = "static struct request *kyber_dispatch_request(";
 
-/// The baseline's scheduler is the one that every kernel runs.
+/// Every kernel runs the baseline's scheduler.
 const PLAN: &str = "name = 'kyber under random reads'\narena = 'kernel'\ndevice = 'null:service_ns=500000:distribution=exponential:queue_depth=32'\n\
                     [budget]\nrounds = 8\n[trial]\nduration_ms = 200\n[[variant]]\nname = 'kyber'\nscheduler = 'kyber'\n[[variant]]\nname = 'none'\nscheduler = 'none'\n\
                     [[workload]]\nname = 'reads'\nkind = 'randread'\n";
 
-/// What a step does to the source.
 #[derive(Clone, Copy, PartialEq)]
 enum Change {
     Harmless,
-    /// Its dispatch function waits.
+    /// Delays the dispatch function.
     Slow,
-    /// It does not compile, and neither do the steps after it.
+    /// Does not compile until repaired.
     Broken,
-    /// It repairs what the broken one did.
+    /// Repairs the broken change.
     Repaired,
 }
 
@@ -67,7 +64,7 @@ impl Bench {
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// Steps that were measured or tried, with what came of it.
+    /// Measured or attempted steps and their results.
     fn answers(&self) -> Vec<(u64, u64, String)> {
         let answers = self.log().into_iter().filter(|line| line["kind"] == "answer");
         let row = |line: Value| {
@@ -79,7 +76,7 @@ impl Bench {
     }
 }
 
-/// Writes one patch for each change, each on top of the ones before it.
+/// Writes a patch per change, each on top of the previous ones.
 fn make_series(source: &str, changes: &[Change], dir: &Path) {
     fs::create_dir_all(dir).unwrap();
     let mut text = source.to_owned();
@@ -131,7 +128,7 @@ fn changed(text: &str, number: u32, change: Change) -> String {
 #[test]
 fn the_planted_patch_is_found_and_a_step_that_does_not_build_is_skipped() {
     use Change::{Broken, Harmless, Repaired, Slow};
-    // The middle step does not build; the one before the slow one is measured against it.
+    // The middle step does not build; the last one before the slow one is its reference.
     let Some(bench) = Bench::new(&[Harmless, Broken, Repaired, Slow]) else { return };
     let words = format!("--source {} --out {}", bench.path("series"), bench.path("out"));
     let ran = bench.bisect(&format!("{words} --json --quiet")).expect_status(0);
@@ -158,7 +155,7 @@ fn the_planted_patch_is_found_and_a_step_that_does_not_build_is_skipped() {
     let spent: f64 = bench.log().iter().filter_map(|line| line["alpha"].as_f64()).sum();
     assert!(spent <= 0.05, "the parts of alpha are {spent}");
 
-    // Continued, it asks for nothing that the log answers; then as text.
+    // Resuming measures nothing that the log answers.
     let ran = bench.bisect(&format!("{words} --resume --quiet")).expect_status(0);
     for part in [
         "Step 4 of 4 made it worse: 0004-change.patch (change 4)",
@@ -172,8 +169,7 @@ fn the_planted_patch_is_found_and_a_step_that_does_not_build_is_skipped() {
     fs::write(bench.lab.path("series/0002-change.patch"), "edited").unwrap();
     bench.bisect(&format!("{words} --resume")).expect_status(2).says(&["step 2", "changed since"]);
 
-    // The two kernels are compared again by the command of the result, from the copies of the
-    // patches.
+    // The result's command compares the two kernels again, from the copied patches.
     let again = format!("run {} --dry-run --allow-commands", bench.path("out/found.toml"));
     let plan = Ran::from(
         bench.lab.command(&again).env("SCHEDLAB_CACHE_DIR", &bench.cache).output().unwrap(),
@@ -261,7 +257,7 @@ fn sources_plans_and_ends_that_make_no_sense_are_refused_before_anything_is_buil
     }
 }
 
-/// Sixty-four patches, of which the 37th is slow: minutes. It reports its time.
+/// Takes minutes and reports its time.
 #[test]
 fn one_of_sixty_four_patches_is_found() {
     if !testbed::is_soak() {

@@ -1,5 +1,5 @@
-//! CPU schedulers in the kernel arena: what docs/internals/kernel-arena.md says of them, as
-//! far as it can be tried without building a kernel.
+//! CPU schedulers in the kernel arena: claims of docs/internals/kernel-arena.md that can be tested
+//! without building a kernel.
 
 use std::fs;
 use std::path::Path;
@@ -9,8 +9,7 @@ use testbed::require;
 
 use crate::common::{Lab, Ran, kernel_cache, plain_kernel, word};
 
-/// Whether a patch applies to a kernel's tree as `schedlab kernel build` would apply it; nothing is
-/// written.
+/// Whether a patch applies to a kernel tree as in `schedlab kernel build`; a dry run.
 fn applies(patch: &Path, tree: &Path) -> bool {
     let mut command = Command::new("patch");
     command
@@ -56,8 +55,8 @@ fn computing_takes_no_time_of_a_guest_and_takes_some_in_the_plain_way() {
             Ran::from(command.args(["bash", "-c", script]).output().unwrap()).expect_status(0);
         ran.stdout.trim().parse().unwrap_or_else(|_| panic!("{ran:?}"))
     };
-    // Two reads of the clock are all that passes; a hundred thousand rounds are more than a tick on
-    // any machine.
+    // Only two clock reads pass in virtual time, while a hundred thousand iterations exceed a tick
+    // on any machine.
     assert!(spent("inf-cpu") <= 1, "{}", spent("inf-cpu"));
     assert!(spent("plain") > 1000);
 }

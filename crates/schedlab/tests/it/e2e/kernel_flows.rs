@@ -1,5 +1,5 @@
-//! Flows in the kernel arena: control groups and I/O priorities of a real Linux, and words that no
-//! kernel could take.
+//! Flows in the kernel arena: control groups and I/O priorities of a real Linux, and values that no
+//! kernel accepts.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use testbed::require;
 
 use crate::common::{Lab, Ran, kernel_cache, trials};
 
-/// Two flows of eight random readers on a disk that does 130 requests a second, and these variants.
+/// Two flows of eight random readers on a disk of 130 IO/s, with these variants.
 fn plan(variants: &[(&str, &str, &str)], more: &str) -> String {
     let variants = variants.iter().map(|(name, scheduler, tunables)| {
         format!(
@@ -37,7 +37,7 @@ fn metric(trials: &[Value], variant: &str, name: &str) -> f64 {
     reported(trials, variant, name).unwrap_or_else(|| panic!("{variant} has no {name}: {trials:?}"))
 }
 
-/// A metric of a variant's trial, if the trial has it.
+/// A metric of a variant's trial, if present.
 fn reported(trials: &[Value], variant: &str, name: &str) -> Option<f64> {
     let trial = trials
         .iter()
@@ -46,7 +46,7 @@ fn reported(trials: &[Value], variant: &str, name: &str) -> Option<f64> {
     trial["observation"]["metrics"][name].as_f64()
 }
 
-/// Capacity below that of the disk, so that io.cost has something to share.
+/// Capacity below the disk's, so that io.cost has something to share.
 const COST: &str = "\"io.cost.model\" = \"ctrl=user rbps=20000000 rseqiops=1000 rrandiops=80 wbps=20000000 wseqiops=1000 \
                     wrandiops=80\", \"io.cost.qos\" = \"enable=1 ctrl=user rpct=0 wpct=0 min=100 max=100\"";
 const WEIGHTS: &str = "\"io.weight@heavy\" = 400, \"io.weight@light\" = 100";
@@ -93,7 +93,7 @@ fn settings_of_flows_reach_the_guests_kernel_and_act_where_that_kernel_lets_them
         );
     }
     assert!(share("bfq") > 60.0, "{}", share("bfq"));
-    // Processes of a guest begin at one time of its clock: the results file is the same each time.
+    // A guest's processes start at the same virtual time, so the results are reproducible.
     run(&lab, &plan, "twice");
     assert!(once == trials(&lab.path("twice")), "the same plan gives the same results file");
 }
@@ -107,7 +107,7 @@ fn writeback_is_throttled_for_a_reader_on_ext4_unless_the_variant_switches_that_
     let variants =
         [("on", "none", "fs = \"ext4\""), ("off", "none", "fs = \"ext4\", wbt_lat_usec = 0")];
     let reader = "params = { clients = 1, file_size = \"16M\" }";
-    // More than the disk writes, and less than an endless loop: computing takes no time here.
+    // More than the disk can write, but not an endless loop: computing takes no virtual time.
     let writer = "params = { clients = 1, file_size = \"64M\", direct = false, think_time = \"10ms\", block_size = \"256k\" }";
     let text = plan(&variants, "params = { alone = true }").replacen(
         "params = { clients = 8 }",
@@ -199,7 +199,7 @@ fn mixed(lab: &Lab, arena: &str, place: (&str, u32), clients: &str) -> Vec<(f64,
     let out = format!("{arena}-{clients}-{}-{iodepth}", device.split(':').next().unwrap());
     run(lab, &plan, &out);
     let trials = trials(&lab.path(&out));
-    // A reader that starves has no rate.
+    // A starved reader has no rate.
     let rate = |variant: &str, name: &str| reported(&trials, variant, name).unwrap_or(0.0);
     MIXED_VARIANTS
         .iter()
@@ -209,7 +209,7 @@ fn mixed(lab: &Lab, arena: &str, place: (&str, u32), clients: &str) -> Vec<(f64,
 
 const MIXED_VARIANTS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 
-/// The reference is a program's thread that sleeps in io_submit until there is a tag.
+/// The reference is a program's thread that sleeps in io_submit until a tag is free.
 #[test]
 fn mixed_has_one_answer_in_simulator_and_guest() {
     if kernel_cache().is_none() {
@@ -221,8 +221,8 @@ fn mixed_has_one_answer_in_simulator_and_guest() {
         [("null:service_ns=300000:queue_depth=32", 64), ("cheetah9lp", 1), ("cheetah9lp", 2)]
     {
         let rates = arenas.map(|(arena, clients)| mixed(&lab, arena, place, clients));
-        // Under none a plug decides who starves, and the simulator has none: see the page about the
-        // arena.
+        // Under none, plugging decides who starves, and the simulator has no plug: see the page
+        // about the arena.
         let plugs = |variant: &str| variant == "none" && place.1 == 2;
         for (i, variant) in MIXED_VARIANTS.iter().enumerate().filter(|(_, variant)| !plugs(variant))
         {
@@ -230,7 +230,7 @@ fn mixed_has_one_answer_in_simulator_and_guest() {
             println!(
                 "{place:?}, {variant}: {sim} reads/s simulated, {threads} of threads, {programs} of programs"
             );
-            // bfq chooses by a rate of the device that it estimates from many completions.
+            // bfq depends on an estimated peak rate, which needs many completions.
             let bound = if *variant == "bfq" { 0.1 } else { 0.06 };
             for other in [sim, threads] {
                 assert!(

@@ -1,5 +1,4 @@
-//! Experiments watched from outside: metrics while they measure, status from the results file,
-//! spans of OpenTelemetry.
+//! Monitoring: live metrics, status from the results file, OpenTelemetry spans.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -13,8 +12,8 @@ use testbed::{eventually, skip};
 
 use crate::common::{Lab, PYTHON, has_python};
 
-/// The families of a text as both of prometheus_client's parsers read it, as JSON: name → list of
-/// [labels, value].
+/// Metric families as both parsers of prometheus_client read them, as JSON: name → list of [labels,
+/// value].
 const FAMILIES: &str = "import json, sys
 import prometheus_client.openmetrics.parser, prometheus_client.parser
 text = open(sys.argv[1]).read()
@@ -52,7 +51,7 @@ fn get(at: &str, request: &str) -> String {
     answer
 }
 
-/// The address that a line on standard error names; the rest of the lines are read away.
+/// The address printed on standard error; drains the rest.
 fn address(child: &mut Child) -> String {
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let line =
@@ -164,8 +163,8 @@ fn the_status_of_results_that_was_cut_off_says_how_to_go_on() {
         .says(&["cannot read", "--out"]);
 }
 
-/// A receiver of OTLP over HTTP: reads what is posted as Opentelemetry's own messages, and prints
-/// the spans as JSON.
+/// An OTLP/HTTP receiver that parses posted messages with OpenTelemetry's own code and prints the
+/// spans as JSON.
 const RECEIVER: &str = r"
 import base64, http.server, json, sys, threading, urllib.request
 from google.protobuf.json_format import ParseDict

@@ -1,10 +1,9 @@
-//! The pages in a browser: nothing wider than the window, no label over another, a dark form, at
-//! three widths.
+//! Layout of the pages in a browser at three widths: nothing wider than the window, no overlapping
+//! labels, a dark mode.
 //!
-//! What is compared is the layout and not the pixels, which every machine's fonts make different. A
-//! page of frames, one for each page and width, is opened in a headless Chromium; a script in it
-//! measures every frame, and the answer is read from the document. The pages themselves have no
-//! script. A screenshot at each width must have the size of the window and must not be blank.
+//! Layout is compared rather than pixels, which depend on fonts. A page with one frame per page and
+//! width is opened in headless Chromium; a script in it measures the frames. The pages themselves
+//! have no script. A screenshot per width must have the window's size and not be blank.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,8 +16,8 @@ use crate::common::Lab;
 
 const WIDTHS: [u32; 3] = [390, 768, 1200];
 
-/// Measures the frames. Text in a plot may touch other text of the same plot by two pixels: boxes
-/// are higher than letters.
+/// Measures the frames. Text in the same plot may overlap by two pixels: boxes are taller than
+/// letters.
 const MEASURE: &str = r#"
 const seen = r => r.width > 0 && r.height > 0;
 function measure(frame) {
@@ -58,7 +57,7 @@ fn attribute(text: &str) -> String {
     text.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// The browser with a profile of its own, dead after a minute.
+/// The browser with a private profile, killed after a minute.
 fn browser(lab: &Lab, dark: bool, words: &[&str], page: &Path) -> Option<String> {
     let program = ["chromium", "chromium-browser", "google-chrome"]
         .into_iter()
@@ -88,7 +87,7 @@ fn browser(lab: &Lab, dark: bool, words: &[&str], page: &Path) -> Option<String>
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// What each page has at each width: `PAGE WIDTH` → measures.
+/// Measurements of each page and width, keyed `PAGE WIDTH`.
 fn measured(lab: &Lab, dark: bool, pages: &[(&str, String)]) -> Option<Value> {
     let mut frames = String::new();
     for (name, page) in pages {
@@ -123,7 +122,7 @@ fn measured(lab: &Lab, dark: bool, pages: &[(&str, String)]) -> Option<Value> {
     )
 }
 
-/// What is wrong with the layout of a page; empty where nothing is.
+/// Layout faults of a page.
 fn faults(of: &Value, dark: bool) -> Vec<String> {
     let number = |name: &str| of[name].as_f64().unwrap_or(f64::NAN);
     let mut found = Vec::new();
@@ -149,8 +148,7 @@ fn faults(of: &Value, dark: bool) -> Vec<String> {
     found
 }
 
-/// A report of many variants and workloads, a sweep, and a search: real pages of the built program,
-/// the same every time.
+/// Real pages, always the same: a report of many variants and workloads, a sweep, and a search.
 fn pages(lab: &Lab) -> Vec<(&'static str, String)> {
     let long = "a-name-that-goes-on-and-on-without-any-blank-whatever-happens=bfq";
     let compare = format!(
@@ -181,8 +179,8 @@ fn pages(lab: &Lab) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The page of an atlas, whose names lead to their cells, as it is and with its sections unfolded:
-/// folded ones have no layout.
+/// An atlas page with links to its cells, as is and with all sections unfolded: folded ones have no
+/// layout.
 fn atlas(lab: &Lab) -> [(&'static str, String); 2] {
     let out = lab.path("atlas");
     let words =
@@ -199,7 +197,7 @@ fn atlas(lab: &Lab) -> [(&'static str, String); 2] {
     [("folded atlas", page), ("open atlas", open)]
 }
 
-/// A page with a fault of each kind, named after it.
+/// A page with each kind of fault, named after it.
 fn broken(page: &str) -> [(&'static str, String); 4] {
     let label = "</svg><svg viewBox=\"0 0 90 30\"><text x=\"5\" y=\"15\">+80 %</text><text x=\"20\" y=\"15\">+100 %</text></svg>";
     [
@@ -215,7 +213,7 @@ fn pages_fit_every_width_in_both_forms_and_faults_are_found() {
     let lab = Lab::new();
     let sound: Vec<_> = pages(&lab).into_iter().chain(atlas(&lab)).collect();
     let broken = broken(&sound[0].1);
-    // A browser takes seconds to start: once for each form.
+    // A browser takes seconds to start, so once per mode.
     for dark in [false, true] {
         let all: Vec<_> = sound.iter().chain(broken.iter().filter(|_| dark)).cloned().collect();
         let Some(found) = measured(&lab, dark, &all) else { return };
@@ -240,7 +238,7 @@ fn pages_fit_every_width_in_both_forms_and_faults_are_found() {
             );
             continue;
         }
-        // The checks see what they are for.
+        // Each fault must be detected.
         for (name, said) in [
             ("wide", "wide in a window"),
             ("label", "+100 %"),
@@ -274,7 +272,7 @@ fn a_screenshot_has_its_size_and_shows_something() {
         let bytes = fs::read(&picture).unwrap();
         let number = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
         assert_eq!((&bytes[1..4], number(16), number(20)), (&b"PNG"[..], width, 900));
-        // A blank picture of this size is a few kilobytes.
+        // A blank screenshot has a few kilobytes.
         assert!(bytes.len() > 15_000, "{width}: {} bytes", bytes.len());
         if let Some(keep) = std::env::var_os("SCHEDLAB_KEEP_REPORT") {
             fs::copy(&picture, Path::new(&keep).join(format!("{width}.png"))).unwrap();

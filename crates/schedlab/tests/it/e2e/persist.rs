@@ -1,9 +1,9 @@
-//! `persist` and `unpersist` on the real machine: udev takes the rule and writes what it says, and
-//! nothing stays behind.
+//! `persist` and `unpersist` on the real machine: udev accepts the rule and applies it, and nothing
+//! is left behind.
 //!
-//! The rules go to the real /etc/udev/rules.d, since udev reads no other place; they name a loop
-//! device of the test's own, and are removed whatever happens. What would hurt others (a full or
-//! read-only /etc) happens in a mount namespace of the command's own.
+//! udev reads only /etc/udev/rules.d, so the rules go there; they match the test's own loop device
+//! and are always removed. Harmful states (a full or read-only /etc) are created in a mount
+//! namespace.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,10 +15,10 @@ use testbed::{Loop, require};
 
 use crate::common::{Lab, Ran};
 
-/// Newer versions of `udevadm test` only say what they would write.
+/// Newer versions of `udevadm test` only print what they would write.
 const TEST_WRITES_BEFORE: u32 = 257;
 
-/// Calls that change something outside of the process.
+/// System calls with an external effect.
 const EFFECTS: [&str; 14] = [
     "write",
     "fsync",
@@ -36,8 +36,7 @@ const EFFECTS: [&str; 14] = [
     "ftruncate",
 ];
 
-/// A loop device whose persisted files, and what `udevadm test` leaves of it, are removed at the
-/// end.
+/// A loop device whose persisted files and `udevadm test` leftovers are removed at the end.
 struct PersistLab {
     lab: Lab,
     device: Loop,
@@ -59,16 +58,16 @@ impl PersistLab {
         self.lab.run(&words.replace("DEV", &self.device.path))
     }
 
-    /// What may not change: names, contents and modes of all files about this device, and of the
-    /// directories that could be made.
+    /// State that must not change: names, contents and modes of files about this device, and
+    /// directories that could be created.
     fn tree(&self) -> BTreeMap<PathBuf, (u32, Option<Vec<u8>>)> {
         let mut all = BTreeMap::new();
         for dir in ["/etc/udev", "/etc/modules-load.d", "/etc/tuned"] {
             walk(Path::new(dir), &mut all);
         }
         walk(&self.lab.state(), &mut all);
-        // Other tests persist settings of other devices meanwhile; the empty directories of locks
-        // and journal stay.
+        // Other tests persist other devices at the same time; empty lock and journal directories
+        // stay.
         let ours = |path: &Path| {
             !path.display().to_string().contains("schedlab-name-")
                 || path.display().to_string().contains(&self.device.name)
@@ -86,7 +85,7 @@ impl Drop for PersistLab {
         let _ = fs::remove_file(self.rule());
         let _ = fs::remove_file(format!("{}.schedlab-new", self.rule().display()));
         if !self.had_run {
-            // No udevd runs here: what is there is what `udevadm test` made.
+            // No udevd runs here, so `udevadm test` made these files.
             let _ = fs::remove_dir_all("/run/udev");
             for dir in ["/dev/block", "/dev/disk/by-diskseq", "/dev/disk"] {
                 let entries =
@@ -274,7 +273,7 @@ fn killed_at_every_call_with_an_effect_restore_brings_back_the_exact_state() {
     }
 }
 
-/// The calls with an effect that a command makes, each with its number among those of its name.
+/// A command's system calls with effects, each numbered among those of its name.
 fn points(persisted: &PersistLab, words: &str, prepare: impl Fn()) -> Vec<(String, usize)> {
     prepare();
     let log = persisted.lab.path("strace.log");
@@ -292,7 +291,7 @@ fn points(persisted: &PersistLab, words: &str, prepare: impl Fn()) -> Vec<(Strin
     all
 }
 
-/// Runs a command under strace; whether it ended well.
+/// Runs a command under strace; returns whether it succeeded.
 fn traced(persisted: &PersistLab, words: &str, options: &[&str]) -> bool {
     let mut strace = Command::new("strace");
     strace
@@ -444,14 +443,14 @@ fn where_etc_is_full_or_read_only_nothing_changes_and_the_message_says_what_to_d
         .expect_status(0)
         .says(&["90-schedlab-name-"]);
     assert!(!persisted.rule().exists(), "it was written through the link of that namespace");
-    // What was persisted there is gone with the namespace: its file is missing, and is said to be.
+    // What was persisted vanished with the namespace, and the message says the file is missing.
     persisted.run("unpersist DEV").expect_status(1).says(&["it is gone"]);
     persisted.run("unpersist DEV --force").expect_status(0);
     assert_eq!(persisted.tree(), before);
 }
 
-/// An experiment in the simulator that mq-deadline wins; `as_on` makes it look as if it had been
-/// measured on this loop device.
+/// A simulated experiment that mq-deadline wins; `as_on` relabels it as measured on this loop
+/// device.
 fn experiment(persisted: &PersistLab, as_on: Option<&str>) -> PathBuf {
     let out = persisted.lab.path(if as_on.is_some() { "here" } else { "simulated" });
     let words = "compare --arena sim --device hp97560 --schedulers none,mq-deadline --workload randread:clients=32 --rounds 12 --trial-time 20s --json --out";
@@ -497,7 +496,7 @@ fn an_experiment_is_persisted_where_it_was_measured_and_better_and_nowhere_else(
     );
     from(&here, "read_ahead_kb=1").expect_status(2);
     from(&persisted.lab.path("nothing"), "").expect_status(2).says(&["cannot read"]);
-    // The other way round the baseline is the best there is.
+    // With the baseline swapped, no variant is better.
     let text = fs::read_to_string(here.join("results.jsonl")).expect("the results file");
     fs::write(
         here.join("results.jsonl"),

@@ -1,9 +1,9 @@
-//! Statements that any storage engineer would bet on, each an experiment in every arena that has
+//! Statements that any storage engineer would accept, each an experiment in every arena that has
 //! the device.
 //!
-//! A model that is right in detail can still be wrong as a whole. `make test` tries a sample,
-//! `make soak` all; `--nocapture` prints each. Trials of virtual time are the same in every run, so
-//! a statement that fails is a change of a model.
+//! They catch models that are right in detail but wrong overall. `make test` tries a sample, `make
+//! soak` all; `--nocapture` prints each. Virtual time is deterministic, so a failure means a
+//! changed model.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,7 +13,7 @@ use testbed::is_soak;
 
 use crate::common::{Lab, Ran, kernel_cache};
 
-/// Without [`is_soak`], every such statement.
+/// Without [`is_soak`], every fourth statement.
 const SAMPLE: usize = 4;
 
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +34,7 @@ enum By {
 }
 use By::{Case as Than, Number};
 
-/// A metric of a case, divided by that of another or by a number, lies between the bounds.
+/// A metric of a case, divided by that of another case or by a number, lies within bounds.
 struct Statement {
     text: &'static str,
     metric: &'static str,
@@ -75,7 +75,7 @@ const BUSY_NVME: &str = "randread:clients=32:iodepth=32";
 
 #[rustfmt::skip]
 const STATEMENTS: &[Statement] = &[
-    // Nothing to choose from: no scheduler changes one request at a time.
+    // Nothing to choose from: one request at a time.
     bet("one random read at a time: mq-deadline changes nothing on a disk", "iops", on(DISK, ONE, "mq-deadline"), Than(on(DISK, ONE, "none")), 0.98, 1.02),
     bet("one random read at a time: kyber changes nothing on a disk", "iops", on(DISK, ONE, "kyber"), Than(on(DISK, ONE, "none")), 0.98, 1.02),
     bet("one random read at a time: bfq changes nothing on a disk", "iops", on(DISK, ONE, "bfq"), Than(on(DISK, ONE, "none")), 0.98, 1.02),
@@ -105,7 +105,7 @@ const STATEMENTS: &[Statement] = &[
     bet("kyber gives a reader more among writers", "read_iops", on(SCSI, WRITERS, "kyber"), Than(on(SCSI, WRITERS, "mq-deadline")), 1.3, MANY),
     bet("short batches of writes let a reader in sooner", "read_latency_mean_us", on(SCSI, "mixed:iodepth=4", "mq-deadline:fifo_batch=1"), Than(on(SCSI, "mixed:iodepth=4", "mq-deadline")), 0.0, 0.95),
     bet("time slices let a reader in sooner than arrival order", "read_latency_mean_us", on(OLD, WRITERS, "cfq"), Than(on(OLD, WRITERS, "noop")), 0.0, 0.5),
-    // Waiting for the next request.
+    // Anticipation.
     bet("anticipation pays for two sequential readers", "throughput_mb_per_s", on(SCSI, THINK, "anticipatory"), Than(on(SCSI, THINK, "deadline")), 2.0, MANY),
     bet("cfq idles for sequential readers, too", "throughput_mb_per_s", on(SCSI, THINK, "cfq"), Than(on(SCSI, THINK, "deadline")), 2.0, MANY),
     bet("so does bfq without low_latency", "throughput_mb_per_s", on(SCSI, THINK, "bfq:low_latency=0"), Than(on(SCSI, THINK, "none")), 2.0, MANY),
@@ -134,7 +134,7 @@ const STATEMENTS: &[Statement] = &[
     bet("kyber costs little", "iops", on(NVME, BUSY_NVME, "kyber"), Than(on(NVME, BUSY_NVME, "none")), 0.9, 1.02),
 ];
 
-/// Devices and schedulers of the kernel arena; settings of schedulers are the same.
+/// Whether a guest has the case's device and scheduler.
 fn guest_has(case: &Case) -> bool {
     let name = |spec: &'static str| spec.split(':').next().unwrap_or(spec);
     ![SSD, NVME].contains(&name(case.device))
@@ -151,7 +151,7 @@ fn cases(statement: &Statement) -> Vec<Case> {
 /// Figures of one-trial experiments: device, workload, scheduler, metric.
 type Figures = BTreeMap<(&'static str, &'static str, String, String), f64>;
 
-/// One experiment for each device and workload, with all schedulers that statements name.
+/// One experiment per device and workload, with all schedulers that the statements need.
 fn measure(lab: &Lab, arena: &str, statements: &[&Statement]) -> Figures {
     let mut all: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
     for case in statements.iter().flat_map(|statement| cases(statement)) {
@@ -159,7 +159,7 @@ fn measure(lab: &Lab, arena: &str, statements: &[&Statement]) -> Figures {
     }
     let mut figures = Figures::new();
     for (number, ((device, workload), mut schedulers)) in all.into_iter().enumerate() {
-        // An experiment has two at least.
+        // An experiment needs at least two.
         if schedulers.len() == 1 {
             schedulers.insert(if schedulers.contains("none") { "mq-deadline" } else { "none" });
         }
@@ -187,7 +187,7 @@ fn measure(lab: &Lab, arena: &str, statements: &[&Statement]) -> Figures {
     figures
 }
 
-/// Variant, metric and value of each line of an experiment's trials.csv.
+/// Variant, metric and value of each line of trials.csv.
 fn trials_csv(out: &Path) -> Vec<(String, String, f64)> {
     let text = fs::read_to_string(out.join("trials.csv")).expect("figures are exported");
     let rows = text.lines().skip(1).filter_map(|line| {
@@ -197,7 +197,7 @@ fn trials_csv(out: &Path) -> Vec<(String, String, f64)> {
     rows.collect()
 }
 
-/// Tries all statements that the arena can try, or a sample of them.
+/// Tests all statements that apply to the arena, or a sample.
 pub(super) fn hold_in(arena: &str) {
     let can = |statement: &&Statement| arena == "sim" || cases(statement).iter().all(guest_has);
     let step = if is_soak() { 1 } else { SAMPLE };

@@ -1,5 +1,5 @@
-//! Programs, files on the device and load in the background, end to end on real loop devices:
-//! measured, accounted for, and gone afterwards.
+//! Programs, files on the device and background load on real loop devices: measured, accounted for,
+//! and removed afterwards.
 
 use std::fs;
 use std::process::Command;
@@ -8,7 +8,7 @@ use testbed::{Loop, require};
 
 use crate::common::{Lab, trials};
 
-/// What blkid sees on a device; empty for nothing.
+/// What blkid finds on a device; empty for nothing.
 fn signature(device: &Loop) -> String {
     let seen = Command::new("blkid").args(["-p", "-o", "export", &device.path]).output().unwrap();
     String::from_utf8(seen.stdout).unwrap()
@@ -127,7 +127,7 @@ fn what_can_be_known_without_the_file_system_is_asked_before_anything_is_overwri
         ran.expect_status(2).says(&[said]);
         assert_eq!(signature(&device), held, "{work}");
     }
-    // A command on the bare device counts as a writer, whatever it says of itself.
+    // A command on the raw device counts as a writer.
     let ran = lab.run(&format!(
         "compare --device {} --schedulers none,bfq --workload command:run=true:on=device",
         device.path
@@ -202,7 +202,7 @@ fn a_program_that_gives_no_figures_from_the_start_ends_the_experiment_and_later_
     );
     assert!(trials(&lab.path("out-1")).is_empty());
 
-    // The first trial, which is not counted, and the next one succeed.
+    // Only the uncounted first trial and the next one succeed.
     let script = "n=$(cat n || echo 0); echo $((n+1)) > n; sync n; [ $n -lt 2 ] || { echo gone wrong; exit 1; }";
     run(script, "out-2").expect_status(3);
     let all = trials(&lab.path("out-2"));

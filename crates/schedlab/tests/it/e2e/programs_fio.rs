@@ -1,5 +1,5 @@
-//! fio with job files, and hdparm, end to end: figures are the program's own, nothing outside of
-//! the device under test is named, and what goes wrong is reported in the program's words.
+//! fio with job files, and hdparm: figures match the program's own, job files name only the device
+//! under test, and errors quote the program.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,8 +12,8 @@ use testbed::{Loop, require};
 
 use crate::common::{Lab, Ran, trials, word};
 
-/// Puts a program of the same name in front of another that keeps what it printed. Gives the PATH
-/// to use and where the outputs are, in order.
+/// Shadows a program with a wrapper that keeps its output. Returns the PATH to use and the
+/// directory of the outputs, in order.
 fn listener(lab: &Lab, program: &str) -> (String, PathBuf) {
     let (bin, received) = (lab.path("bin"), lab.path("received"));
     fs::create_dir_all(&bin).unwrap();
@@ -40,7 +40,7 @@ fn heard(dir: &Path) -> Vec<String> {
     files.iter().map(|file| fs::read_to_string(file).unwrap()).collect()
 }
 
-/// fio's JSON, if this is what it printed.
+/// Parses fio's JSON output.
 fn json_of(text: &str) -> Option<Value> {
     let begin =
         text.find("\n{\n").map(|at| at + 1).or_else(|| text.starts_with("{\n").then_some(0))?;
@@ -53,8 +53,7 @@ fn same(what: &str, ours: &Value, theirs: f64) {
     assert!((ours - theirs).abs() <= 1e-9 * theirs.abs(), "{what}: {ours} and {theirs}");
 }
 
-/// The example of the documentation; its figures are worked out here a second time, from fio's
-/// output alone.
+/// The documentation's example; the figures are recomputed here from fio's output alone.
 #[test]
 fn the_figures_of_a_job_file_are_fios_own() {
     if !require(&["root", "blkid", "fio"]) {
@@ -80,7 +79,7 @@ fn the_figures_of_a_job_file_are_fios_own() {
         trials.len(),
         outputs.len()
     );
-    // Before the first trial fio is asked for its version and, once, measured without counting.
+    // Before the first trial fio is run for its version and once as an uncounted warm-up.
     for (trial, fio) in trials.iter().zip(&outputs[outputs.len() - 4..]) {
         let metrics = &trial["observation"]["metrics"];
         let job = |name: &str| {
@@ -116,7 +115,7 @@ fn the_figures_of_a_job_file_are_fios_own() {
     }
 }
 
-/// A percentile of several histograms of fio's.
+/// A percentile over several fio histograms.
 fn together(parts: &[&Value], percent: f64) -> f64 {
     let mut sorted: BTreeMap<u64, u64> = BTreeMap::new();
     for (ns, count) in parts.iter().flat_map(|part| part["bins"].as_object().unwrap()) {
@@ -155,8 +154,7 @@ fn a_job_file_that_names_another_device_is_refused_with_its_line() {
     assert!(!out.exists());
 }
 
-/// fio is hidden in a mount namespace of the test's own, since the directories of system programs
-/// are searched whatever PATH says.
+/// Hides fio in a mount namespace, since system directories are searched regardless of PATH.
 #[test]
 fn a_machine_without_fio_is_told_its_package() {
     if !require(&["root", "blkid", "fio", "unshare"]) {
@@ -230,7 +228,7 @@ fn a_job_that_fails_is_told_in_fios_words() {
     .says(&["ended with exit status", "its last lines:", "No space left on device"]);
 }
 
-/// fio's workers are sessions of their own, so that ending the process group leaves them.
+/// fio's workers are in their own sessions, so killing the process group misses them.
 #[test]
 fn a_job_past_its_deadline_is_ended_with_its_workers() {
     if !require(&["root", "blkid", "fio"]) {

@@ -1,5 +1,4 @@
-//! pgbench under comparison, end to end: figures in the report, and nothing of PostgreSQL left, not
-//! even after kill -9.
+//! pgbench: figures in the report, and no trace of PostgreSQL left, even after kill -9.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +13,7 @@ fn can_run_pgbench() -> bool {
     require(&["root", "initdb", "blkid", "mkfs.ext4", "setpriv", "unshare"])
 }
 
-/// Processes that work in this directory or below.
+/// Processes whose working directory is this one or below.
 fn working_in(dir: &Path) -> Vec<String> {
     let all = fs::read_dir("/proc").unwrap().flatten();
     all.filter(|entry| {
@@ -24,7 +23,7 @@ fn working_in(dir: &Path) -> Vec<String> {
     .collect()
 }
 
-/// Where loop devices over files in this directory are mounted.
+/// Mount points of loop devices backed by files in this directory.
 fn mounts_over(dir: &Path) -> Vec<PathBuf> {
     let loops = loops_over(dir);
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
@@ -35,7 +34,7 @@ fn mounts_over(dir: &Path) -> Vec<PathBuf> {
     fields.filter(|(device, _)| loops.contains(device)).map(|(_, at)| at).collect()
 }
 
-/// The names of the loop devices over files in this directory.
+/// Loop devices backed by files in this directory.
 fn loops_over(dir: &Path) -> Vec<String> {
     let all = fs::read_dir("/sys/block").unwrap().flatten();
     all.filter(|entry| {
@@ -97,7 +96,7 @@ fn kill_9_amid_a_trial_of_pgbench_leaves_nothing_after_the_next_restore() {
         dir.display(),
         lab.path("out").display()
     ));
-    // Amid a trial: a server works in the copy, and serves clients.
+    // During a trial: a server works in the copy and serves clients.
     let since = Instant::now();
     let at = loop {
         assert!(since.elapsed() < Duration::from_secs(180), "no trial has begun");

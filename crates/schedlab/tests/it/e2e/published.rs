@@ -1,4 +1,4 @@
-//! The tables of the literature, studied again: what their evidence supports.
+//! Published tables, analyzed again: what their evidence supports.
 
 use std::path::Path;
 
@@ -49,7 +49,7 @@ fn the_linpack_deviations_are_the_sample_deviations_not_the_square_root_of_five_
         .iter()
         .find(|s| s["variant"] == "default")
         .unwrap();
-    // Computed apart: python3 -c 'import statistics as s;
+    // Independently: python3 -c 'import statistics as s;
     // x=[9717238.512,9655598.973,9567577.259,9526415.548,9784073.599]; print(s.mean(x),
     // s.stdev(x))'
     assert!((summary["mean"].as_f64().unwrap() - 9_650_180.778_2).abs() < 0.01, "{summary}");
@@ -94,7 +94,7 @@ fn one_run_each_gives_ratios_without_intervals() {
         .find(|j| j["variant"] == "wpcas")
         .unwrap()
         .clone();
-    // 45238 / 34231: the table's own throughputs give +32 %, where the text claims +24 %.
+    // 45238 / 34231: the table's own throughputs give +32 %, the text claims +24 %.
     assert!((wpcas["ratio"].as_f64().unwrap() - 1.3215).abs() < 0.0005, "{wpcas}");
     assert_eq!(
         (&wpcas["verdict"], &wpcas["low"]),
@@ -120,7 +120,7 @@ fn a_wrong_column_names_the_nearest_one() {
     lab.run(&format!("analyze {} --variant schedular --metric clients", table("pgbench_tpcb.csv")))
         .expect_status(2)
         .says(&["schedular", "scheduler"]);
-    // The one column of names holds the variants; which number decides is for the user to say.
+    // The only text column is the variant; the user must choose the metric.
     lab.run(&format!("analyze {}", table("pgbench_tpcb.csv"))).expect_status(2).says(&[
         "--metric",
         "latency_average_ms",
@@ -128,15 +128,14 @@ fn a_wrong_column_names_the_nearest_one() {
     ]);
 }
 
-/// The part of research/published.md about LINPACK.
 fn linpack_section() -> String {
     let page = include_str!("../../../../../research/published.md");
     let from = page.split("## LINPACK under nice").nth(1).expect("the page has a section about it");
     from.split("\n## ").next().unwrap().to_owned()
 }
 
-/// Runs a command of the page in a directory that has the repository's data, and gives what it
-/// printed with its exit status.
+/// Runs a command of the page in a directory with the repository's data; returns its output and
+/// exit status.
 fn as_written(lab: &Lab, command: &str) -> (String, Option<i32>) {
     let dir = lab.path("reader");
     if !dir.exists() {
@@ -220,7 +219,7 @@ fn the_page_about_linpack_shows_what_its_commands_print() {
         assert_eq!(Some(row[5]), compared["verdict"].as_str());
         assert_eq!(Some(row[6]), find(&by_three_sigma, "comparisons", row[0])["verdict"].as_str());
     }
-    // The write that never happened: invalid, in the words that are shown.
+    // The write that never happened is invalid, in the words shown.
     assert_eq!(as_written(&lab, awk).1, Some(0));
     let (text, status) = as_written(&lab, invalid);
     assert_eq!(status, Some(8));

@@ -1,5 +1,4 @@
-//! `schedlab trace record` on real loop devices: what it writes, and how it ends when something
-//! goes wrong.
+//! `schedlab trace record` on real loop devices: its output, and how it ends on errors.
 
 use std::fs;
 use std::path::Path;
@@ -11,11 +10,11 @@ use testbed::{Loop, Tmpfs, eventually, require};
 
 use crate::common::{Lab, Ran};
 
-/// Starts a trace and waits until it has begun.
+/// Starts a trace and waits until it records.
 fn started(lab: &Lab, words: &str, out: &Path) -> Child {
     let child = lab.start(&format!("trace record {words} --out {}", out.display()));
-    // The last of the rights is given up when everything is attached; a signal is waited for after
-    // that.
+    // The signal handler is installed last, after everything is attached and privileges are
+    // dropped.
     let status = format!("/proc/{}/status", child.id());
     let catches_interrupts = |text: &str| {
         let mask = text.lines().find_map(|line| line.strip_prefix("SigCgt:\t"));
@@ -60,7 +59,8 @@ fn a_trace_that_ctrl_c_ends_is_whole_and_for_root_alone_and_no_right_was_left() 
         interrupt(&child);
         let ran = ended(child).expect_status(0);
         let summary = ran.json();
-        // On a busy machine the kernel may skip a program, and others may look at a new device.
+        // On a busy machine the kernel may skip a BPF program, and other processes may probe a new
+        // device.
         let reads = summary["reads"].as_u64().unwrap();
         assert!(
             (290..=400).contains(&reads) && summary["about"]["lost"].as_u64().unwrap() <= 10,
@@ -78,13 +78,13 @@ fn a_trace_that_ctrl_c_ends_is_whole_and_for_root_alone_and_no_right_was_left() 
                 .map(|entry| entry.file_name().into_string().unwrap())
                 .any(|name| name.starts_with(&own))
         );
-        // A trace is not written over another.
+        // An existing trace is not overwritten.
         let again = format!("trace record {} --for 1s --out {}", device.name, out.display());
         lab.run(&again).expect_status(1).says(&["exists already"]);
     }
 }
 
-/// The tracing instance of a process's trace.
+/// The tracing instance of a recording process.
 fn instance_of(pid: u32) -> Option<std::path::PathBuf> {
     let own = format!("schedlab-record-{pid}-");
     let all = fs::read_dir("/sys/kernel/tracing/instances").into_iter().flatten().flatten();
@@ -100,7 +100,7 @@ fn a_killed_traces_instance_is_removed_a_live_ones_stays() {
     let lab = Lab::new();
     let device = Loop::new(&lab.dir, "disk", 8);
     let words = format!("{} --source tracefs", device.name);
-    // Not where the state directory is, too: that may be written by then.
+    // Not in the state directory, which stays writable then.
     fs::create_dir(lab.path("out")).unwrap();
     let (alive, dead) = (lab.path("out/alive.parquet"), lab.path("out/dead.parquet"));
     let live = started(&lab, &words, &alive);
@@ -144,7 +144,7 @@ fn after_a_killed_trace_the_next_has_its_name() {
         let left = instance_of(killed.id());
         assert_eq!(left.is_some(), source == "tracefs");
         assert_eq!(fs::metadata(&out).unwrap().len(), 0);
-        // A second one does not take the file away from one that records.
+        // A second recorder does not take over the file of a running one.
         let again = format!("trace record {words} --for 200ms --out {}", out.display());
         lab.run(&again).expect_status(1).says(&["another process records into it"]);
         killed.kill().unwrap();
@@ -217,7 +217,7 @@ fn a_full_file_system_ends_the_trace_and_what_was_recorded_is_valid() {
     let small = Tmpfs::with(&place, "size=48m,mode=0700");
     let out = place.join("a.parquet");
     let child = started(&lab, &device.name, &out);
-    // All that is left: rounds for a group are allocated, for the next one there are none.
+    // Fill the rest. Space for the current row group is allocated; there is none for the next.
     let _ = Command::new("dd")
         .args(["if=/dev/zero", "bs=1M", "status=none"])
         .arg(format!("of={}", place.join("fill").display()))
@@ -260,7 +260,7 @@ fn what_cannot_be_recorded_is_refused_with_what_can_and_no_file_is_left() {
     lab.run(&format!("trace record {} --for 1s --out a.txt", device.name))
         .expect_status(1)
         .says(&[".parquet"]);
-    // Root without the capabilities.
+    // Root without these capabilities.
     let binary = crate::common::binary();
     let words = ["--bounding-set=-sys_admin,-bpf", "--inh-caps=-all"];
     let output = Command::new("setpriv")
@@ -282,8 +282,8 @@ fn requests_of_the_disk_below_are_none_of_a_disk_whose_bios_were_merged() {
     let lab = Lab::new();
     let (device, out) = (Loop::new(&lab.dir, "disk", 64), lab.path("a.parquet"));
     let child = started(&lab, &format!("{} --source bpf", device.name), &out);
-    // Written back a page a bio, and merged; the bios of the disk below take the places of those
-    // that were merged.
+    // Written back one page per bio and merged; bios of the disk below reuse the merged ones'
+    // addresses.
     for _ in 0..6 {
         dd(&format!("if=/dev/zero of={} bs=1M count=48 conv=fsync", device.path));
         dd(&format!("if=/dev/zero of={} bs=4k count=500 conv=fsync", lab.path("below").display()));

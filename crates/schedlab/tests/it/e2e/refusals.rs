@@ -1,16 +1,14 @@
-//! The form of what a user reads when schedlab refuses:
-//! `schedlab: subject: what is wrong (found X, expected Y); what to do`.
+//! The form of errors: `schedlab: subject: problem (found X, expected Y); remedy`.
 //!
-//! One refusal of each kind is checked as it is rendered. None needs root.
+//! One error of each kind is checked as printed. None needs root.
 
 use std::fs;
 
 use crate::common::Lab;
 
-/// A command, and the subject that its refusal names; `DIR/` is a directory with the files that
-/// [`prepare`] makes.
+/// A command, and the subject of its error; `DIR/` is a directory with the files of [`prepare`].
 const REFUSALS: &[(&str, &str)] = &[
-    // Names that are unknown.
+    // Unknown names.
     ("compare SIM --schedulers noop,kyver --workload randread", "scheduler \"kyver\""),
     ("compare SIM --schedulers noop,cfq:slice_idel=0", "variant cfq:slice_idel=0"),
     ("compare SIM --schedulers noop,deadline --workload randraed", "workload \"randraed\""),
@@ -33,7 +31,7 @@ const REFUSALS: &[(&str, &str)] = &[
     ("sweep SIM --scheduler deadline --workload randread --values fifo=1,2", "--values"),
     ("set nosuchdisk nr_requests=12", "nosuchdisk"),
     ("analyze DIR/table.csv --variant nosuch --metric b", "DIR/table.csv"),
-    // Values that are invalid.
+    // Invalid values.
     ("compare SIM --schedulers noop,deadline --budget 60parsecs", "--budget"),
     ("compare SIM --schedulers noop,deadline --margin lots", "--margin"),
     ("compare SIM --schedulers noop,deadline --rounds many", "--rounds"),
@@ -44,7 +42,7 @@ const REFUSALS: &[(&str, &str)] = &[
         "sweep SIM --scheduler deadline --workload randread --values fifo_batch",
         "--values fifo_batch",
     ),
-    // What does not go together.
+    // Incompatible options.
     ("compare SIM --schedulers noop,deadline --destroy-data /dev/sda", "--destroy-data"),
     ("compare SIM --schedulers noop,deadline --workload replay", "workload replay"),
     ("compare SIM --schedulers noop,deadline --workload command:run=x", "workload command:run=x"),
@@ -65,7 +63,7 @@ fn prepare(lab: &Lab) {
     fs::write(lab.path("slip.toml"), "device = \"hp97560\"\nsead = 3\n").unwrap();
 }
 
-/// What is wrong with a refusal's form; `subject` is what it must begin with.
+/// The fault in a refusal's form, if any; it must begin with `subject`.
 fn fault(refusal: &str, subject: &str) -> Option<&'static str> {
     let Some(rest) = refusal.strip_prefix("schedlab: ").and_then(|rest| rest.strip_prefix(subject))
     else {

@@ -30,7 +30,7 @@ fn repeats_in_virtual_time_are_measured_at_once_and_pooled_and_a_further_one_can
         })
         .collect();
     assert_eq!(seeds, ["seed = 1", "seed = 2", "seed = 3"]);
-    // What is there is not measured again, and the pool by hand is the same.
+    // Finished repeats are not measured again, and pooling by hand gives the same result.
     let before = fs::read_to_string(out.join("repeat-1/results.jsonl")).unwrap();
     let json = lab.run(&format!("analyze {dir} --pool --json")).expect_status(0).json();
     assert_eq!(json["pooled"]["repeats"].as_array().unwrap().len(), 3);
@@ -41,7 +41,7 @@ fn repeats_in_virtual_time_are_measured_at_once_and_pooled_and_a_further_one_can
         lab.run(&format!("run {dir}/plan.toml --repeat 4 --quiet --out {dir}")).expect_status(0);
     assert!(more.stdout.starts_with("Over 4 repeats: "), "{}", more.stdout);
     assert_eq!(fs::read_to_string(out.join("repeat-1/results.jsonl")).unwrap(), before);
-    // A torn repeat is completed.
+    // An incomplete repeat is completed.
     let results = out.join("repeat-4/results.jsonl");
     let whole = fs::read_to_string(&results).unwrap();
     let torn: Vec<&str> = whole.lines().take(6).collect();
@@ -136,7 +136,7 @@ fn on_a_real_device_the_first_repeat_is_measured_now_and_the_next_is_named_or_ti
     if std::path::Path::new("/run/systemd/system").exists() {
         return;
     }
-    // No systemd: the command that is named measures the next one.
+    // Without systemd, the printed command measures the next repeat.
     let command =
         ran.stderr.lines().find_map(|line| line.split_once("by hand): schedlab ")).unwrap().1;
     let second = lab.run(command).expect_measured();

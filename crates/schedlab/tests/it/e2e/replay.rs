@@ -1,4 +1,4 @@
-//! A recorded trace as the workload of a comparison, end to end.
+//! A recorded trace as a comparison's workload.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -7,8 +7,7 @@ use testbed::require;
 
 use crate::common::{Lab, trials};
 
-/// Two processes that read 4 KiB each millisecond for a fifth of a second, and what their trace
-/// moves.
+/// Two processes that read 4 KiB each millisecond for 0.2 s, and the bytes that their trace moves.
 fn trace(last_offset: u64) -> (String, u64) {
     let mut text = String::new();
     for i in 0..200u64 {

@@ -1,6 +1,5 @@
-//! The published schema of analysis.json against what the program writes of tables, and against
-//! analyses that it would not write. Analyses of results files are compared with it where the
-//! commands are tested.
+//! The published schema of analysis.json against analyses of tables, and against invalid ones.
+//! Analyses of results files are checked in the commands' tests.
 
 use std::fs;
 use std::path::Path;

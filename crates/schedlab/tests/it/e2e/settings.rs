@@ -1,5 +1,5 @@
-//! `schedlab show` and `schedlab set` on a real loop device: output equals sysfs, changes are
-//! atomic, and may be temporary.
+//! `schedlab show` and `schedlab set` on a real loop device: output matches sysfs; changes are
+//! atomic and may be temporary.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -11,7 +11,7 @@ use testbed::{Loop, Tmpfs, eventually, require};
 
 use crate::common::{Lab, Ran};
 
-/// A loop device with an administrator's tuning; none where that cannot be had.
+/// A loop device with an administrator's tuning; None if unavailable.
 fn tuned(lab: &Lab) -> Option<Loop> {
     if !require(&["root", "blkid"]) {
         return None;
@@ -19,7 +19,7 @@ fn tuned(lab: &Lab) -> Option<Loop> {
     let device = Loop::new(&lab.dir, "disk", 4);
     let offered = fs::read_to_string(device.queue().join("scheduler")).unwrap();
     assert!(["mq-deadline", "kyber", "bfq"].iter().all(|name| offered.contains(name)), "{offered}");
-    // A loop device keeps what its last user set.
+    // A loop device keeps its last user's settings.
     device.set("max_sectors_kb", &shows(&device, "max_hw_sectors_kb"));
     for (name, value) in [
         ("scheduler", "mq-deadline"),
@@ -41,7 +41,7 @@ fn journal(lab: &Lab) -> usize {
     fs::read_dir(lab.state().join("journal")).map_or(0, Iterator::count)
 }
 
-/// Ends what is set for a while, also when the test fails: the next test may get the same loop
+/// Ends temporary settings even if the test fails, since the next test may get the same loop
 /// device.
 struct Ended<'a>(&'a Lab, &'a Loop);
 
@@ -51,7 +51,7 @@ impl Drop for Ended<'_> {
     }
 }
 
-/// The process that holds a setting for a while, as `show` names it.
+/// PID of the process that holds a temporary setting, from `show`.
 fn keeper(lab: &Lab, device: &Loop) -> Option<u64> {
     lab.run(&format!("show {} --json", device.path)).expect_status(0).json()["held"]["pid"].as_u64()
 }
@@ -62,7 +62,7 @@ fn signal(pid: u64, name: &str) {
 
 fn is_there(pid: u64) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // A process that has ended and that nobody has waited for yet is there in name only.
+    // A zombie is not alive.
     !stat.is_empty() && stat.rsplit(") ").next().is_some_and(|rest| !rest.starts_with('Z'))
 }
 
@@ -249,7 +249,7 @@ fn a_write_without_effect_takes_everything_back() {
     let lab = Lab::new();
     let Some(device) = tuned(&lab) else { return };
     let before = device.snapshot();
-    // Linux takes writes to this attribute, and ignores them on a device that cannot poll.
+    // Linux accepts writes to this attribute and ignores them on a device that cannot poll.
     for lasting in ["", " --for 1h"] {
         let words = format!(
             "set {} scheduler=bfq slice_idle=0 nr_requests=96 io_poll_delay=7{lasting}",

@@ -1,5 +1,5 @@
-//! The sim arena through the built binary: repeatable bit for bit, honest about slips, traces that
-//! say what was reported.
+//! The sim arena: reproducible bit for bit, with precise errors and with traces that match the
+//! reported figures.
 
 use std::fs;
 
@@ -34,7 +34,7 @@ fn the_same_command_gives_the_same_results_analysis_and_report_byte_for_byte() {
     }
     let other = compare(&lab, "c", &format!("{words} --seed 2")).expect_status(0);
     assert_ne!(first.stdout, other.stdout, "another seed gives other figures");
-    // One CPU or all: the results file is the same.
+    // The results file does not depend on the number of CPUs.
     let mut alone = std::process::Command::new("taskset");
     alone.args([
         "-c",
@@ -79,7 +79,7 @@ fn a_cut_experiment_goes_on_to_the_results_that_it_would_have_had() {
     };
     assert_eq!(trials("whole").len(), 12);
     assert_eq!(trials("whole"), trials("cut"));
-    // Killed in the middle of the third round.
+    // Killed within the third round.
     fs::create_dir(lab.path("torn")).unwrap();
     let text = fs::read_to_string(lab.path("whole").join("results.jsonl")).unwrap();
     let kept: Vec<&str> = text.lines().take(1 + 5).collect();
@@ -107,7 +107,7 @@ fn nothing_of_the_machine_is_needed_or_changed() {
     );
 }
 
-/// Verdict and reasons of every comparison of a metric, by variant.
+/// Verdict and reasons of each comparison of a metric, by variant.
 fn verdicts(analysis: &Value, metric: &str) -> Vec<(String, String, String)> {
     let of_metric =
         analysis["comparisons"].as_array().unwrap().iter().filter(|row| row["metric"] == metric);
@@ -162,7 +162,7 @@ fn a_flow_that_starves_decides_the_comparison() {
     );
     let (_, verdict, reasons) = verdicts(&analyze(&lab, "a"), "read_iops").remove(0);
     assert!(verdict == "worse" && reasons.contains("the change is a bound"), "{verdict} {reasons}");
-    // Too short for one read under either scheduler: no evidence, and the length that it takes.
+    // Too short for a single read under either scheduler: no evidence, and a sufficient length.
     let short = compare(&lab, "b", &words.replace("3s", "5ms"))
         .expect_status(3)
         .says(&["or give 630 ms"])
@@ -252,7 +252,7 @@ fn a_device_of_ones_own_is_a_file() {
     compare(&lab, "own", &format!("--device {} {words}", own.display())).expect_status(0);
     compare(&lab, "row", &format!("--device hp97560 {words}")).expect_status(0);
     assert_eq!(analyze(&lab, "own")["comparisons"], analyze(&lab, "row")["comparisons"]);
-    // A results file goes on with the device that it began with.
+    // A results file keeps the device that it began with.
     let other = fs::read_to_string(&own).unwrap().replace("rpm = 4002", "rpm = 5400");
     assert!(other.contains("5400"));
     fs::write(&own, other).unwrap();
@@ -303,7 +303,7 @@ fn a_trace_says_what_was_reported_in_both_formats() {
     let figure = |name: &str| {
         figures.iter().find(|row| row["name"] == name).unwrap()["value"].as_f64().unwrap()
     };
-    // The trace goes on until the last request is done, a little longer than the window.
+    // The trace extends to the last completion, slightly beyond the window.
     assert!(
         (figure("read rate") / of("iops") - 1.0).abs() < 0.03,
         "{} {}",

@@ -1,5 +1,5 @@
-//! A cluster of one node in this machine: Slurm's own daemons with a key, a configuration and ports
-//! of their own, ended with the value.
+//! A one-node Slurm cluster on this machine: private daemons, key, configuration and ports, stopped
+//! when dropped.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -13,7 +13,6 @@ use testbed::eventually;
 
 use crate::common::Lab;
 
-/// The running daemons.
 pub(crate) struct Node {
     dir: PathBuf,
     daemons: Vec<Child>,
@@ -63,12 +62,11 @@ impl Node {
         self.daemons.push(command.spawn().unwrap());
     }
 
-    /// A command that talks to these daemons.
+    /// Directs a command to these daemons.
     pub(crate) fn client<'c>(&self, command: &'c mut Command) -> &'c mut Command {
         command.env("SLURM_CONF", self.dir.join("slurm.conf"))
     }
 
-    /// What the daemons have logged.
     pub(crate) fn log(&self) -> String {
         ["slurmctld.log", "slurmd.log"]
             .map(|name| fs::read_to_string(self.dir.join(name)).unwrap_or_default())
@@ -82,7 +80,7 @@ impl Drop for Node {
             self.client(Command::new("scancel").args(["--state=RUNNING", "--user=root"])).status();
         std::thread::sleep(Duration::from_millis(200));
         for daemon in self.daemons.iter_mut().rev() {
-            // They end their own children on SIGTERM.
+            // They end their children on SIGTERM.
             let _ = Command::new("kill").arg(daemon.id().to_string()).status();
             let _ = daemon.wait();
         }
@@ -98,8 +96,8 @@ fn key() -> Vec<u8> {
 fn configuration(dir: &Path) -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
     let name = name.trim().split('.').next().unwrap();
-    // sbatch --wait asks ever more rarely, every half minute in the end; never more rarely than
-    // half of MinJobAge.
+    // sbatch --wait polls with growing intervals, up to half a minute but at most half of
+    // MinJobAge.
     let port = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut text = format!(
         "ClusterName=schedlab\nSlurmctldHost={name}(127.0.0.1)\nSlurmUser=root\nSlurmdUser=root\nAuthType=auth/munge\n\

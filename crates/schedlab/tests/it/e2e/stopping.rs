@@ -1,5 +1,4 @@
-//! When an experiment stops, and what is guaranteed of verdicts where it did: through the built
-//! binary, in virtual time.
+//! When an experiment stops, and the guarantees of its verdicts, in virtual time.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,8 +29,8 @@ fn notes(lab: &Lab, out: &str, event: &str) -> Vec<Value> {
 #[test]
 fn the_number_of_rounds_is_fixed_before_the_first_look_and_named_in_the_analysis() {
     let lab = Lab::new();
-    // 3 variants, 2 s each and 0.4 s of warm-up: 10 rounds fit, half as many more are planned for
-    // those that stop.
+    // 3 variants, 2 s each plus 0.4 s of warm-up: 10 rounds fit, and half as many more are planned
+    // for variants that stop.
     compare(&lab, "time", "--budget 72s").expect_status(0);
     let planned = notes(&lab, "time", "planned");
     assert_eq!((planned.len(), planned[0]["rounds"].as_u64()), (1, Some(15)), "{planned:?}");
@@ -119,7 +118,7 @@ fn a_table_is_one_look_unless_the_looks_are_asked_for() {
 const TWO: &str = "compare --arena sim --device hp97560 --schedulers noop,deadline,sstf --workload randread --workload seqread \
                    --clients 4 --trace csv";
 
-/// The files of an experiment that must not depend on interruptions.
+/// An experiment's files that interruptions must not change.
 fn results(out: &Path) -> Vec<(String, Vec<u8>)> {
     let mut all = Vec::new();
     for name in ["trials.csv", "comparisons.csv", "analysis.json", "plan.toml"] {
@@ -138,14 +137,14 @@ fn results(out: &Path) -> Vec<(String, Vec<u8>)> {
     all
 }
 
-/// The same with the exports.
+/// Also its exports.
 fn exported(lab: &Lab, out: &Path) -> Vec<(String, Vec<u8>)> {
     let mut all = results(out);
     for format in
         ["bencher", "customBiggerIsBetter", "customSmallerIsBetter", "openmetrics", "otlp"]
     {
         let ran = lab.run(&format!("report {} --export {format}", out.display())).expect_status(0);
-        // That it was resumed is an event of the experiment.
+        // Being resumed is an event of the experiment.
         let text = match serde_json::from_str::<Value>(&ran.stdout) {
             Ok(mut json) if format == "otlp" => {
                 json["resourceSpans"][0]["scopeSpans"][0]["spans"][0]["events"].take();
@@ -198,7 +197,7 @@ fn a_resumed_experiment_has_the_results_of_an_uninterrupted_one() {
         let expected = results(&whole);
         let text = fs::read_to_string(whole.join("results.jsonl")).unwrap();
         let lines: Vec<&str> = text.split_inclusive('\n').collect();
-        // What a crash can leave: any number of lines, and a part of the next one.
+        // A crash can leave any number of lines and part of the next.
         for kept in (1..lines.len()).filter(|kept| kept % 6 == 1 || lines.len() - kept < 3) {
             let cut = lab.path(&format!("{name}-{kept}"));
             fs::create_dir(&cut).unwrap();

@@ -1,5 +1,4 @@
-//! `schedlab sweep`, end to end: in the simulator, on a real loop device, and with words that make
-//! no sense.
+//! `schedlab sweep` in the simulator and on a real loop device, and usage errors.
 
 use std::fs;
 
@@ -51,8 +50,7 @@ fn a_simulated_sweep_is_the_same_every_time_and_its_reports_have_table_lines_and
         (of("front_merges")["default"].as_str(), of("nr_requests")["default"].as_str()),
         (Some("1"), Some("128"))
     );
-    // Eight readers at random hold eight requests: a window of 32 or more is none, and 8 takes
-    // nothing either.
+    // Eight random readers hold eight requests, so limits from 8 up have no effect.
     assert_eq!(of("nr_requests")["effect"]["effect"], "nothing", "{}", of("nr_requests"));
     let page = fs::read_to_string(lab.path("one").join("report.html")).unwrap();
     assert!(page.contains("Response curves") && page.contains("fifo_batch (requests, log scale)"));
@@ -93,7 +91,7 @@ fn a_sweep_is_a_plan_like_any_other_and_a_cut_off_one_goes_on() {
     lab.run(&format!("run {} --quiet --out {}", file.display(), whole.display())).expect_status(0);
     let by_run = analyze(&lab, "whole");
     assert_eq!(by_run["responses"].as_array().unwrap().len(), 2);
-    // Cut off in the middle of the third round.
+    // Truncated within the third round.
     fs::create_dir(&cut).unwrap();
     for name in ["plan.toml", "results.jsonl"] {
         fs::copy(whole.join(name), cut.join(name)).unwrap();
@@ -176,7 +174,7 @@ fn what_the_device_offers_decides_and_a_plan_says_so_without_touching_it() {
         "an alias and our own switch are not swept: {text}"
     );
     assert_eq!(disk.snapshot(), before);
-    // A queue attribute that schedlab knows no values of, and one that is not there.
+    // A queue attribute without known values, and a nonexistent one.
     lab.run(&format!("{words} --tunables rq_affinity --dry-run"))
         .expect_status(2)
         .says(&["rq_affinity", "--values rq_affinity=V"]);

@@ -1,5 +1,5 @@
-//! Numbers of others: outputs of programs, tables on standard input, and what `analyze` asks for
-//! instead of guessing.
+//! Foreign numbers: program outputs, tables on standard input, and what `analyze` requires instead
+//! of guessing.
 
 use std::fs;
 use std::io::Write;
@@ -8,16 +8,13 @@ use std::process::{Command, Stdio};
 
 use crate::common::{Lab, word};
 
-/// The data of the crate that reads formats.
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../import/tests/data");
 
-/// A file or pattern in it.
 fn data(name: &str) -> String {
     word(&Path::new(DATA).join(name))
 }
 
-/// Files of runs under each variant, made of one that the program wrote: another figure stands
-/// where it has `figure`.
+/// Files of runs under each variant, made from a real one by replacing `figure`.
 fn repeat(lab: &Lab, name: &str, figure: &str, variants: &[&str], runs: usize) -> String {
     let path = Path::new(DATA).join(name);
     let (text, extension) =
@@ -169,7 +166,7 @@ fn a_direction_is_known_or_asked_for_and_never_guessed() {
     analyze("--metric score --lower-is-better score --higher-is-better score")
         .expect_status(2)
         .says(&["also given"]);
-    // The first row is no baseline: it may be of any variant.
+    // Row order does not determine the baseline.
     fs::write(&table, "variant,tps\nb,1\na,2\n").unwrap();
     analyze("--metric tps").expect_status(2).says(&["\"b\", \"a\"", "--baseline"]);
 }
@@ -256,7 +253,7 @@ fn sources_of_two_kinds_are_refused() {
     let lab = Lab::new();
     let runs = fio(&lab, &["none", "kyber"], 1);
     let first = runs.split_whitespace().next().unwrap();
-    // Two kinds together, and flags of a third.
+    // Two kinds together, and another kind's flags.
     let hyperfine = data("hyperfine/times.json");
     lab.run(&format!("analyze {first} {hyperfine}")).expect_status(2).says(&[
         "hyperfine",

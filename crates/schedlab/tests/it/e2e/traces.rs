@@ -1,5 +1,5 @@
-//! `schedlab trace profile`, `synthesize` and `fit` of traces: of trials whose parameters are
-//! known, of other programs' text, of live disks.
+//! `schedlab trace profile`, `synthesize` and `fit`: traces of known trials, of other programs, of
+//! live disks.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use testbed::{Loop, LoopOptions, eventually, require};
 
 use crate::common::Lab;
 
-/// The trace of a simulated trial of a workload under `none`.
+/// Trace of a simulated trial of a workload under `none`.
 fn trial(lab: &Lab, name: &str, device: &str, workload: &str, time: &str) -> PathBuf {
     let out = lab.path(name);
     lab.run(&format!(
@@ -19,14 +19,14 @@ fn trial(lab: &Lab, name: &str, device: &str, workload: &str, time: &str) -> Pat
         out.display()
     ))
     .expect_measured();
-    // The label of the workload, with its parameters, is in the name.
+    // The file name includes the workload's label and parameters.
     let mut files = fs::read_dir(out.join("traces")).unwrap().flatten().map(|entry| entry.path());
     files
         .find(|path| path.to_str().unwrap().ends_with("-none.csv"))
         .expect("a trace of the variant none")
 }
 
-/// Waits until events are followed: the last of the rights is given up then.
+/// Waits until events are followed, after which privileges are dropped.
 fn begun(child: &std::process::Child) {
     let status = format!("/proc/{}/status", child.id());
     eventually("events are followed", || {
@@ -55,7 +55,7 @@ fn the_profile_of_a_trial_has_the_parameters_of_its_workload() {
         assert!((reads / (reads + writes) - 0.8).abs() < 0.03, "{client:#}");
         let steps = number(client, "/distance_sectors/count");
         assert!((number(client, "/sequential") / steps - 0.75).abs() < 0.03, "{client:#}");
-        // The think time, and what the simulator takes to wake a client.
+        // The think time plus the simulated wake-up time.
         assert!((2.0..2.1).contains(&(number(client, "/think_ns/mean") / 1e6)), "{client:#}");
         assert_eq!(
             (number(client, "/size_sectors/min"), number(client, "/depth_max")),
@@ -99,7 +99,7 @@ fn what_cannot_be_profiled_or_synthesized_is_refused_with_the_line_and_the_next_
             (empty.as_str(), 1, "empty.txt"),
             (fifo.as_str(), 1, "not a regular file"),
         ] {
-            // What is no file is a device to `fit`.
+            // To `fit`, anything but a file is a device.
             let is_device = command == "fit" && (file == fifo || file.starts_with("no-such"));
             let (status, says) = if is_device { (2, file) } else { (status, says) };
             lab.run(&format!("{command} {file}")).expect_status(status).says(&[says]);
@@ -157,7 +157,7 @@ fn a_live_disk_is_profiled_by_who_reads_it() {
             .find(|process| process["name"] == "dd")
             .unwrap();
         let (reads, sequential) = (number(dd, "/reads"), number(dd, "/sequential"));
-        // On a busy machine the kernel may skip a program.
+        // On a busy machine the kernel may skip a BPF program.
         assert!((280.0..=300.0).contains(&reads) && sequential >= reads - 21.0, "{dd:#}");
         assert_eq!(number(dd, "/size_sectors/p50"), 16.0);
         assert!(
@@ -193,7 +193,7 @@ fn a_workload_that_is_synthesized_from_a_trial_is_the_one_of_the_trial_and_its_p
     let near =
         |name: &str, expected: f64| (of(name).parse::<f64>().unwrap() - expected).abs() <= 3.0;
     assert!(near("read_share", 70.0) && near("jump_share", 50.0), "{params}");
-    // By its own profile it does what was recorded.
+    // Its own profile matches the recorded one.
     let figures = made["figures"].as_array().unwrap();
     let distance = |name: &str| {
         let figure =
@@ -241,7 +241,7 @@ fn a_model_of_a_trace_says_what_it_was_made_of_and_how_far_it_is_off() {
     }
     let text = fs::read_to_string(&model).unwrap();
     assert!(text.contains("\n# Held out: ") && text.contains("# From a trace alone"), "{text}");
-    // Advice needs nothing but the trace.
+    // Advice needs only the trace.
     let options = "--arena sim --schedulers none,mq-deadline --json";
     let out = lab.path("a");
     let ran = lab.run(&format!("advise {} {options} --out {}", file.display(), out.display()));
@@ -291,7 +291,7 @@ fn a_disk_of_blocks_of_4096_bytes_is_replayed_in_whole_blocks() {
         read.ios.iter().any(|io| io.sector == 8 && io.sectors == 8),
         "the second round of 4096"
     );
-    // Its model has what was recorded, and the trace is replayed on it and on the disk.
+    // Fit a model and replay the trace on it and on the disk.
     let model = lab.path("m.toml");
     lab.run(&format!("fit {} --out {}", trace.display(), model.display())).expect_status(0);
     let short = "--rounds 1 --figures-only --trial-time 5s --warmup 0s --quiet --schedulers none,mq-deadline";
@@ -305,7 +305,7 @@ fn a_disk_of_blocks_of_4096_bytes_is_replayed_in_whole_blocks() {
     let trace = trace.display().to_string();
     replay(&trace, "sim", &format!("--arena sim --device {}", model.display())).expect_measured();
     replay(&trace, "real", &format!("--device {}", device.path)).expect_measured();
-    // A trace of a disk of 512 bytes a block does not fit.
+    // A trace in 512-byte blocks does not fit the device.
     let small = lab.path("small.txt").display().to_string();
     fs::write(&small, "8,0 0 1 0.000000000 7 Q R 1 + 1 [a]\n8,0 0 2 0.001000000 7 C R 1 + 1 [0]\n")
         .unwrap();

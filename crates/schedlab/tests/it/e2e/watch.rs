@@ -10,8 +10,7 @@ use crate::common::Lab;
 
 const TOOLS: [&str; 4] = ["root", "blkid", "systemctl", "systemd-analyze"];
 
-/// A lab with a device, and a watch of a name that no other test has; whatever happens, its units
-/// are removed at the end.
+/// A lab with a device and a uniquely named watch, whose units are always removed.
 struct Watched {
     lab: Lab,
     device: Loop,
@@ -139,7 +138,7 @@ fn a_watch_is_removed_by_any_word_that_adds_it() {
             assert_eq!(left, [false, false], "added as {word}, removed as {other}");
         }
     }
-    // One that has another name, and two of one device.
+    // A watch with another name, and two of one device.
     let names = ["one", "two"].map(|name| format!("e2e-{}-{name}", std::process::id()));
     add(&device.path, &format!("--name {}", names[0])).expect_status(0);
     add(&device.path, &format!("--name {}", names[1])).expect_status(0);
@@ -165,7 +164,7 @@ fn systemd_takes_the_units() {
     let watched = Watched::new("units");
     watched.add("--between 23:30-01:00 --every daily").expect_status(0);
     let [service, timer, _] = watched.units();
-    // It knows nothing of running the machine, and checks both files and what they name.
+    // It needs no running systemd, and checks both files and what they name.
     let checked =
         Command::new("systemd-analyze").arg("verify").arg(&service).arg(&timer).output().unwrap();
     let said = String::from_utf8_lossy(&checked.stderr);
@@ -188,7 +187,7 @@ fn outside_of_its_hours_or_on_another_device_nothing_is_measured() {
     let (lab, name) = (&watched.lab, &watched.name);
     watched.add("--between 02:00-03:00").expect_status(0);
     let path = lab.state().join("watch").join(format!("{name}.toml"));
-    // A window that opened and closed an hour ago, whatever the hour is.
+    // A window that closed at least an hour ago, at any time of day.
     let hour = Command::new("date").arg("+%H").output().unwrap();
     let hour: u32 = String::from_utf8(hour.stdout).unwrap().trim().parse().unwrap();
     let text = fs::read_to_string(&path).unwrap();
@@ -202,7 +201,7 @@ fn outside_of_its_hours_or_on_another_device_nothing_is_measured() {
     );
     assert_eq!(watched.history()[0]["outcome"], "skipped");
 
-    // The same name, another device: a test must not be made, however much time there is.
+    // Same name, another device: must not be tested, however much time there is.
     fs::write(&path, text.replace("identity = \"", "identity = \"not ")).unwrap();
     lab.run(&format!("watch run {name} --now")).expect_status(1).says(&[
         "not name",
@@ -220,7 +219,7 @@ fn a_changed_verdict_is_told_and_applied_only_if_asked_for() {
         let watched = Watched::new(if apply { "apply" } else { "tell" });
         let (lab, name, device) = (&watched.lab, &watched.name, &watched.device);
         let told = lab.path("told");
-        // Without a shell's quotes, which the words of a test do not have.
+        // Without shell quotes, which `add`'s words cannot contain.
         let tell = format!("tee={};cat>$tee", told.display());
         let words =
             if apply { format!("--tell {tell} --apply set") } else { format!("--tell {tell}") };
@@ -228,7 +227,7 @@ fn a_changed_verdict_is_told_and_applied_only_if_asked_for() {
         lab.run(&format!("watch run {name} --now")).expect_measured();
         assert!(!told.exists(), "the first verdict is no change");
 
-        // The last test is made to have recommended something else, whatever the next one finds.
+        // Rewrite the last recommendation, so that the next test finds a change.
         let file = fs::read_dir(lab.state().join("history"))
             .unwrap()
             .next()
@@ -257,7 +256,7 @@ fn a_changed_verdict_is_told_and_applied_only_if_asked_for() {
         );
         let text = fs::read_to_string(&told).unwrap_or_default();
         assert_eq!(text.contains("has changed from kyber"), is_other, "{text}");
-        // Where the evidence is invalid nothing is recommended, and nothing may be set.
+        // With invalid evidence nothing is recommended, and nothing may be set.
         let expected = if apply { recommended.unwrap_or("kyber") } else { "kyber" };
         assert_eq!(device.scheduler(), expected, "{entry}");
         assert_eq!(entry["applied"].is_string(), apply && is_other, "{entry}");
@@ -310,15 +309,15 @@ fn slips_are_named_before_anything_is_written() {
         !lab.state().join("watch").exists() && watched.units().iter().all(|path| !path.exists())
     );
 
-    // A workload that writes is refused with one that reads, unless the device's data are given
-    // away; none named, it is one that reads.
+    // A writing workload is refused without consent, with a suggestion to read; the default only
+    // reads.
     let device = &watched.device.path;
     let refused =
         lab.run(&format!("watch add --device {device} --workload oltp --print")).expect_status(2);
     refused.says(&["only reads", "--workload randread", "--destroy-data"]);
     let printed = lab.run(&format!("watch add --device {device} --print")).expect_status(0);
     assert!(printed.stdout.contains("kind = \"randread\""), "{printed:?}");
-    // A loop device is known by its name only: next week the name may be another disk's.
+    // A loop device has only its name, which may belong to another disk next week.
     lab.run(&format!(
         "watch add --device {device} --workload oltp --destroy-data {device} --print"
     ))
@@ -335,8 +334,7 @@ fn a_change_in_a_history_is_named_with_the_kernel_that_came_with_it() {
     let lab = Lab::new();
     let dir = lab.state().join("history/disk");
     fs::create_dir_all(&dir).unwrap();
-    // Forty weekly tests; from the 25th on another kernel, on which bfq has four fifths of its
-    // level.
+    // Forty weekly tests; from the 25th on a new kernel, where bfq drops to four fifths.
     let line = |week: u32| {
         let kernel = if week < 24 { "6.1.0" } else { "6.12.0" };
         let noise = 1.0 + 0.01 * (f64::from(week * 7919 % 13) - 6.0) / 6.0;

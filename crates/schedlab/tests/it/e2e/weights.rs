@@ -1,5 +1,5 @@
-//! Flows on a real loop device, each in a process and a control group of its own: weights act where
-//! they can, and nothing is left of them.
+//! Flows on a real loop device, each in its own process and control group: weights work where
+//! supported, and the groups are removed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use testbed::{Loop, eventually, require};
 
 use crate::common::{Lab, trials};
 
-/// Directories of sessions in every hierarchy of control groups.
+/// Session directories in all control group hierarchies.
 fn groups() -> Vec<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
     let hierarchies = mounts.lines().filter_map(|line| {
@@ -27,13 +27,12 @@ fn groups() -> Vec<PathBuf> {
     inside.filter(is_ours).collect()
 }
 
-/// Groups of the process with this number.
 fn groups_of(pid: u32) -> Vec<PathBuf> {
     let own = format!("schedlab-session-{pid}-");
     groups().into_iter().filter(|path| path.display().to_string().contains(&own)).collect()
 }
 
-/// Where weights of bfq can be given: v1's blkio here, or io in v2.
+/// Whether bfq weights can be set: in v1's blkio here, or in v2's io.
 fn has_weights() -> bool {
     let can = groups_have_bfq();
     if !can {
@@ -58,8 +57,8 @@ fn plan(device: &str, variants: &[(&str, &str, &str)]) -> String {
         );
     }
     text += "[[workload]]\nname = \"reads\"\nkind = \"flows\"\nprimary = \"heavy.share_percent\"\n";
-    // Always backlogged: a flow that bfq has to wait for loses its turn, and its weight, while its
-    // reader gets no CPU.
+    // Always backlogged: if bfq has to idle for a flow, a reader without CPU loses its turn and
+    // weight.
     for flow in ["heavy", "light"] {
         text += &format!(
             "[[workload.flow]]\nname = \"{flow}\"\nkind = \"randread\"\nparams = {{ clients = 4, iodepth = 16 }}\n"
@@ -68,8 +67,8 @@ fn plan(device: &str, variants: &[(&str, &str, &str)]) -> String {
     text
 }
 
-/// Without `strict_guarantees` bfq injects requests of the light flow while it waits for the heavy
-/// one, and the weight is lost.
+/// Without `strict_guarantees`, bfq injects requests of the light flow while it idles for the heavy
+/// one, which defeats the weight.
 const STRICT: &str = "low_latency = 0, strict_guarantees = 1, ";
 const EQUAL: &str = "low_latency = 0, strict_guarantees = 1, \"io.bfq.weight@heavy\" = 100, \"io.bfq.weight@light\" = 100";
 const HEAVY: &str = "\"io.bfq.weight@heavy\" = 400, \"io.bfq.weight@light\" = 100";
@@ -100,8 +99,8 @@ fn a_weight_acts_under_bfq_and_is_ignored_under_others_aloud_and_no_group_stays(
             .collect();
         shares.iter().sum::<f64>() / shares.len() as f64
     };
-    // 50, 80 and 50 on an idle machine; bfq serves one flow for so long that a second of equal
-    // weights can be far from 50.
+    // 50, 80 and 50 on an idle machine. bfq's slices are so long that a second of equal weights can
+    // be far from 50.
     let [equal, bfq, none] = ["equal", "bfq", "none"].map(share);
     assert!(
         (equal - 50.0).abs() < 25.0 && (none - 50.0).abs() < 15.0 && bfq > 65.0,

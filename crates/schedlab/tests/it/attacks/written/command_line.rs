@@ -1,11 +1,11 @@
-//! The table against the command line: no command and no option that names a file is forgotten.
+//! Checks the table against the command line: every command, and every option that names a file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::WRITTEN;
 
-/// Commands that write no file of results. `set` and what measures a device write entries of the
-/// journal, `kernel build` a cache: both are read by schedlab alone, and are JSON and programs.
+/// Commands without result files. `set` and commands that measure a device write journal entries,
+/// `kernel build` a cache; only schedlab reads them.
 const WRITE_NOTHING: &[&str] = &[
     "devices",
     "list",
@@ -26,14 +26,13 @@ const WRITE_NOTHING: &[&str] = &[
     "kernel clean",
 ];
 
-/// What an option that names files or directories is for.
+/// Purpose of an option that names files or directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Use {
     Reads,
     Writes,
 }
 
-/// Every option that names files or directories.
 const OPTIONS: &[(&str, Use)] = &[
     ("--cache-dir", Use::Writes),
     ("--figures", Use::Writes),
@@ -57,10 +56,10 @@ const OPTIONS: &[(&str, Use)] = &[
     ("--against", Use::Reads),
 ];
 
-/// The reference page of the command line, which a test of its own keeps up to date.
+/// The command line's reference page, which its own test keeps current.
 const PAGE: &str = include_str!("../../../../../../docs/src/reference/cli.md");
 
-/// The options of each command that take a file or a directory.
+/// Each command's options that take a file or directory.
 fn commands() -> BTreeMap<String, BTreeSet<String>> {
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut command = String::new();
@@ -108,7 +107,7 @@ fn every_option_that_names_a_file_is_known() {
         new.is_empty(),
         "{new:?}: if it writes, a writer of `writers.rs` must give it and WRITTEN have its file; name it in OPTIONS"
     );
-    // What writes results is given by a writer, or the row names the test that does.
+    // A writer uses each option that writes results, or its row names the test that does.
     let writers = include_str!("writers.rs");
     let elsewhere = ["--cache-dir", "--loop-dir", "--state-dir", "--textfile"];
     for (option, _) in

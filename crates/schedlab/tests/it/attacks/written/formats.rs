@@ -1,4 +1,4 @@
-//! What each format of the table guarantees of a hostile name, read by a parser of the format.
+//! Guarantees of each format for hostile names, checked with a parser of the format.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,47 +12,47 @@ use text::steers;
 use super::writers::MARK;
 use crate::common::PYTHON;
 
-/// A format of a file, with what a name is in it.
+/// A file format, and the role of a name in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
-    /// Text between tags and in attributes; no element, attribute or comment of the name's.
+    /// Text and attribute values; no elements, attributes or comments from the name.
     Html,
-    /// The same in XML.
+    /// As in HTML.
     Svg,
     JUnit,
-    /// Text: no element, link, picture, heading, list or cell.
+    /// Text: no element, link, image, heading, list or cell.
     Markdown,
-    /// Text: no command, no special character, no citation.
+    /// Text: no command, special character or citation.
     Latex,
-    /// There is none in it.
+    /// Has no names.
     Bibtex,
-    /// A cell that no spreadsheet computes.
+    /// A cell that no spreadsheet evaluates.
     Csv,
-    /// A string in which nothing steers a terminal.
+    /// A string without terminal control characters.
     Json,
     JsonLines,
     Toml,
-    /// A plan that schedlab reads.
+    /// A plan that schedlab can read.
     Plan,
-    /// The value of a label.
+    /// A label's value.
     OpenMetrics,
-    /// A command of GitHub's runner in one line; the name ends no property.
+    /// One GitHub command per line; the name does not end a property.
     Annotations,
-    /// Columns of a length that is written before them.
+    /// Length-prefixed columns.
     Parquet,
     Perfetto,
     Pdf,
-    /// A word of a line.
+    /// A word in a line.
     Blkparse,
     Iolog,
-    /// A line of a unit, a rule or a list of modules.
+    /// A line of a unit, rule or module list.
     Unit,
 }
 
 type Check = Result<(), String>;
 
 impl Format {
-    /// Reads a file. Returns whether the hostile name is text in it.
+    /// Checks a file. Returns whether it contains the hostile name as text.
     pub(crate) fn check(self, path: &Path) -> Result<bool, String> {
         let bytes = fs::read(path).map_err(|e| e.to_string())?;
         match self {
@@ -117,7 +117,7 @@ fn magic(bytes: &[u8], head: &[u8]) -> Result<bool, String> {
     if bytes.starts_with(head) { Ok(false) } else { Err(format!("does not begin with {head:?}")) }
 }
 
-/// Prints what a page has that our templates have not.
+/// Prints whatever a page has that our templates do not.
 const PAGE: &str = include_str!("page.py");
 
 fn check_html(path: &Path) -> Check {
@@ -147,14 +147,14 @@ fn check_elements(text: &str, known: &[&str]) -> Check {
     Ok(())
 }
 
-/// The rules of a figure's dark form, which load nothing and contain no name.
+/// A figure's dark-mode rules, which load nothing and contain no name.
 fn is_dark_form(style: &str) -> bool {
     let loads = ["url", "@import", "\\", MARK];
     style.starts_with("@media (prefers-color-scheme: dark){")
         && !loads.iter().any(|word| style.contains(word))
 }
 
-/// Our own elements in Markdown.
+/// Our own HTML in Markdown.
 fn is_fold(html: &str) -> bool {
     let rest = html
         .trim()
@@ -198,13 +198,13 @@ fn check_markdown(text: &str) -> Check {
             _ => {}
         }
     }
-    // An address that becomes a link by itself, a mention, a citation.
+    // Text that becomes a link, a mention or a citation.
     for mark in ["http://", "https://", "www.", "@all", "@evil"] {
         if prose.contains(mark) {
             return Err(format!("{mark} in {prose}"));
         }
     }
-    // A cell too many is left out by a reader without a word.
+    // Parsers silently drop surplus cells.
     let bars = |line: &str| line.replace("\\\\", "").replace("\\|", "").matches('|').count();
     let mut wanted = 0;
     for line in text.lines().filter(|line| !line.starts_with("```")) {
@@ -222,7 +222,7 @@ fn check_markdown(text: &str) -> Check {
     Ok(())
 }
 
-/// Commands of TeX that we write.
+/// TeX commands that we write.
 const COMMANDS: &str = "usepackage begin end centering toprule midrule bottomrule multicolumn emph caption label cite pm times div infty mu \
                         textbackslash textasciitilde textasciicircum textless textgreater";
 
@@ -262,7 +262,7 @@ fn check_latex(text: &str) -> Check {
                 depth -= 1;
                 (0, depth < 0)
             }
-            // Ours: a sign between dollars, and the package that is needed.
+            // Ours: a symbol between dollars, and the required package.
             b'$' => (
                 after.find('$').map_or(0, |end| end + 1),
                 !after.starts_with("\\") && !after.starts_with("-$"),
@@ -302,7 +302,6 @@ fn check_json(text: &str) -> Check {
     serde_json::from_str::<serde_json::Value>(text).map(drop).map_err(|e| e.to_string())
 }
 
-/// A line of OpenMetrics.
 fn check_sample(line: &str) -> Check {
     let wrong = || format!("no sample: {line}");
     if line == "# EOF"
@@ -340,7 +339,7 @@ fn check_sample(line: &str) -> Check {
     number.parse::<f64>().map(drop).map_err(|_| wrong())
 }
 
-/// A line that GitHub's runner obeys, or one that it does not.
+/// Checks that a line is one of our GitHub commands, or none.
 fn check_annotation(line: &str) -> Check {
     let Some(command) = line.trim_start().strip_prefix("::") else {
         return if line.contains("##[") { Err(format!("command: {line}")) } else { Ok(()) };

@@ -1,5 +1,4 @@
-//! How each command is made to write: in an empty directory, with hostile names wherever one can
-//! come from.
+//! Runs each command in an empty directory, with hostile names from every source.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,30 +11,29 @@ use recorder::file::ReadOptions;
 use crate::common::{Lab, Ran};
 use crate::made_fleet;
 
-/// Stands in every hostile name, so that a file shows whether it has one.
+/// Part of every hostile name, to find it in a file.
 pub(crate) const MARK: &str = "alert(1)";
 
-/// A name of printable characters, which a plan may have: a formula, markup of each format,
-/// commands of TeX, of shells and of GitHub.
+/// A hostile name of printable characters, which plans accept: a formula, markup of each format,
+/// commands of TeX, shells and GitHub.
 const PRINTABLE: &str = "=cmd|'/C calc'!A0<script>alert(1)</script><img src=x onerror=alert(1)>[x](javascript:alert(2))\
     ![i](http://evil.example/i)`b`*b*_u_~s~|p|\\input{/etc/passwd}[@evil]${7}$\\input{x}$%c&lt;\"q\"'@all#1</style><!--::error::x\
     ##[add-mask]x www.evil.example ](javascript:alert(3)) ,title=x";
 
-/// What a plan's names may not have, and a results file, a table or a trace can: what steers a
-/// terminal, and lines.
+/// Control characters and line breaks, which plans reject but results files, tables and traces may
+/// have.
 const STEERING: &str = "\u{1b}]0;owned\u{7}\u{202e}\u{9b}2J\u{7f}\u{2028}\r\n# H\n::stop-commands::x\n- l\n| a | b |\n    code\n===\n";
 
-/// Calls of one command, or of several that belong together.
+/// Invocations of one command, or of several related ones.
 pub(crate) struct Writer {
     pub(crate) name: &'static str,
-    /// Whether hostile names come in.
     pub(crate) is_hostile: bool,
     run: fn(&Stage, &Path),
 }
 
 pub(crate) static WRITERS: &[Writer] = &[
     Writer { name: "run", is_hostile: true, run },
-    // Its names are of tables of schedlab's own.
+    // Its names come from schedlab's own tables.
     Writer { name: "compare", is_hostile: false, run: compare },
     Writer { name: "sweep", is_hostile: false, run: sweep },
     Writer { name: "gate", is_hostile: true, run: gate },
@@ -49,7 +47,7 @@ pub(crate) static WRITERS: &[Writer] = &[
     Writer { name: "history", is_hostile: true, run: history },
 ];
 
-/// What the writers start from.
+/// The writers' common inputs.
 pub(crate) struct Stage {
     lab: Lab,
 }
@@ -76,7 +74,7 @@ impl Stage {
         stage
     }
 
-    /// Runs a writer in an empty directory of its own.
+    /// Runs a writer in an empty directory.
     pub(crate) fn run(&self, writer: &Writer) -> PathBuf {
         let dir = self.lab.path(writer.name);
         fs::create_dir(&dir).expect("a new directory");
@@ -84,7 +82,6 @@ impl Stage {
         dir
     }
 
-    /// A trace with a hostile name.
     fn trace(&self) -> PathBuf {
         self.lab.path(
             &format!("<script>alert(1)<[x](javascript:a)|`$%#{STEERING}.parquet")
@@ -92,8 +89,8 @@ impl Stage {
         )
     }
 
-    /// A command with D for the directory, P for the hostile plan, R for the hostile results file's
-    /// directory and F for the trace.
+    /// Runs a command; D is the directory, P the hostile plan, R the directory of the hostile
+    /// results, F the trace.
     #[track_caller]
     fn schedlab(&self, dir: &Path, words: &str) -> Ran {
         let of = |word: &str| match word.split_once('/') {
@@ -114,7 +111,7 @@ impl Stage {
     }
 }
 
-/// Everything that a results file says, hostile.
+/// A results file with hostile text in every field.
 fn hostile_results(number: u64) -> Results {
     let mut results = made_fleet::results(number, 0.8, 12);
     let steering = |text: &str| format!("{text}{PRINTABLE}{STEERING}");
@@ -178,7 +175,7 @@ fn merge(stage: &Stage, dir: &Path) {
 fn atlas(stage: &Stage, dir: &Path) {
     let words = "atlas --devices null,hp97560 --schedulers noop,deadline --workloads two-readers --quick --quiet";
     stage.schedlab(dir, &format!("{words} --out D"));
-    // A cell that another has made is left out, with what is wrong with it.
+    // A foreign cell is skipped with a reason.
     let cell = dir.join("cells/sim.null.two-readers/results.jsonl");
     let own = fs::read(&cell).expect("it was measured");
     fs::write(
@@ -297,7 +294,7 @@ fn trace(stage: &Stage, dir: &Path) {
     }
     stage.schedlab(dir, "trace synthesize F --device hp97560 --out D/synthesized.toml");
     stage.schedlab(dir, "fit F --out D/model.toml");
-    // The plan of the real comparison is written for a disk of this machine; it is not run.
+    // The plan for a disk of this machine is written, not run.
     let disk = machine::device::list(&machine::Root::real()).expect("disks").remove(0).name;
     stage.schedlab(
         dir,
