@@ -1,9 +1,9 @@
-//! The scheduler that asks what to dispatch.
+//! The scheduler that requests decisions.
 //!
-//! It keeps requests in order of arrival and decides nothing: at each decision it sends what it
-//! holds and waits for the answer. Numbers of an observation are of the queue and of the oldest
-//! requests; `schedlab.gym` names them. Without an environment, or once that is closed, it is order
-//! of arrival.
+//! It holds requests in order of arrival and makes no decisions: at each one it sends its requests
+//! and waits for the answer. Observations describe the queue and the oldest requests;
+//! `schedlab.gym` names the features. Without an open environment it dispatches in order of
+//! arrival.
 
 use std::cell::RefCell;
 use std::sync::mpsc::{Receiver, Sender};
@@ -13,11 +13,10 @@ use elevator::{
     Time,
 };
 
-/// The scheduler's name in plans.
 const NAME: &str = "agent";
 
-/// Numbers of each row of an observation: the first row is of the queue, the others are of
-/// candidates.
+/// Number of features per row of an observation. The first row describes the queue, the others
+/// describe candidates.
 pub(super) const FEATURES: usize = 7;
 
 pub(super) static ROW: ElevatorKind = ElevatorKind {
@@ -35,7 +34,7 @@ thread_local! {
     static NEXT: RefCell<Option<Asked>> = const { RefCell::new(None) };
 }
 
-/// Whom the next scheduler that this thread makes asks.
+/// Connects the next scheduler made by this thread.
 pub(super) fn ask_next(asked: Asked) {
     NEXT.with(|next| next.replace(Some(asked)));
 }
@@ -44,7 +43,7 @@ fn build(_build: &Build) -> Box<dyn Elevator> {
     Box::new(Agent::new(NEXT.with(RefCell::take)))
 }
 
-/// Whom a scheduler asks, and what it may say.
+/// The connection of a scheduler, and its bounds.
 #[derive(Debug)]
 pub(super) struct Asked {
     pub(super) questions: Sender<Question>,
@@ -55,19 +54,18 @@ pub(super) struct Asked {
     pub(super) sectors: u64,
 }
 
-/// A decision to be made.
+/// A decision to make.
 #[derive(Debug)]
 pub(super) struct Question {
     pub(super) now_ns: u64,
     pub(super) observation: Vec<f32>,
     pub(super) candidates: usize,
-    /// Bytes that have completed since the trial began.
+    /// Bytes completed since the trial began.
     pub(super) done_bytes: u64,
-    /// The integral of the number of open requests over the time, in request-nanoseconds.
+    /// Integral of the number of open requests, in request-nanoseconds.
     pub(super) open_ns: u128,
 }
 
-/// The scheduler that asks.
 #[derive(Debug)]
 struct Agent {
     asked: Option<Asked>,
@@ -99,7 +97,7 @@ impl Agent {
         }
     }
 
-    /// Counts the time until `now` for what is open.
+    /// Integrates the number of open requests until `now`.
     fn count(&mut self, now: Time) {
         let open = (self.held.len() + self.in_flight) as u128;
         self.open_ns += open * u128::from(now - self.counted_until);
@@ -142,7 +140,8 @@ impl Agent {
         }
     }
 
-    /// The number of the request to dispatch; None: to wait. Without anybody to ask the oldest one.
+    /// The index of the request to dispatch, or None to wait. Without a connection, the oldest
+    /// request.
     fn decide(&mut self, now: Time) -> Option<usize> {
         let Some(asked) = &self.asked else { return Some(0) };
         let question = self.question(now, asked);
@@ -150,7 +149,7 @@ impl Agent {
         let wait_ns = asked.wait_ns;
         let answer = asked.questions.send(question).ok().and_then(|()| asked.answers.recv().ok());
         match answer {
-            // The environment was closed: the trial ends at its next look at the flag.
+            // The environment was closed; the trial ends when it next checks the flag.
             None => {
                 self.asked = None;
                 Some(0)

@@ -1,15 +1,13 @@
 //! Scheduling as a learning problem: a simulated trial that stops at each decision of the
 //! scheduler.
 //!
-//! Problem: the simulator runs a trial to its end and calls the scheduler; a learner calls the
-//! environment, and expects it to stand still meanwhile. Approach: the trial runs on a thread of
-//! its own, whose scheduler sends what it holds through a channel and waits for the answer. Nothing
-//! of the simulator is different: the same plan with the same answers has the same observation, and
-//! every other scheduler of the plan can be measured beside it.
+//! A learner steps the environment, but the simulator runs a trial to its end and calls the
+//! scheduler. The trial therefore runs in its own thread, whose scheduler sends its requests
+//! through a channel and waits for the answer. The simulator itself is unchanged: equal plans and
+//! answers give equal observations.
 //!
-//! Terms: a *candidate* is one of the oldest requests that are held; a decision is the number of a
-//! candidate, or to wait. A wait ends with the next request, or after a fixed time, whichever comes
-//! first.
+//! A *candidate* is one of the oldest held requests; a decision is the number of a candidate, or to
+//! wait until the next request or a fixed time, whichever comes first.
 
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::sync::{Mutex, PoisonError};
@@ -31,10 +29,9 @@ use crate::error::{ExperimentError, of, of_panic, usage};
 use crate::plan::{plan as parsed, resolve};
 use crate::run::attended;
 
-/// Candidates at most.
 const MOST_CANDIDATES: usize = 256;
 
-/// A trial whose scheduler asks.
+/// A trial whose scheduler requests decisions.
 #[pyclass(frozen, module = "schedlab._schedlab")]
 pub(crate) struct Decisions {
     spec: TrialSpec,
@@ -44,11 +41,11 @@ pub(crate) struct Decisions {
     episode: Mutex<Episode>,
 }
 
-/// Where the arena is: here, or with the thread that simulates.
+/// Where the arena is.
 enum Episode {
     Idle(Box<SimArena>),
     Running(Running),
-    /// A thread has panicked with it.
+    /// A thread panicked with it.
     Lost,
 }
 
@@ -59,8 +56,8 @@ struct Running {
     thread: JoinHandle<(Box<SimArena>, anyhow::Result<Observation>)>,
 }
 
-/// A decision to be made: time in nanoseconds, observation, number of candidates, completed bytes,
-/// request-seconds that were open.
+/// A decision to make: time in nanoseconds, observation, number of candidates, completed bytes, and
+/// the integral of open requests in request-seconds.
 type State<'py> = (u64, Bound<'py, PyBytes>, usize, u64, f64);
 
 #[pymethods]
@@ -107,8 +104,8 @@ impl Decisions {
         Ok(Decisions { spec, candidates, wait_ns: wait_us.saturating_mul(1000), sectors, episode })
     }
 
-    /// Begins a trial of a variant with this seed; the first decision. None: there was none to
-    /// make.
+    /// Begins a trial of a variant with this seed. Returns the first decision, or None if there is
+    /// none.
     fn begin<'py>(
         &self,
         py: Python<'py>,
@@ -143,8 +140,8 @@ impl Decisions {
         Ok(question.map(|question| state(py, question)))
     }
 
-    /// Answers the decision: the number of a candidate, or None to wait. The next decision; None:
-    /// the trial has ended.
+    /// Answers a decision with the number of a candidate, or None to wait. Returns the next
+    /// decision, or None at the end of the trial.
     #[pyo3(signature = (candidate))]
     fn answer<'py>(
         &self,
@@ -162,8 +159,8 @@ impl Decisions {
         Ok(question.map(|question| state(py, question)))
     }
 
-    /// Ends the trial, if one is running: what was observed, as JSON; None: nothing, or it was cut
-    /// short.
+    /// Ends a running trial. Returns the observation as JSON, or None if there is none or the trial
+    /// was cut short.
     fn end(&self, py: Python<'_>) -> PyResult<Option<String>> {
         let found = py.detach(|| {
             let mut episode = self.lock();
@@ -181,7 +178,7 @@ impl Decisions {
         found.map(|found| serde_json::to_string(&found.map_err(of)?).map_err(usage)).transpose()
     }
 
-    /// What a variant without an agent observes in the same trial, as JSON.
+    /// The observation of a variant without an agent in the same trial, as JSON.
     fn observe(&self, py: Python<'_>, variant: usize, seed: u64) -> PyResult<String> {
         let spec = TrialSpec { seed, ..self.spec };
         let stop = Stop::manual();
@@ -196,14 +193,14 @@ impl Decisions {
         serde_json::to_string(&found.map_err(of)?).map_err(usage)
     }
 
-    /// Milliseconds of a trial: warm-up and window.
+    /// Warm-up and window of a trial in milliseconds.
     #[getter]
     fn length_ms(&self) -> (f64, f64) {
         let ms = |of: Duration| of.as_secs_f64() * 1e3;
         (ms(self.spec.warmup), ms(self.spec.duration))
     }
 
-    /// Numbers of a row of an observation.
+    /// Number of features per row of an observation.
     #[classattr]
     const FEATURES: usize = FEATURES;
 }
@@ -220,8 +217,7 @@ impl Drop for Decisions {
     }
 }
 
-/// Takes the arena back, and what the trial observed; one that is running is asked to end, if
-/// `cut`.
+/// Returns the arena and the trial's observation; stops a running trial if `cut`.
 fn ended(
     episode: &mut Episode,
     cut: bool,

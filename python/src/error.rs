@@ -1,8 +1,8 @@
-//! From errors of the workspace to exceptions, and from panics of a trial to exceptions.
+//! Converts errors of the workspace and panics of a trial to exceptions.
 //!
-//! A panic of the simulator names scheduler, seed and state, and is a mistake in a scheduler: in
-//! Python most likely one of the user's. It becomes an exception that carries the text; the hook
-//! that would print it is replaced for this module alone, which has a standard library of its own.
+//! A panic of the simulator reports scheduler, seed and state, and indicates a bug in a scheduler,
+//! most likely the user's. The panic hook is replaced so that only the exception reports it; the
+//! module has its own copy of the standard library, so other code is not affected.
 
 use std::any::Any;
 use std::panic;
@@ -26,10 +26,10 @@ create_exception!(
     "A scheduler does what no scheduler may; the message names it and the state."
 );
 
-/// Exceptions that methods of schedulers have raised, each with the text that the panic carries.
+/// Exceptions raised by schedulers' methods, by the text of the panic.
 static RAISED: Mutex<Vec<(String, PyErr)>> = Mutex::new(Vec::new());
 
-/// Exceptions that are kept until somebody asks for them.
+/// Maximum number of stored exceptions.
 const MOST_RAISED: usize = 64;
 
 /// Adds the exceptions to the module, and replaces the panic hook.
@@ -42,7 +42,7 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ElevatorError", py.get_type::<ElevatorError>())
 }
 
-/// Wrong usage is a [`PlanError`], anything else an [`ExperimentError`].
+/// Wrong usage becomes a [`PlanError`], anything else an [`ExperimentError`].
 pub(crate) fn of(error: anyhow::Error) -> PyErr {
     let text = format!("{error:#}");
     if lab::failure::is_usage(&error) {
@@ -52,12 +52,11 @@ pub(crate) fn of(error: anyhow::Error) -> PyErr {
     }
 }
 
-/// Wrong usage.
 pub(crate) fn usage(error: impl std::fmt::Display) -> PyErr {
     PlanError::new_err(error.to_string())
 }
 
-/// Ends a trial because a method of a scheduler has raised: a scheduler has no errors to return.
+/// Ends a trial after a scheduler's method raised, because schedulers cannot return errors.
 pub(crate) fn end_trial(what: &str, raised: PyErr) -> ! {
     let text = format!("{what}: {raised}");
     let mut all = RAISED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -69,7 +68,7 @@ pub(crate) fn end_trial(what: &str, raised: PyErr) -> ! {
     panic::resume_unwind(Box::new(text))
 }
 
-/// The exception for a panic: the one that a method raised, or an [`ElevatorError`].
+/// The exception for a panic: the one raised by a method, or an [`ElevatorError`].
 pub(crate) fn of_panic(panic: &(dyn Any + Send)) -> PyErr {
     let text = panic
         .downcast_ref::<String>()

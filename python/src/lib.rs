@@ -1,10 +1,9 @@
 //! The extension module behind the Python package `schedlab`.
 //!
-//! Plans and analyses cross as TOML and JSON, whose readers and errors are those of the program;
-//! figures cross as Arrow and SVG. What is convenient in Python is written in Python, in
-//! `python/schedlab`; here is only what needs the workspace. Experiments in virtual time are
-//! simulated in this process, without the interpreter's lock; anything else is measured by the
-//! program `schedlab`, which Python starts.
+//! Plans and analyses cross the interface as TOML and JSON, with the program's parsers and errors;
+//! figures cross as Arrow and SVG. Convenience functions are written in Python in
+//! `python/schedlab`. Virtual-time experiments run in this process without the GIL. Other
+//! experiments are run by the program `schedlab`, which Python starts.
 #![forbid(unsafe_code)]
 
 mod agent;

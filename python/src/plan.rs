@@ -1,7 +1,6 @@
-//! Plans: read from TOML, made of Python's values, completed.
+//! Plans: read from TOML, built from Python values, completed.
 //!
-//! Whatever a plan is made of becomes TOML first, so that there is one reader and one set of
-//! errors.
+//! Every form is converted to TOML first, so that there is a single parser and set of errors.
 
 use std::path::PathBuf;
 
@@ -13,7 +12,7 @@ use text::limits::PLAN_BYTES;
 
 use crate::error::{of, usage};
 
-/// Reads a plan: its TOML as it is kept.
+/// Reads a plan and returns its canonical TOML.
 #[pyfunction]
 #[pyo3(signature = (text, beside=None))]
 pub(crate) fn read_plan(text: &str, beside: Option<PathBuf>) -> PyResult<String> {
@@ -23,8 +22,7 @@ pub(crate) fn read_plan(text: &str, beside: Option<PathBuf>) -> PyResult<String>
     Ok(plan.to_toml())
 }
 
-/// The TOML of a plan in JSON, whose `variants` and `workloads` may be words as on the command
-/// line.
+/// Converts a plan from JSON to TOML; its `variants` and `workloads` may use command-line syntax.
 #[pyfunction]
 pub(crate) fn plan_of_json(text: &str) -> PyResult<String> {
     PLAN_BYTES.check(text.len()).map_err(usage)?;
@@ -51,20 +49,18 @@ pub(crate) fn plan_as_json(text: &str) -> PyResult<String> {
     serde_json::to_string(&plan(text)?).map_err(usage)
 }
 
-/// The plan that is measured: checked against what there is, with everything filled in; and notes
-/// on what it is read as.
+/// The checked and completed plan, and notes on its interpretation.
 #[pyfunction]
 pub(crate) fn complete_plan(text: &str) -> PyResult<(String, Vec<String>)> {
     let (resolved, notes) = resolve(plan(text)?)?;
     Ok((resolved.plan.to_toml(), notes))
 }
 
-/// Reads a plan.
 pub(crate) fn plan(text: &str) -> PyResult<Plan> {
     Plan::from_toml(text).map_err(usage)
 }
 
-/// A plan checked and completed, and notes.
+/// Checks and completes a plan; returns notes as well.
 pub(crate) fn resolve(plan: Plan) -> PyResult<(Resolved, Vec<String>)> {
     let mut notes = Vec::new();
     let mut note = |text: &str| notes.push(text.to_owned());
@@ -72,14 +68,14 @@ pub(crate) fn resolve(plan: Plan) -> PyResult<(Resolved, Vec<String>)> {
     Ok((resolved, notes))
 }
 
-/// The units of a tunable; empty where it has none.
+/// The unit of a tunable; empty if it has none.
 pub(crate) fn unit_of(scheduler: &str, tunable: &str) -> &'static str {
     let row = elevator::find(scheduler).or_else(|| lab::arena::sim::own::find(scheduler));
     let unit = row.and_then(|kind| kind.tunable(tunable)).map(|row| row.unit);
     unit.filter(|unit| *unit != "switch").unwrap_or_default()
 }
 
-/// Takes a list of words and tables out of `all`; the words replaced by what they mean.
+/// Removes a list of strings and tables from `all`, with the strings parsed.
 fn words(
     all: &mut Map<String, Value>,
     key: &str,
@@ -101,7 +97,7 @@ fn words(
     Ok(Value::Array(found))
 }
 
-/// What Python leaves out is none, which TOML does not have.
+/// Removes null values, which TOML does not have.
 fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(all) => Value::Object(

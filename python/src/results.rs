@@ -1,6 +1,5 @@
-//! Results files and analyses: read, compared, shown.
-//!
-//! Nothing is computed here: a verdict is the analysis's, a text and a figure are the report's.
+//! Results files and analyses: read, compared, displayed. All values come from `experiment` and
+//! `report`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,24 +17,24 @@ use crate::plan::unit_of;
 use crate::table::Table;
 use crate::tables;
 
-/// What an experiment observed.
+/// The results of an experiment.
 #[pyclass(frozen, module = "schedlab._schedlab")]
 pub(crate) struct Results {
     results: Arc<experiment::results::Results>,
-    /// What results.jsonl holds.
+    /// The content of results.jsonl.
     text: Vec<u8>,
     messages: Vec<String>,
     measured_s: Option<f64>,
 }
 
-/// Reads the results file of an experiment, from its directory or from results.jsonl itself.
+/// Reads the results of an experiment from its directory or results.jsonl.
 #[pyfunction]
 pub(crate) fn read_results(py: Python<'_>, path: PathBuf) -> PyResult<Results> {
     py.detach(|| Results::read(&path)).map_err(of)
 }
 
 impl Results {
-    /// Reads the results file in a directory, or results.jsonl itself.
+    /// Reads the results in a directory or in results.jsonl.
     pub(crate) fn read(source: &Path) -> anyhow::Result<Results> {
         let results = Arc::new(lab::store::read(source)?);
         let path =
@@ -45,18 +44,18 @@ impl Results {
         Ok(Results { results, text, messages: Vec::new(), measured_s: None })
     }
 
-    /// Reads the text of results.jsonl.
+    /// Parses the text of results.jsonl.
     pub(crate) fn of_bytes(text: Vec<u8>) -> anyhow::Result<Results> {
         let results = Arc::new(experiment::results::Results::from_bytes(&text)?);
         Ok(Results { results, text, messages: Vec::new(), measured_s: None })
     }
 
-    /// The same with what was said while it was measured, and how long that took.
+    /// Adds the messages and the duration of the measurement.
     pub(crate) fn measured(self, messages: Vec<String>, took: Duration) -> Results {
         Results { messages, measured_s: Some(took.as_secs_f64()), ..self }
     }
 
-    /// Compares it by the criteria of its plan, or by others.
+    /// Compares by the criteria of the plan, or by others.
     pub(crate) fn compared(&self, criteria: Option<&experiment::plan::Criteria>) -> Analysis {
         let analysis = experiment::analyze(&self.results, criteria);
         Analysis { analysis, results: Arc::clone(&self.results) }
@@ -65,7 +64,7 @@ impl Results {
 
 #[pymethods]
 impl Results {
-    /// Reads the text of a results.jsonl.
+    /// Parses the text of results.jsonl.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, text: Vec<u8>) -> PyResult<Results> {
         py.detach(|| Results::of_bytes(text)).map_err(of)
@@ -88,19 +87,19 @@ impl Results {
         serde_json::to_string(&self.results.header.environment).map_err(usage)
     }
 
-    /// Why the experiment ended; None: it was cut off.
+    /// Why the experiment ended; None if it was cut off.
     #[getter]
     fn ended(&self) -> Option<String> {
         self.results.end.as_ref().map(|end| end.reason.word().to_owned())
     }
 
-    /// What was said while it was measured.
+    /// Messages during the measurement.
     #[getter]
     fn messages(&self) -> Vec<String> {
         self.messages.clone()
     }
 
-    /// Seconds that measuring took; None: it was read.
+    /// Duration of the measurement in seconds; None if the results were read.
     #[getter]
     fn measured_s(&self) -> Option<f64> {
         self.measured_s
@@ -110,7 +109,7 @@ impl Results {
         self.results.trials.len()
     }
 
-    /// Every trial, invalid ones included.
+    /// Every trial, including invalid ones.
     fn trials(&self, py: Python<'_>) -> PyResult<Table> {
         py.detach(|| tables::trials(&self.results))
     }
@@ -120,7 +119,7 @@ impl Results {
         py.detach(|| tables::latencies(&self.results))
     }
 
-    /// Compares it, by the criteria of its plan or by others.
+    /// Compares by the criteria of the plan, or by others.
     #[pyo3(signature = (*, margin=None, alpha=None, method=None))]
     fn analyze(
         &self,
@@ -151,7 +150,7 @@ fn method_of(word: &str) -> PyResult<Method> {
         .map_err(|e| usage(format!("method: {e}")))
 }
 
-/// What is concluded from a results file.
+/// The conclusions from a results file.
 #[pyclass(frozen, module = "schedlab._schedlab")]
 pub(crate) struct Analysis {
     analysis: experiment::analysis::Analysis,
@@ -188,13 +187,13 @@ impl Analysis {
         report::headline(&self.analysis)
     }
 
-    /// The variant to use for everything that was measured, where there is one.
+    /// The variant recommended for all workloads, if there is one.
     #[getter]
     fn variant(&self) -> Option<&str> {
         self.analysis.recommendation.variant.as_deref()
     }
 
-    /// What a reader must know before believing any of it.
+    /// Warnings that readers of the analysis must know.
     #[getter]
     fn cautions(&self) -> Vec<String> {
         self.analysis.cautions.clone()
@@ -212,12 +211,12 @@ impl Analysis {
         report::terminal::render(&self.analysis, Some(&self.evidence()), &[], &options)
     }
 
-    /// One row for each workload, metric and variant other than the baseline.
+    /// One row per workload, metric and variant other than the baseline.
     fn comparisons(&self) -> PyResult<Table> {
         tables::comparisons(&self.analysis)
     }
 
-    /// One row for each workload, metric and variant.
+    /// One row per workload, metric and variant.
     fn summaries(&self) -> PyResult<Table> {
         tables::summaries(&self.analysis)
     }

@@ -1,8 +1,7 @@
 //! `run`: one experiment in the simulator, from a plan to its results file.
 //!
-//! The work is done on a thread of its own while this one, without the interpreter's lock, looks
-//! for signals and reports progress: Ctrl-C ends an experiment as it ends the program's, and other
-//! threads of Python go on.
+//! The work runs in its own thread while this one, without the GIL, polls for signals and reports
+//! progress. Ctrl-C ends an experiment, and other Python threads continue.
 
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -31,13 +30,13 @@ use crate::error::{of, of_panic};
 use crate::plan::{plan as parsed, resolve};
 use crate::results::Results;
 
-/// How often signals and progress are looked at.
+/// Polling interval for signals and progress.
 const TICK: Duration = Duration::from_millis(50);
-/// How long a scheduler's method may run on after a signal.
+/// How long a scheduler's method may run after a signal.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Runs a plan of the sim arena. `watch` is called with how far it is, several times a second and
-/// at the end.
+/// Runs a plan of the sim arena. `watch` receives the progress several times a second and at the
+/// end.
 #[pyfunction]
 #[pyo3(signature = (plan, *, workers=None, out=None, command=None, watch=None))]
 pub(crate) fn run(
@@ -81,7 +80,7 @@ pub(crate) fn run(
 /// The command that repeats an experiment whose plan was saved.
 const COMMAND: &str = "schedlab run plan.toml";
 
-/// What the caller asked for beside the plan.
+/// The caller's options.
 struct Asked {
     trial: experiment::plan::TrialLength,
     workers: Option<usize>,
@@ -89,10 +88,10 @@ struct Asked {
     command: String,
 }
 
-/// Does `work` on another thread, without the interpreter's lock, and calls `look` while it works.
-/// An exception of `look`, or of a signal's handler, asks the work to end and is raised when it
-/// has. After [`GRACE`] the methods of schedulers are interrupted. One that still does not return
-/// after twice that time is left behind, with its thread, which ends when the method does.
+/// Runs `work` in another thread without the GIL and calls `look` meanwhile. An exception from
+/// `look` or a signal handler stops the work and is raised when it ends. After [`GRACE`] the
+/// methods of schedulers are interrupted. If that has no effect for another [`GRACE`], the thread
+/// is abandoned and ends with its method.
 pub(crate) fn attended<T: Send + 'static>(
     py: Python<'_>,
     stop: &Stop,
@@ -103,7 +102,7 @@ pub(crate) fn attended<T: Send + 'static>(
     let receiver = Mutex::new(receiver);
     let working = thread::spawn(move || {
         let found = catch_unwind(AssertUnwindSafe(work));
-        // What a thread has found that was left behind is received by no one.
+        // The receiver is gone if this thread was abandoned.
         let _ = sender.send(found);
     });
     let mut raised: Option<(PyErr, Instant)> = None;
@@ -136,7 +135,7 @@ pub(crate) fn attended<T: Send + 'static>(
     match (raised, found) {
         (Some((raised, _)), _) => Err(raised),
         (None, Err(panic)) => Err(of_panic(panic.as_ref())),
-        // What was reported since, also if the work took less than a look.
+        // Final reports, even if the work took less than a tick.
         (None, Ok(found)) => look().map(|()| found),
     }
 }
@@ -176,7 +175,7 @@ fn measured(
     }
 }
 
-/// What an experiment reports, kept until Python asks.
+/// The reports of an experiment, for polling by Python.
 #[derive(Debug, Default)]
 pub(crate) struct Watched {
     latest: Mutex<Option<Shown>>,
@@ -197,7 +196,7 @@ struct Shown {
 }
 
 impl Watched {
-    /// Calls `watch` with the latest step, if there is a new one.
+    /// Calls `watch` with the latest step if it is new.
     pub(crate) fn show(&self, py: Python<'_>, watch: Option<&Py<PyAny>>) -> PyResult<()> {
         let Some(watch) = watch else { return Ok(()) };
         let Some(shown) = self.latest.lock().unwrap_or_else(PoisonError::into_inner).take() else {

@@ -1,7 +1,7 @@
-//! Plans in pieces, for whatever distributes them: `schedlab.ray` and programs like it.
+//! Plans in segments, for distribution by `schedlab.ray` and similar programs.
 //!
-//! Prepared plans and units cross as JSON, segments as bytes; the comparing, the order of rounds
-//! and the results file are `lab::shards`'.
+//! Prepared plans and units cross the interface as JSON, segments as bytes. `lab::shards` does the
+//! rest.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ use crate::plan::{plan as parsed, resolve};
 use crate::results::Results;
 use crate::run::{Watched, attended};
 
-/// Opens the arena of a plan, runs its pilots and takes down its environment: what workers need, as
+/// Opens a plan's arena, runs the pilots and records the environment. Returns what workers need, as
 /// JSON.
 #[pyfunction]
 #[pyo3(signature = (plan, *, command, workers=None, cache_dir=None, program=None))]
@@ -53,7 +53,7 @@ pub(crate) fn prepare(
     Ok(prepared.to_json())
 }
 
-/// Measures units, in JSON, of a prepared plan: a segment.
+/// Measures units, in JSON, of a prepared plan. Returns a segment.
 #[pyfunction]
 #[pyo3(signature = (prepared, units, *, workers=None, cache_dir=None, program=None))]
 pub(crate) fn measure<'py>(
@@ -80,7 +80,7 @@ pub(crate) fn measure<'py>(
     Ok(PyBytes::new(py, &segment))
 }
 
-/// The same for a search that `schedlab tune --space --json` has described.
+/// The same for a search described by `schedlab tune --space --json`.
 #[pyfunction]
 #[pyo3(signature = (commission, *, command, cache_dir=None, program=None))]
 pub(crate) fn prepare_search(
@@ -136,7 +136,7 @@ impl Distributed {
         Ok(Distributed { live: Mutex::new(Some(live)), stop })
     }
 
-    /// Begins a search that `schedlab tune --space --json` has described; its log grows in `out`.
+    /// Begins a search described by `schedlab tune --space --json`; its log grows in `out`.
     #[staticmethod]
     fn search(prepared: &str, commission: &str, out: PathBuf) -> PyResult<Distributed> {
         let prepared = shards::Prepared::from_json(prepared).map_err(of)?;
@@ -146,8 +146,8 @@ impl Distributed {
         Ok(Distributed { live: Mutex::new(Some(live)), stop })
     }
 
-    /// Up to this number of trials that are wanted and not out, as units in JSON, and how many
-    /// these are.
+    /// Up to this number of trials that are needed and not yet taken, as units in JSON, and their
+    /// number.
     fn take(&self, most: usize) -> PyResult<(String, u64)> {
         self.with(|live| {
             let units = live.take(most);
@@ -156,12 +156,12 @@ impl Distributed {
         })
     }
 
-    /// Takes in a segment; `name` is what errors call it.
+    /// Accepts a segment; `name` identifies it in errors.
     fn put(&self, py: Python<'_>, name: &str, segment: Vec<u8>) -> PyResult<()> {
         py.detach(|| self.with(|live| live.put(name, segment).map_err(of)))
     }
 
-    /// Wants units again whose worker was lost.
+    /// Returns units whose worker was lost.
     fn give_back(&self, units: &str) -> PyResult<()> {
         let units = units_of(units)?;
         self.with(|live| {
@@ -170,19 +170,19 @@ impl Distributed {
         })
     }
 
-    /// Waits at most so many seconds until something is wanted or the experiment has ended; whether
-    /// it is so.
+    /// Waits at most this many seconds until a trial is needed or the experiment has ended; returns
+    /// whether one is the case.
     fn wait(&self, py: Python<'_>, seconds: f64) -> PyResult<bool> {
         let most = Duration::try_from_secs_f64(seconds).map_err(usage)?;
         py.detach(|| self.with(|live| Ok(live.wait(most))))
     }
 
-    /// Whether the experiment has ended: what is out is not needed.
+    /// Whether the experiment has ended and outstanding units are no longer needed.
     fn is_done(&self) -> PyResult<bool> {
         self.with(|live| Ok(live.is_done()))
     }
 
-    /// How far it is: share, workload, variant, round, standing, and messages since the last call.
+    /// Progress: share, workload, variant, round, standing, and messages since the last call.
     fn status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let found = self.with(|live| Ok(live.status()))?;
         let step = PyDict::new(py);
@@ -195,8 +195,8 @@ impl Distributed {
         Ok(step)
     }
 
-    /// The results file of the experiment that has ended, with its report beside it; one that has
-    /// not is ended by an error.
+    /// The results of the finished experiment, after writing its report. Fails if it has not
+    /// finished.
     fn finish(&self, py: Python<'_>) -> PyResult<Results> {
         let live = self.lock().take().ok_or_else(closed)?;
         let finished = py.detach(|| {
@@ -208,13 +208,13 @@ impl Distributed {
         finished.map_err(of)
     }
 
-    /// The directory of the search that has ended; one that has not is ended by an error.
+    /// The directory of the finished search. Fails if it has not finished.
     fn finish_search(&self, py: Python<'_>) -> PyResult<PathBuf> {
         let live = self.lock().take().ok_or_else(closed)?;
         py.detach(|| live.finish()).map_err(of)
     }
 
-    /// Ends it where it is; its results file can be continued.
+    /// Stops the experiment; its results file can be resumed.
     fn abandon(&self, py: Python<'_>) {
         self.stop.ask();
         let live = self.lock().take();

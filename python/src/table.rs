@@ -1,8 +1,7 @@
-//! A table of columns, which any reader of Arrow takes without a copy: pandas, polars, pyarrow,
-//! DuckDB.
+//! A table of columns, readable without a copy by pandas, polars, pyarrow and DuckDB.
 //!
-//! Arrow's C stream in a capsule is the interface that these have in common, so none of them is
-//! needed to build or to use this package.
+//! They share Arrow's C stream in a capsule, so none of them is needed to build or use this
+//! package.
 
 use std::sync::Arc;
 
@@ -15,11 +14,10 @@ use pyo3::types::{PyCapsule, PyDict, PyList};
 
 use crate::error::usage;
 
-/// Columns of one length.
+/// A table of columns.
 #[pyclass(frozen, module = "schedlab._schedlab")]
 pub(crate) struct Table(RecordBatch);
 
-/// A column under construction.
 pub(crate) struct Column(Field, ArrayRef);
 
 impl Column {
@@ -57,14 +55,14 @@ impl Table {
 
 #[pymethods]
 impl Table {
-    /// Arrow's C stream, as its PyCapsule interface has it.
+    /// Arrow's C stream, according to the PyCapsule interface.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // A producer may answer any request with the schema that it has.
+        // Producers may ignore the requested schema.
         let _ = requested_schema;
         let batches: Vec<Result<RecordBatch, ArrowError>> = vec![Ok(self.0.clone())];
         let reader = RecordBatchIterator::new(batches, self.0.schema());

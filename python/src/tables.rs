@@ -1,7 +1,7 @@
-//! The tables of a results file and of an analysis, column by column.
+//! The tables of a results file and of an analysis.
 //!
-//! Values have the units of their metrics' names; what is not known is null, and text from outside
-//! stays as it is.
+//! Metric names imply the units of values. Unknown values are null; foreign text is passed
+//! unchanged.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 
 use crate::table::{Column, Table};
 
-/// A row for each trial: where it stands, what it measured, and why it is invalid.
+/// One row per trial: its place, its values and its invalid reasons.
 pub(crate) fn trials(results: &Results) -> PyResult<Table> {
     let all = &results.trials;
     let names = |of: fn(&experiment::results::Observation) -> Vec<&String>| -> BTreeSet<&str> {
@@ -50,7 +50,7 @@ pub(crate) fn trials(results: &Results) -> PyResult<Table> {
     Table::of(columns)
 }
 
-/// A row for each point of each latency curve.
+/// One row per point of each latency curve.
 pub(crate) fn latencies(results: &Results) -> PyResult<Table> {
     let curves = || {
         results
@@ -74,7 +74,7 @@ pub(crate) fn latencies(results: &Results) -> PyResult<Table> {
     ])
 }
 
-/// A row for each workload, metric and variant other than the baseline.
+/// One row per workload, metric and variant other than the baseline.
 pub(crate) fn comparisons(analysis: &Analysis) -> PyResult<Table> {
     let all = &analysis.comparisons;
     let number =
@@ -105,7 +105,7 @@ pub(crate) fn comparisons(analysis: &Analysis) -> PyResult<Table> {
     ])
 }
 
-/// A row for each workload, metric and variant.
+/// One row per workload, metric and variant.
 pub(crate) fn summaries(analysis: &Analysis) -> PyResult<Table> {
     let all = &analysis.summaries;
     let number = |name, of: fn(&Summary) -> Option<f64>| Column::number(name, all.iter().map(of));

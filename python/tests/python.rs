@@ -1,14 +1,12 @@
-//! The tests of the Python package, run by pytest with the extension module that cargo built for
-//! this test.
+//! Runs the tests of the Python package by pytest, with the extension module built by cargo.
 //!
-//! They need the environment that `scripts/need test` makes below target/tools; without it they are
-//! skipped, which CI does not allow. Nothing is installed: the package is put together in a
-//! temporary directory. That a wheel installs and works is `scripts/test-packages`' to test.
+//! They need the environment made by `scripts/need test` below target/tools and are skipped without
+//! it, which CI does not allow. The package is assembled in a temporary directory;
+//! `scripts/test-packages` tests the wheel.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The interpreter with the packages that the tests use.
 fn interpreter() -> Option<PathBuf> {
     let found = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tools/python/bin/python");
     if !found.exists() {
@@ -18,7 +16,7 @@ fn interpreter() -> Option<PathBuf> {
     Some(found)
 }
 
-/// A directory with the package, to be the path that Python searches.
+/// A directory with the package, for PYTHONPATH.
 fn package() -> tempfile::TempDir {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let to = dir.path().join("schedlab");
@@ -38,7 +36,7 @@ fn package() -> tempfile::TempDir {
     dir
 }
 
-/// Runs a module of Python over the package; panics with its output if it fails.
+/// Runs a Python module with the package; panics with its output if it fails.
 fn run(words: &[&str]) {
     let Some(python) = interpreter() else { return };
     // Not in python/, where the package has no extension module.

@@ -1,10 +1,9 @@
-//! From the trials of a format to samples: which label names the variant, which the workload, which
-//! the round, and what the analysis must say.
+//! Turns the trials of a format into samples: selects the labels of variant, workload and round,
+//! and collects cautions.
 //!
-//! The rules, in this order. Variant: the pattern, else the named label, else the first label of
-//! the format's row that differs between trials, else any that differs. Workload: the named label,
-//! else all other labels that differ. Round: the pattern or the named label, else none: an order
-//! that nobody wrote down is not made up.
+//! Variant: the pattern, else the named label, else the first label listed by the format that
+//! differs between trials, else any label that differs. Workload: the named label, else all other
+//! labels that differ. Round: the pattern or the named label, else none.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +18,7 @@ use crate::importer::Importer;
 use crate::names;
 use crate::rows::{Entry, File, Rows};
 
-/// What the user chose.
+/// The user's options.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Choice<'a> {
     pub variant: Option<&'a str>,
@@ -31,21 +30,17 @@ pub struct Choice<'a> {
     pub metrics: &'a [String],
 }
 
-/// Foreign trials as samples.
 #[derive(Debug)]
 pub struct Import {
     pub samples: Vec<Sample>,
-    /// The metric that decides, by workload.
+    /// The primary metric, by workload.
     pub primary: BTreeMap<String, String>,
-    /// Which way metrics are better, where the format says it.
+    /// The better direction of metrics, if the format states it.
     pub directions: BTreeMap<String, Direction>,
     pub cautions: Vec<String>,
 }
 
-/// Reads the files of a format and chooses.
-///
-/// # Errors
-/// A file that is not of the format, with its place; a choice that the files do not have.
+/// Reads the files of a format and applies the options.
 pub fn import(row: &Importer, files: &[File], choice: &Choice<'_>) -> Result<Import, Error> {
     let mut rows = (row.read)(files)?;
     TABLE_ROWS.check(rows.entries.len())?;
@@ -81,7 +76,7 @@ pub fn import(row: &Importer, files: &[File], choice: &Choice<'_>) -> Result<Imp
     Ok(Import { samples, primary, directions: rows.directions, cautions })
 }
 
-/// The label that names the variant where the user chose none.
+/// The default label of the variant.
 fn variant_label(row: &Importer, entries: &[Entry], choice: &Choice<'_>) -> String {
     let taken = [choice.round, choice.workload, Some("path"), Some("run")];
     let own = entries.iter().flat_map(|entry| entry.labels.iter().map(|(name, _)| name.as_str()));
@@ -97,7 +92,7 @@ fn differs(entries: &[Entry], label: &str) -> bool {
     entries.iter().any(|entry| entry.of(label) != entries[0].of(label))
 }
 
-/// The values of a label that every trial has.
+/// The values of a label that every trial must have.
 fn named(
     flag: &str,
     label: &str,
@@ -119,8 +114,8 @@ fn named(
     entries.iter().map(value).collect()
 }
 
-/// All labels that differ and have no part yet, joined. One that is the same in all trials of every
-/// variant is another name of the variant.
+/// All unused labels that differ, joined. A label that is constant within every variant is an alias
+/// of the variant.
 fn others(entries: &[Entry], used: &BTreeSet<String>, variants: &[String]) -> Vec<String> {
     let all: BTreeSet<&str> = entries
         .iter()
@@ -147,7 +142,7 @@ fn others(entries: &[Entry], used: &BTreeSet<String>, variants: &[String]) -> Ve
     entries.iter().map(join).collect()
 }
 
-/// A regular expression of the user: its first group is the name, or all that it matches.
+/// A regular expression: its first group is the name, else the whole match.
 struct Pattern {
     flag: &'static str,
     regex: Regex,
@@ -166,8 +161,8 @@ impl Pattern {
         Ok(Pattern { flag, regex })
     }
 
-    /// The name in every trial, from its path, else from its labels; those are then no part of the
-    /// workload.
+    /// The name in every trial, from its path or else its labels. Labels used here are excluded
+    /// from the workload.
     fn of_all(&self, entries: &[Entry], used: &mut BTreeSet<String>) -> Result<Vec<String>, Error> {
         let of = |entry: &Entry| {
             let found = entry.labels.iter().find_map(|(label, value)| {
@@ -236,7 +231,7 @@ impl Metrics {
         Ok(Metrics(there.into_iter().map(str::to_owned).collect()))
     }
 
-    /// For each workload the first metric that it has.
+    /// The first available metric of each workload.
     fn primary(&self, entries: &[Entry], workloads: &[String]) -> BTreeMap<String, String> {
         let mut has: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for (entry, workload) in entries.iter().zip(workloads) {
@@ -265,8 +260,8 @@ fn samples(
     COMPARISONS
         .check(count(variants).saturating_mul(count(workloads)).saturating_mul(metrics.0.len()))?;
     let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
-    // An invalid trial of a format has no values: it makes a sample of each metric that its
-    // workload has.
+    // An invalid trial has no values. It counts as an invalid sample of each metric of its
+    // workload.
     let mut expected: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (entry, workload) in entries.iter().zip(*workloads) {
         expected

@@ -1,8 +1,8 @@
-//! CapFrameX: the JSON of a record.
+//! CapFrameX: JSON records.
 //!
 //! Source: `CapFrameX.Data.Session` (Session.cs, SessionInfo.cs, SessionCaptureData.cs) of versions
-//! 1.6 and 1.7. A record has one run, or several where runs were aggregated; each has the time from
-//! present to present of its frames. Records of other tools in CSV are not read.
+//! 1.6 and 1.7. A record holds one run, or several aggregated ones, each with the times between
+//! presents. CSV records of other tools are not read.
 
 use serde::Deserialize;
 

@@ -1,10 +1,10 @@
 //! Criterion.rs: `sample.json` of a saved baseline, and `raw.csv`.
 //!
-//! Source: the guide of criterion 0.5 ("CSV Output", "Command-Line Options") and its directories:
-//! target/criterion/GROUP/FUNCTION/VALUE/BASELINE, where a baseline is `new`, `base` or a name of
-//! `--save-baseline`. The samples of a benchmark share a process, with its addresses and caches:
-//! together they are one trial, their time by their iterations its value. `raw.csv` is of
-//! criterion before 0.4, or with its feature `csv_output`.
+//! Source: the guide of criterion 0.5 ("CSV Output", "Command-Line Options") and its directories
+//! target/criterion/GROUP/FUNCTION/VALUE/BASELINE, where a baseline is `new`, `base` or a name
+//! given to `--save-baseline`. Samples of a benchmark share a process, so together they are one
+//! trial, with total time divided by iterations as its value. `raw.csv` is written by criterion
+//! before 0.4 or with the feature `csv_output`.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ struct Sample {
 }
 
 fn read(files: &[File]) -> Result<Rows, Error> {
-    // `new` and `base` may be copies of what was saved under a name.
+    // `new` and `base` may be copies of a named baseline.
     let saved = |file: &File| !["new", "base"].contains(&dir_of(&file.path));
     let is_copy = |file: &File| {
         !saved(file) && files.iter().any(|other| saved(other) && other.text == file.text)
@@ -82,7 +82,8 @@ fn trial(file: &File, benchmark: &str, sums: Sums) -> Result<Entry, Error> {
     Ok(entry)
 }
 
-/// The directories between `criterion` and the baseline; all above the baseline without that.
+/// The directories between `criterion` and the baseline; without `criterion`, all above the
+/// baseline.
 fn benchmark_of(path: &str) -> String {
     let mut parts: Vec<&str> = path.split('/').collect();
     parts.truncate(parts.len().saturating_sub(2));

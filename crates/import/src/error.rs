@@ -1,15 +1,14 @@
-//! What is wrong with foreign numbers: the file, the place in it, the problem, and what to do.
+//! Errors in external measurements: file, place, problem and remedy.
 
 use std::fmt;
 
 use text::limits::Exceeded;
 
-/// Foreign numbers that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Error {
     /// The file or option.
     subject: String,
-    /// Where in the file; empty if it is about all of it.
+    /// Place in the file; empty if the problem concerns the whole file.
     place: String,
     problem: String,
     remedy: String,

@@ -1,9 +1,8 @@
 //! fio: `--output-format=json` and `json+`.
 //!
 //! Source: fio 3.33's output and its HOWTO ("Interpreting the output"). Clones of a job (`numjobs`)
-//! go on at the same time and are one trial: rates are added, means are weighted by their requests.
-//! Percentiles cannot be added; those of several clones are read off the sum of the histograms of
-//! `json+`, and left out without them.
+//! run concurrently and form one trial: rates are added, means weighted by requests. Percentiles of
+//! several clones are taken from the summed histograms of `json+`, and omitted without them.
 
 use std::collections::BTreeMap;
 
@@ -94,7 +93,7 @@ struct Latency {
     mean: f64,
     #[serde(default)]
     percentile: BTreeMap<String, f64>,
-    /// How many took so many nanoseconds: only in `json+`.
+    /// Requests by latency in ns; only in `json+`.
     #[serde(default)]
     bins: BTreeMap<u64, u64>,
 }
@@ -185,7 +184,7 @@ fn trial(file: &File, name: &str, clones: &[&Job], rows: &mut Rows) -> Result<En
     Ok(entry)
 }
 
-/// From bytes and time: fio's own `bw` is in KiB/s in some versions and rounded in all.
+/// From bytes and time, because fio's own `bw` is rounded, and in KiB/s in some versions.
 fn mb_per_s(way: &Requests) -> f64 {
     if way.runtime == 0 { 0.0 } else { way.io_bytes as f64 / 1e3 / way.runtime as f64 }
 }
@@ -198,7 +197,7 @@ fn clat(way: &Requests) -> Option<&Latency> {
     way.clat_ns.as_ref()
 }
 
-/// The latencies of the clones that had any, with their numbers of requests.
+/// The latencies and request counts of clones that had any.
 fn histograms<'a>(
     ways: &[&'a Requests],
     of: fn(&'a Requests) -> Option<&'a Latency>,
@@ -247,7 +246,7 @@ fn latencies(
     Ok(())
 }
 
-/// The first bin at which at least this share of the requests is reached.
+/// The first bin whose cumulative share is at least `share`.
 fn quantile(bins: &BTreeMap<u64, u64>, share: f64) -> Option<f64> {
     let total = bins.values().fold(0u64, |sum, count| sum.saturating_add(*count));
     let needed = (share * total as f64).ceil().max(1.0);

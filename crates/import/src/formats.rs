@@ -1,4 +1,4 @@
-//! The table of formats: one row each.
+//! The table of formats.
 
 use crate::importer::Importer;
 use crate::{
@@ -6,7 +6,6 @@ use crate::{
     pts,
 };
 
-/// Every format.
 pub static IMPORTERS: &[Importer] = &[
     fio::ROW,
     hyperfine::ROW,
@@ -21,15 +20,14 @@ pub static IMPORTERS: &[Importer] = &[
     capframex::ROW,
 ];
 
-/// The row of a format.
 pub fn find(name: &str) -> Option<&'static Importer> {
     IMPORTERS.iter().find(|row| row.name == name)
 }
 
-/// The format that the beginning of a text looks like.
+/// The format that matches the beginning of a text.
 ///
 /// # Errors
-/// What each format misses in it: its name and the mark.
+/// For each format, its name and the missing mark.
 pub fn recognise(text: &str) -> Result<&'static Importer, Vec<(&'static str, &'static str)>> {
     let mut tried = Vec::new();
     for row in IMPORTERS {

@@ -1,12 +1,10 @@
-//! Metrics of a log of frames, which formats of frame logs share.
+//! Metrics shared by the formats of frame logs.
 //!
-//! Frames of one run share a scene, a driver and a temperature: a run is a trial, and its frames
-//! are put together.
+//! Frames of one run share a scene, a driver and a temperature, so a run is one trial.
 
 use crate::error::Error;
 use crate::rows::{Entry, File};
 
-/// The metrics of a run.
 pub(crate) const METRICS: &[(&str, &str, &str)] = &[
     ("fps", "frames/s", "frames of the run by its time"),
     ("low_1_percent_fps", "frames/s", "the same of the slowest hundredth of the frames"),
@@ -16,10 +14,7 @@ pub(crate) const METRICS: &[(&str, &str, &str)] = &[
 /// How to repeat a run.
 pub(crate) const REPEAT: &str = "record at least five runs of the same scene for each variant, alternating (old-1, new-1, old-2, …)";
 
-/// The figures of a run from the times from frame to frame, in milliseconds.
-///
-/// # Errors
-/// A time that is none.
+/// Computes a run's metrics from its frame times in milliseconds; an invalid time is an error.
 pub(crate) fn put(
     entry: &mut Entry,
     file: &File,

@@ -1,8 +1,8 @@
 //! Google Benchmark: `--benchmark_out_format=json`.
 //!
-//! Source: the library's user guide ("Output Formats", "Reporting Statistics") and the output of
-//! version 1.7. Repetitions share a process, with its addresses and caches: their mean is one
-//! trial. The aggregates of the file (mean, median, stddev, complexity) are not read.
+//! Source: the user guide ("Output Formats", "Reporting Statistics") and the output of version 1.7.
+//! Repetitions share a process, so their mean is one trial. The file's aggregates (mean, median,
+//! stddev, complexity) are not read.
 
 use std::collections::BTreeMap;
 
@@ -57,12 +57,12 @@ struct Run {
     #[serde(default)]
     error_occurred: bool,
     error_message: Option<String>,
-    /// Counters of the benchmark's own among what describes it.
+    /// Includes the benchmark's own counters.
     #[serde(flatten)]
     other: BTreeMap<String, serde_json::Value>,
 }
 
-/// Numbers of a run that are no measurements.
+/// Numbers of a run that are not measurements.
 const DESCRIBING: &[&str] = &[
     "family_index",
     "per_family_instance_index",

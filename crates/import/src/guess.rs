@@ -1,8 +1,8 @@
-//! What the columns of a table mean, as far as the table itself tells.
+//! Guesses the meaning of a table's columns.
 //!
-//! The variant is the column of names that repeat, the metric the only column of numbers whose name
-//! tells which way is better, the round a column that is called so. Where two columns could be
-//! meant, the user is asked: a wrong guess would compare machines instead of settings.
+//! The variant is the column of repeating names, the metric the only numeric column whose name
+//! implies a better direction, the round a column with a usual name. If several columns qualify,
+//! the user must choose, because a wrong guess would compare machines instead of settings.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use experiment::metric::{Direction, direction_of_column};
 use crate::error::Error;
 use crate::table;
 
-/// What columns of variants are usually called.
+/// Usual names of variant columns.
 const VARIANT_NAMES: &[&str] = &[
     "variant",
     "scheduler",
@@ -27,17 +27,16 @@ const VARIANT_NAMES: &[&str] = &[
     "command",
     "arm",
 ];
-/// The same of workloads.
+/// Usual names of workload columns.
 const WORKLOAD_NAMES: &[&str] =
     &["workload", "benchmark", "test", "job", "task", "machine", "host", "device", "input"];
-/// The same of rounds.
+/// Usual names of round columns.
 const ROUND_NAMES: &[&str] =
     &["round", "run", "rep", "reps", "repetition", "repeat", "iteration", "iter", "block", "trial"];
 
-/// More rows are not looked at: what a column holds shows before.
+/// Maximum number of rows to examine.
 const MOST_ROWS: usize = 100_000;
 
-/// The columns of a table that decide what is compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guess {
     pub variant: String,
@@ -46,7 +45,6 @@ pub struct Guess {
     pub workload: Option<String>,
 }
 
-/// A column and what is in it.
 struct Column {
     name: String,
     cells: Vec<String>,
@@ -63,11 +61,10 @@ impl Column {
     }
 }
 
-/// Whether a text is a table: the header of two or more columns, and below it rows with as many;
-/// else what it lacks.
+/// Whether a text is a table: a header of two or more columns and a row of equal length.
 ///
 /// # Errors
-/// What is missing.
+/// The missing part.
 pub fn is_table(text: &str) -> Result<(), &'static str> {
     let mut reader = table::reader(text);
     let columns = reader.headers().map_or(0, csv::StringRecord::len);
@@ -81,7 +78,7 @@ pub fn is_table(text: &str) -> Result<(), &'static str> {
 /// Finds the columns that the user has not named.
 ///
 /// # Errors
-/// A question that the table does not answer, with the flag that does; no table.
+/// Not a table, or ambiguous; then with the flag that decides.
 pub fn guess(text: &str, variant: Option<&str>, metrics: &[String]) -> Result<Guess, Error> {
     let columns = columns(text)?;
     let rows = columns.first().map_or(0, |column| column.cells.len());
@@ -140,7 +137,7 @@ fn columns(text: &str) -> Result<Vec<Column>, Error> {
     Ok(columns)
 }
 
-/// The columns of variants and of workloads among those of names.
+/// Finds the columns of variants and workloads among the name columns.
 fn names(columns: &[&Column]) -> Result<(String, Option<String>), Error> {
     let found = list(columns.iter().copied());
     let ask = |problem: String| {
@@ -165,7 +162,7 @@ fn names(columns: &[&Column]) -> Result<(String, Option<String>), Error> {
     }
 }
 
-/// The column of numbers that decides.
+/// Finds the primary metric.
 fn metric<'a>(columns: impl Iterator<Item = &'a Column>) -> Result<String, Error> {
     let all: Vec<&Column> = columns.collect();
     let tells = |column: &&Column| {
@@ -183,7 +180,7 @@ fn metric<'a>(columns: impl Iterator<Item = &'a Column>) -> Result<String, Error
     }
 }
 
-/// Refuses columns of whole numbers that repeat: rows of 10 clients and of 20 are not one workload.
+/// Refuses columns of repeating integers: rows with 10 and with 20 clients are different workloads.
 fn check_parameters<'a>(others: impl Iterator<Item = &'a Column>) -> Result<(), Error> {
     let is_parameter = |column: &&Column| {
         let are_whole = column.cells.iter().all(|cell| cell.parse::<i64>().is_ok());
@@ -203,7 +200,7 @@ fn list<'a>(columns: impl Iterator<Item = &'a Column>) -> String {
     columns.take(20).map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// Whether no two rows have the same cells in these columns and the same round.
+/// Whether these columns and the round identify each row.
 fn is_unique(key: &[&Column], round: &Column, rows: usize) -> bool {
     let cells = |row: usize| -> Vec<&str> {
         key.iter().copied().chain([round]).map(|column| column.cells[row].as_str()).collect()

@@ -1,8 +1,8 @@
 //! hyperfine: `--export-json`.
 //!
 //! Source: hyperfine 1.15's export and its README. A run is a start of the command, so it is a
-//! trial; hyperfine makes all runs of a command before the next command, so what drifts meanwhile
-//! falls on one of them.
+//! trial. hyperfine makes all runs of a command before the next command, so drift affects a single
+//! variant.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! JMH: `-rf json`.
 //!
 //! Source: JMH 1.37's output and the comments of its samples on forks. Iterations of a fork share a
-//! virtual machine, with what its compiler and its heap have become: the fork is the trial, the
-//! mean of its iterations its value.
+//! virtual machine with its compiled code and heap, so a fork is a trial, with the mean of its
+//! iterations as its value.
 
 use std::collections::BTreeMap;
 
@@ -46,17 +46,16 @@ struct Benchmark {
     primary: Metric,
 }
 
-/// Times and how often each was seen.
+/// Times and their counts.
 type Histogram = Vec<(f64, u64)>;
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Metric {
     score_unit: String,
-    /// Of each fork, of each iteration.
+    /// By fork and iteration.
     raw_data: Option<Vec<Vec<f64>>>,
-    /// In the mode sample: of each fork, of each iteration, pairs of a time and how often it was
-    /// seen.
+    /// In sample mode: by fork and iteration.
     raw_data_histogram: Option<Vec<Vec<Histogram>>>,
 }
 
@@ -95,7 +94,6 @@ fn name(mode: &str, unit: &str) -> String {
     if mode == "thrpt" { format!("throughput_{unit}") } else { format!("time_{unit}") }
 }
 
-/// The mean of each fork.
 fn forks(metric: &Metric) -> Option<Vec<f64>> {
     if let Some(raw) = &metric.raw_data {
         return Some(raw.iter().filter(|fork| !fork.is_empty()).map(|fork| mean(fork)).collect());

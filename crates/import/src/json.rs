@@ -1,5 +1,5 @@
-//! JSON of other programs: typed, so that what is not read takes no memory, and no deeper than
-//! serde_json's own limit of 128.
+//! Typed JSON of other programs: unused parts take no memory, and serde_json limits the depth to
+//! 128.
 
 use serde::de::DeserializeOwned;
 
@@ -7,11 +7,8 @@ use crate::error::Error;
 use crate::rows::File;
 
 /// Reads one JSON document. `made_by` is the command that writes the format.
-///
-/// # Errors
-/// With line and column: cut off, another format or version, several documents.
 pub(crate) fn parse<T: DeserializeOwned>(file: &File, made_by: &str) -> Result<T, Error> {
-    // Notes of the program may stand before its JSON.
+    // Messages may precede the JSON.
     let start = line_starts(&file.text).find(|at| file.text[*at..].starts_with(['{', '[']));
     let Some(start) = start else {
         return Err(Error::new(&file.path, "no JSON", format!("write it with {made_by}")));

@@ -1,13 +1,12 @@
-//! Numbers that somebody else measured, as samples for an analysis: tables, and the outputs of
-//! benchmark programs.
+//! External measurements as samples for an analysis: tables and the output of benchmark programs.
 //!
-//! Pure: text in, samples out. Reading files and choosing directions are the caller's. Each format
-//! is one file and one row of [`IMPORTERS`], from which `--from`, `schedlab list formats` and the
-//! reference page follow. What a format does not say (order, rounds, repetitions) is not made up:
-//! it becomes a caution of the analysis.
+//! Pure: text in, samples out. Callers read files and choose directions. Each format is one file
+//! and one row of [`IMPORTERS`], from which `--from`, `schedlab list formats` and the reference
+//! page are generated. Information missing in a format (order, rounds, repetitions) becomes a
+//! caution.
 //!
-//! The unit of repetition is the trial, a start of a program: I/Os, transactions and iterations
-//! within one process are put together before they are compared.
+//! A trial is one start of a program; I/Os, transactions and iterations within a process are
+//! aggregated before comparing.
 #![forbid(unsafe_code)]
 
 mod assemble;

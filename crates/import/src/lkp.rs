@@ -1,11 +1,10 @@
-//! LKP (intel/lkp-tests): `stats.json` of results, and `matrix.json` over them.
+//! LKP (intel/lkp-tests): `stats.json` of results, and the `matrix.json` above them.
 //!
-//! Source: `lib/matrix.rb` and `lib/result.rb` of lkp-tests, as of July 2026. A result is a
-//! directory TESTCASE/PARAMS/TBOX/ROOTFS/KCONFIG/COMPILER/COMMIT/RUN with `stats.json`: one value
-//! for each name, the mean over the run. One level up, `matrix.json` has a list for each name with
-//! a column for each run, and the list `stats_source` says which. A `matrix.json` without it has
-//! the samples of one run over time, which are no trials. A run with `last_state.is_incomplete_run`
-//! does not count.
+//! Source: `lib/matrix.rb` and `lib/result.rb` of lkp-tests, July 2026. A result is a directory
+//! TESTCASE/PARAMS/TBOX/ROOTFS/KCONFIG/COMPILER/COMMIT/RUN whose `stats.json` holds the run's mean
+//! of each value. One level up, `matrix.json` has one column per run, identified by `stats_source`.
+//! Without that list it holds samples of one run over time, which are not trials. Runs with
+//! `last_state.is_incomplete_run` are invalid.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +17,7 @@ use crate::json;
 use crate::rows::{Entry, File, Rows, each};
 
 const MADE_BY: &str = "lkp run, which leaves stats.json in its result";
-/// The parts of a result's path above the run, from the end.
+/// Path components above the run, innermost first.
 const SCHEME: &[&str] = &["commit", "compiler", "kconfig", "rootfs", "tbox", "params", "testcase"];
 
 pub(crate) const ROW: Importer = Importer {
@@ -68,7 +67,7 @@ fn read(files: &[File]) -> Result<Rows, Error> {
     })
 }
 
-/// A run: the whole of a `stats.json`, or a column of a `matrix.json`.
+/// One run: a `stats.json`, or a column of a `matrix.json`.
 fn run(
     file: &File,
     all: &BTreeMap<String, Value>,
@@ -91,7 +90,7 @@ fn run(
         entry = entry.label(name, *part);
     }
     if parts.len() >= 2 {
-        // All have the same name, and their directories are the runs.
+        // All files have the same name, and their directories are the runs.
         entry = entry.label("file", "").label("dir", "");
     }
     let incomplete = all.get("last_state.is_incomplete_run").and_then(of);
@@ -99,16 +98,16 @@ fn run(
         .filter(|count| *count > 0.0)
         .map(|_| "the run is incomplete (last_state.is_incomplete_run)".to_owned());
     let own = testcase(all);
-    // The word `time` in the names of what `time` says is its own name.
+    // In a name of time(1)'s values, the part after `.time.`.
     let word = |name: &str| name.rsplit_once(".time.").map_or(name, |(_, word)| word).to_owned();
     let is_own = |name: &str| {
         own.is_some_and(|own| name.starts_with(own)) && direction_of_column(&word(name)).is_some()
     };
     let mut names: Vec<&String> = all.keys().collect();
-    // What `time` says of the process comes after what the testcase says of its work.
+    // Values of the testcase precede those of time(1).
     names.sort_by_key(|name| (!is_own(name), name.contains(".time.")));
     for name in names {
-        // Monitors may report negative differences, which are no measurement of the testcase.
+        // Monitors may report negative differences; they do not measure the testcase.
         if let Some(number) = of(&all[name]).filter(|number| number.is_finite() && *number >= 0.0) {
             entry.put(file, name, name, number)?;
             if !is_own(name) {
@@ -123,8 +122,7 @@ fn run(
     Ok(())
 }
 
-/// What the names of the testcase's own statistics begin with: LKP times the testcase, so that it
-/// has an elapsed time.
+/// The prefix of the testcase's own statistics. LKP times the testcase, so it has an elapsed time.
 pub(crate) fn testcase(all: &BTreeMap<String, Value>) -> Option<&str> {
     all.keys()
         .find_map(|name| name.strip_suffix("time.elapsed_time"))

@@ -1,9 +1,9 @@
-//! MangoHud: the logs of frames that it writes into `output_folder`.
+//! MangoHud: frame logs in `output_folder`.
 //!
-//! Source: `src/logging.cpp` of versions 0.6 to 0.8. One line names what the machine is, with its
-//! values below; another names the columns of the frames. `log_versioning` puts further lines
-//! before each. The frame time is in µs in older versions and in ms in newer ones, so it is taken
-//! from `fps`. With `log_interval` lines are samples, not frames, which `elapsed` (ns) shows.
+//! Source: `src/logging.cpp` of versions 0.6 to 0.8. A header line and its values describe the
+//! machine; another header names the frame columns. `log_versioning` adds lines before each. The
+//! unit of the frame time depends on the version (µs or ms), so it is derived from `fps`. With
+//! `log_interval`, lines are samples instead of frames, which `elapsed` (ns) reveals.
 
 use crate::error::Error;
 use crate::frames::{self, METRICS, REPEAT};
@@ -35,7 +35,7 @@ fn read(files: &[File]) -> Result<Rows, Error> {
         while let Some((_, line)) = lines.next() {
             if line.starts_with("os,") {
                 let values = lines.next().map(|(_, values)| values).unwrap_or_default();
-                // A value with a comma in it would be given to the wrong name.
+                // A value that contains a comma would shift the columns.
                 if values.split(',').count() == line.split(',').count() {
                     for (name, value) in line.split(',').zip(values.split(',')) {
                         entry = entry.label(name, value);
@@ -75,7 +75,7 @@ fn read(files: &[File]) -> Result<Rows, Error> {
     })
 }
 
-/// The name of a log without the date that MangoHud appends (`_2026-11-20_10-00-00`).
+/// A log's name without MangoHud's date suffix (`_2026-11-20_10-00-00`).
 fn named(path: &str) -> &str {
     let name = path.rsplit('/').next().unwrap_or(path);
     let stem = name.strip_suffix(".csv").unwrap_or(name);
@@ -88,7 +88,7 @@ fn named(path: &str) -> &str {
     if fits { &stem[..start] } else { stem }
 }
 
-/// Whether the frames take another time than the log: less where it skips frames.
+/// Whether the frames cover less time than the log, i.e. frames were skipped.
 fn are_samples(frames_ms: &[f64], times_ns: &[f64]) -> bool {
     let (Some(first), Some(last)) = (times_ns.first(), times_ns.last()) else { return false };
     let frames: f64 = frames_ms[1..].iter().sum();

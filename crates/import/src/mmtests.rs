@@ -1,11 +1,10 @@
-//! mmtests: its directories `work/log/RUN/iter-N/BENCHMARK/logs`, and what its parsers print.
+//! mmtests: directories `work/log/RUN/iter-N/BENCHMARK/logs`, and the output of its parsers.
 //!
 //! Source: `run-mmtests.sh`, `bin/run-single-test.sh` and `shellpack_src/src/*/parse-results` of
-//! mmtests, as of June 2026. Each benchmark has logs of its own form and a script `parse-results`
-//! that turns them into one: lines `metric factorA factorB interval value extra`, with tabs
-//! between. That form is read of every benchmark; of the logs themselves those of hackbench (`Total
-//! time: N`, a process for each) and pgbench. The variant is RUN. Intervals of one process are
-//! averaged; an iteration (`iter-N`) is a trial, and so is a process of hackbench.
+//! mmtests, June 2026. Each benchmark's script `parse-results` converts its logs to tab-separated
+//! lines `metric factorA factorB interval value extra`, which are read for every benchmark. Raw
+//! logs are read for hackbench (`Total time: N`, one per process) and pgbench. The variant is RUN.
+//! A trial is an iteration (`iter-N`), with its intervals averaged, or a process of hackbench.
 
 use std::collections::BTreeMap;
 
@@ -68,7 +67,7 @@ fn read(files: &[File]) -> Result<Rows, Error> {
     })
 }
 
-/// The labels that a path has: …/RUN/iter-N/BENCHMARK/….
+/// The labels in a path …/RUN/iter-N/BENCHMARK/….
 fn with_place(file: &File, mut entry: Entry, benchmark: &str) -> Entry {
     let parts: Vec<&str> = file.path.split('/').collect();
     let iteration = parts
@@ -76,7 +75,7 @@ fn with_place(file: &File, mut entry: Entry, benchmark: &str) -> Entry {
         .position(|part| part.strip_prefix("iter-").is_some_and(|n| n.parse::<u32>().is_ok()));
     if let Some(at) = iteration.filter(|at| *at > 0) {
         entry = entry.label("mmtests_run", parts[at - 1]).label("run", &parts[at]["iter-".len()..]);
-        // These names differ within a run, and are no variants.
+        // These names differ within a run and do not name variants.
         entry = entry.label("file", benchmark).label("dir", "");
         if at + 2 < parts.len() {
             return entry.label("benchmark", parts[at + 1]);
@@ -96,7 +95,7 @@ fn hackbench(file: &File, name: &str, rows: &mut Rows) -> Result<(), Error> {
             Error::new(&file.path, problem, "measure it again with LC_ALL=C").at(&*place)
         })?;
         let mut entry = with_place(file, Entry::new(file), "hackbench").label("factor", groups);
-        // The processes of an iteration are trials of their own, of which the file has no numbers.
+        // The processes of an iteration are separate trials, but unnumbered.
         entry.labels.retain(|(label, _)| label != "run");
         entry.put(file, &place, "time_s", seconds)?;
         rows.entries.push(entry);

@@ -1,14 +1,13 @@
-//! Variants from names of files: `none-1.json` and `none-2.json` are two trials of `none`.
+//! Derives variants from file names: `none-1.json` and `none-2.json` are two trials of `none`.
 //!
-//! A number at the end is the trial's only if the numbers of a name count from 0 or 1 without a
-//! gap: `nr_requests-64` and `nr_requests-128` are two variants.
+//! A trailing number is a trial's only if the numbers of a name count from 0 or 1 without gaps:
+//! `nr_requests-64` and `nr_requests-128` are two variants.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::rows::Entry;
 
-/// Adds to each entry the labels `file` and `dir` (without the numbers of trials) and `run` (that
-/// number, where there is one).
+/// Adds the labels `file` and `dir` without trial numbers, and `run`, the number if there is one.
 pub(crate) fn add(entries: &mut [Entry]) {
     let place = |name: &'static str, of: fn(&str) -> String| {
         move |entry: &Entry| match entry.of(name) {
@@ -46,7 +45,7 @@ fn set(entry: &mut Entry, name: &str, value: &str) {
     }
 }
 
-/// The names whose numbers are those of trials.
+/// The names whose numbers count trials.
 fn numbered(names: &[String]) -> BTreeSet<String> {
     let mut numbers: BTreeMap<&str, BTreeSet<u64>> = BTreeMap::new();
     for (base, number) in names.iter().filter_map(|name| split(name)) {
@@ -63,7 +62,7 @@ fn numbered(names: &[String]) -> BTreeSet<String> {
         .collect()
 }
 
-/// A name without its number, and the number: `none-1`, `none.run3`, `2`.
+/// Splits a trailing number off: `none-1`, `none.run3`, `2`.
 fn split(name: &str) -> Option<(&str, u64)> {
     let base = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let number = name[base.len()..].parse().ok()?;
@@ -82,7 +81,7 @@ fn split(name: &str) -> Option<(&str, u64)> {
     }
 }
 
-/// The name of a file without its directory and its last extension.
+/// The file name without its directory and last extension.
 fn stem(path: &str) -> String {
     let name = path.rsplit('/').next().unwrap_or(path);
     match name.rsplit_once('.') {

@@ -1,8 +1,7 @@
-//! pgbench: what it prints, and the logs of `--log`, with and without `--aggregate-interval`.
+//! pgbench: its output, and the logs of `--log` with and without `--aggregate-interval`.
 //!
-//! Source: PostgreSQL's page about pgbench and the output of version 15. A start of pgbench is a
-//! trial, whichever of its outputs is read: transactions of one start share its caches, checkpoints
-//! and connections.
+//! Source: PostgreSQL's documentation of pgbench and the output of version 15. A run of pgbench is
+//! one trial in either form, because its transactions share caches, checkpoints and connections.
 
 use crate::error::Error;
 use crate::importer::{Importer, first_missing};
@@ -51,7 +50,7 @@ fn read(files: &[File]) -> Result<Rows, Error> {
     Ok(rows)
 }
 
-/// The trials of what pgbench printed.
+/// The trials in pgbench's output.
 pub(crate) fn output(file: &File, rows: &mut Rows) -> Result<(), Error> {
     let begin = |line: &str| line.starts_with("transaction type: ");
     let starts: Vec<usize> =
@@ -71,7 +70,7 @@ pub(crate) fn output(file: &File, rows: &mut Rows) -> Result<(), Error> {
 
 fn trial(file: &File, lines: &[&str], start: usize) -> Result<Entry, Error> {
     let place = format!("line {}", start + 1);
-    // Those of the single scripts are indented.
+    // Values of individual scripts are indented.
     let value = |name: &str| {
         let mut after = lines.iter().filter_map(|line| line.strip_prefix(name));
         after.find_map(|rest| rest.trim_start().strip_prefix(['=', ':'])).map(str::trim)

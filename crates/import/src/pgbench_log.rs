@@ -1,10 +1,10 @@
-//! The logs of pgbench: one line for a transaction, or for an interval.
+//! The logs of pgbench: one line per transaction or per interval.
 //!
 //! Source: PostgreSQL 15, "Per-Transaction Logging" and "Aggregated Logging". A transaction:
-//! client, number, latency in µs (or `skipped`, `failed` and others), script, seconds and
+//! client, number, latency in µs (or a word such as `skipped` or `failed`), script, and seconds and
 //! microseconds of its end. An interval: its start in seconds, transactions, and the sum, sum of
-//! squares, least and greatest of their latencies in µs. Every thread has a file, PREFIX.PID,
-//! PREFIX.PID.1, …: together they are one trial.
+//! squares, minimum and maximum of their latencies in µs. Each thread writes a file PREFIX.PID,
+//! PREFIX.PID.1, …; together they are one trial.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::rows::{Entry, File, Rows};
 
 const REMEDY: &str = "measure it again with pgbench --log, or leave the file out";
 
-/// A start of pgbench, over its threads.
+/// One run of pgbench over its threads.
 #[derive(Debug, Default)]
 struct Trial<'a> {
     files: Vec<&'a File>,
@@ -27,7 +27,7 @@ struct Trial<'a> {
     aggregated: bool,
 }
 
-/// Whether a text is a log: numbers, as many as a line has, and a time of this century in its place.
+/// Whether a text is a log: the right number of numeric fields, with a time of this century.
 pub(crate) fn is_log(text: &str) -> bool {
     let first: Vec<&str> = text.lines().next().unwrap_or_default().split_whitespace().collect();
     let numbers = first.iter().filter(|word| word.bytes().all(|c| c.is_ascii_digit())).count();
@@ -41,7 +41,7 @@ pub(crate) fn read(files: &[&File], rows: &mut Rows) -> Result<(), Error> {
         let trial = trials.entry(start_of(&file.path).to_owned()).or_default();
         trial.files.push(file);
         let first = file.text.lines().next().unwrap_or_default();
-        // An interval begins with a time, a transaction with the number of a client.
+        // An interval begins with a time, a transaction with a client number.
         if first.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0u64)
             > 100_000_000
         {
@@ -66,7 +66,7 @@ pub(crate) fn read(files: &[&File], rows: &mut Rows) -> Result<(), Error> {
     Ok(())
 }
 
-/// The path without the number of a thread.
+/// The path without the thread number.
 fn start_of(path: &str) -> &str {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
     match path.rsplit_once('.') {
@@ -94,8 +94,7 @@ fn transactions(file: &File, trial: &mut Trial<'_>) -> Result<(), Error> {
         let end_us = field(file, line, &words, 4, "time in seconds")?
             .saturating_mul(1_000_000)
             .saturating_add(field(file, line, &words, 5, "part of a second in µs")?);
-        // Words stand there for transactions that have no latency: skipped, failed, serialization,
-        // deadlock.
+        // Words mark transactions without a latency: skipped, failed, serialization, deadlock.
         if words[2].bytes().all(|c| c.is_ascii_alphabetic()) {
             continue;
         }

@@ -1,10 +1,9 @@
-//! Phoronix Test Suite: `composite.xml`, and the XML of a result on OpenBenchmarking.org.
+//! Phoronix Test Suite: `composite.xml`, and the XML of results on OpenBenchmarking.org.
 //!
-//! Source: the schema `result-file.xsd` and the writer `pts_result_file.php` of version 10.8, and a
-//! file that it wrote. A result is a test with its options; its entries are the systems, each with
-//! the value of every run (`RawString`, colons between). A system is a variant. The suite repeats a
-//! test until its deviation is small, so the number of runs follows from the results: a caution
-//! says so.
+//! Source: the schema `result-file.xsd`, the writer `pts_result_file.php` of version 10.8, and a
+//! file written by it. A result is a test with its options; its entries are systems, i.e. variants,
+//! with one value per run (`RawString`, separated by colons). The suite repeats a test until its
+//! deviation is small, so the number of runs depends on the results, which becomes a caution.
 
 use experiment::direction::by_words;
 use experiment::metric::Direction;
@@ -14,7 +13,7 @@ use crate::error::Error;
 use crate::importer::{Importer, first_missing};
 use crate::rows::{Entry, File, Rows, each};
 
-/// More nodes than any result has; a document of them takes about 200 MB.
+/// More nodes than any result has; they take about 200 MB.
 const MOST_NODES: u32 = 2_000_000;
 
 pub(crate) const ROW: Importer = Importer {
@@ -86,7 +85,7 @@ fn result(
         _ => by_words(scale),
     };
     let metric = match (rows.directions.get(scale), direction) {
-        // Two tests may count the same in opposite ways.
+        // Two tests may use one scale in opposite directions.
         (Some(known), Some(own)) if *known != own => format!("{scale} of {test}"),
         _ => scale.to_owned(),
     };
@@ -118,7 +117,7 @@ fn result(
     Ok(())
 }
 
-/// The text of a child.
+/// The text of a child element.
 fn text<'a>(node: Node<'a, '_>, name: &str) -> &'a str {
     node.children()
         .find(|child| child.has_tag_name(name))

@@ -1,4 +1,4 @@
-//! The trials that a format holds, before anything is chosen: labels and values.
+//! The trials of a format before selection: labels and values.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,33 +6,31 @@ use experiment::metric::Direction;
 
 use crate::error::Error;
 
-/// A file of another program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
-    /// As the user named it, or as it was found below a directory.
+    /// As named by the user or found below a directory.
     pub path: String,
     pub text: String,
 }
 
-/// One trial: a start of the program that was measured.
+/// One trial: one start of the measured program.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Entry {
-    /// What tells trials apart: the job, the command, a parameter. In the format's order.
+    /// What distinguishes trials (job, command, parameter), in the format's order.
     pub(crate) labels: Vec<(String, String)>,
     pub(crate) values: Vec<(String, f64)>,
-    /// Why the trial does not count.
+    /// Why the trial is invalid.
     pub(crate) invalid: Option<String>,
 }
 
-/// Everything that was read.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
     pub(crate) entries: Vec<Entry>,
-    /// Which way metrics are better, where the format says it.
+    /// The better direction of metrics, if the format states it.
     pub(crate) directions: BTreeMap<String, Direction>,
-    /// Metrics that are taken only if they are named.
+    /// Metrics that are used only if named.
     pub(crate) aside: BTreeSet<String>,
-    /// What a reader of the analysis must know.
+    /// Notes for readers of the analysis.
     pub(crate) remarks: Vec<String>,
 }
 
@@ -50,10 +48,7 @@ impl Entry {
         self.labels.iter().find(|(label, _)| label == name).map(|(_, value)| value.as_str())
     }
 
-    /// Adds a value.
-    ///
-    /// # Errors
-    /// It is negative or no number.
+    /// Adds a value; negative and non-numeric ones are errors.
     pub(crate) fn put(
         &mut self,
         file: &File,
@@ -80,10 +75,7 @@ impl Rows {
     }
 }
 
-/// Reads files one by one.
-///
-/// # Errors
-/// Those of `read`; a file without a trial.
+/// Reads files one by one; each must have a trial.
 pub(crate) fn each(
     files: &[File],
     what: &str,

@@ -1,8 +1,7 @@
-//! Tables that somebody else measured, as samples for the analysis.
+//! Tables of external measurements as samples for the analysis.
 //!
-//! Any CSV with a header will do: one column names what is compared, one or more hold the numbers.
-//! What the table does not say (rounds, order, direction) is not made up: the analysis cautions
-//! instead.
+//! Any CSV file with a header works: one column names the variant, one or more hold numbers.
+//! Missing information (rounds, order, direction) becomes a caution.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +14,6 @@ use text::limits::{
 
 use crate::error::Error;
 
-/// Which columns mean what.
 #[derive(Debug, Clone)]
 pub struct Columns<'a> {
     pub variant: &'a str,
@@ -25,10 +23,6 @@ pub struct Columns<'a> {
     pub invalid_if: Option<&'a str>,
 }
 
-/// The names of a table's columns.
-///
-/// # Errors
-/// The first line is longer than a table's.
 pub fn columns_of(text: &str) -> Result<Vec<String>, Error> {
     let mut reader = reader(text);
     let header = reader.headers().map_err(|error| unreadable(&error))?;
@@ -36,7 +30,7 @@ pub fn columns_of(text: &str) -> Result<Vec<String>, Error> {
     Ok(header.iter().map(str::to_owned).collect())
 }
 
-/// A row that is no row is refused before it is copied.
+/// Checks a row's limits before it is copied.
 fn check_row(row: &csv::StringRecord) -> Result<(), Error> {
     let longest = row.iter().map(str::len).max().unwrap_or(0);
     TABLE_COLUMNS.check(row.len()).and_then(|()| TABLE_CELL.check(longest)).map_err(|exceeded| {
@@ -45,7 +39,7 @@ fn check_row(row: &csv::StringRecord) -> Result<(), Error> {
     })
 }
 
-/// How many verdicts a table asks for.
+/// The number of verdicts that a table leads to.
 #[derive(Default)]
 struct Size {
     variants: BTreeSet<String>,
@@ -84,21 +78,17 @@ pub(crate) fn unreadable(error: &csv::Error) -> Error {
     }
 }
 
-/// Columns are separated by commas, or by semicolons or tabs where the first line has more of
-/// those.
+/// Columns are separated by commas, or by semicolons or tabs if the first line has more of them.
 pub(crate) fn reader(text: &str) -> csv::Reader<&[u8]> {
     let first = text.lines().next().unwrap_or_default();
     let count = |delimiter: &u8| first.bytes().filter(|byte| byte == delimiter).count();
-    // The last of equals wins, so the comma stands last.
+    // `max_by_key` returns the last maximum, so the comma comes last.
     let delimiter = [b'\t', b';', b','].into_iter().max_by_key(count).unwrap_or(b',');
     csv::ReaderBuilder::new().trim(csv::Trim::All).delimiter(delimiter).from_reader(text.as_bytes())
 }
 
-/// Reads the text of a table. Rows keep their order; round labels (any text) become numbers in
-/// order of appearance.
-///
-/// # Errors
-/// A column that is not there; a cell that is no number, with its line; more than the limits allow.
+/// Parses a table. Rows keep their order; round labels (any text) become numbers in order of
+/// appearance.
 pub fn parse(text: &str, columns: &Columns<'_>) -> Result<Vec<Sample>, Error> {
     let mut reader = reader(text);
     let header: Vec<String> = {

@@ -1,4 +1,4 @@
-//! Every format, on files that its program wrote, and on what is wrong with files.
+//! Every format, on files written by its program and on damaged ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,7 +14,7 @@ fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data")
 }
 
-/// The files below a directory of the data whose names contain `part`.
+/// The files below a data directory whose names contain `part`.
 fn files(dir: &str, part: &str) -> Vec<File> {
     let mut dirs = vec![data().join(dir)];
     let mut found = Vec::new();
@@ -36,15 +36,15 @@ fn files(dir: &str, part: &str) -> Vec<File> {
     found.iter().map(read).collect()
 }
 
-/// The only file below a directory of the data whose name contains `part`.
+/// The only such file.
 fn file(dir: &str, part: &str) -> File {
     let mut found = files(dir, part);
     assert_eq!(found.len(), 1, "{dir}, {part}");
     found.remove(0)
 }
 
-/// Another run of the same program: every number that follows one of these words is multiplied. A
-/// factor of one leaves the text as it was written.
+/// Simulates another run: multiplies every number that follows one of these words. A factor of one
+/// leaves the text unchanged.
 fn vary(text: &str, words: &[&str], factor: f64) -> String {
     let vary_line = |line: &str| {
         let found = words.iter().find_map(|word| Some(line.find(word)? + word.len()));
@@ -66,8 +66,8 @@ fn vary(text: &str, words: &[&str], factor: f64) -> String {
     varied
 }
 
-/// Runs of a program under each variant, by the names of their files; the first of the first
-/// variant is what the program wrote.
+/// Runs of a program under each variant, by file name; the first run of the first variant is the
+/// original.
 fn repeat(
     text: &str,
     words: &[&str],
@@ -114,7 +114,7 @@ fn compared(import: &Import, baseline: &str) -> Analysis {
     experiment::analyze_samples("files", &import.samples, &options)
 }
 
-/// How many trials each variant has on the metric that decides, by workload.
+/// Trials per variant on the primary metric, by workload.
 fn cells(import: &Import) -> BTreeMap<(String, String), usize> {
     let mut cells = BTreeMap::new();
     for sample in
@@ -146,7 +146,7 @@ fn files_of_fio_are_trials_of_the_variant_that_their_names_say() {
         all.samples.iter().all(|sample| sample.round.is_none()),
         "an order that nobody wrote down is not made up"
     );
-    // The figures of the first run, as fio printed them.
+    // The figures of the first run as printed by fio.
     let json: serde_json::Value = serde_json::from_str(&file("fio", "json.json").text).unwrap();
     let job = &json["jobs"][0]["read"];
     let of = |path: &str| job.pointer(path).unwrap().as_f64().unwrap();
@@ -217,7 +217,7 @@ fn clones_of_a_job_are_one_trial_and_their_percentiles_are_those_of_their_histog
             && of("read_clat_p99_us") <= p99[0].max(p99[1]),
         "{p99:?}"
     );
-    // Without histograms the percentiles of clones are unknown, and left out.
+    // Without histograms the percentiles of clones are unknown and omitted.
     let mut plain = plus;
     for file in &mut plain {
         let mut json: serde_json::Value = serde_json::from_str(&file.text).unwrap();
@@ -287,7 +287,7 @@ fn a_start_of_pgbench_is_a_trial_whatever_of_it_is_read() {
         (value(&all, "on", "tps"), value(&all, "on", "latency_mean_ms")),
         (304.950428, 6.558)
     );
-    // Two threads are one trial; of intervals the last is left out.
+    // Two threads are one trial; the last interval is omitted.
     let logs: Vec<File> =
         ["trans.", "agg."].iter().flat_map(|part| files("pgbench", part)).collect();
     let all = read("pgbench", &logs, &Choice::default()).unwrap();
@@ -409,7 +409,7 @@ fn runs_of_lkp_are_trials_of_their_commit_and_incomplete_ones_are_invalid() {
     assert_eq!(all.samples.iter().filter(|sample| !sample.invalid.is_empty()).count(), own.len());
     let named = ["vmstat.io.bi".to_owned()];
     assert!(read("lkp", &some, &Choice { metrics: &named, ..Choice::default() }).is_ok());
-    // The matrix over the runs has the same.
+    // The matrix over the runs holds the same.
     let matrix = read("lkp", &files("lkp", "matrix.json"), &Choice::default()).unwrap();
     assert_eq!(cells(&matrix).values().sum::<usize>(), 3);
     let of = |import: &Import| value(import, "v6.17", "fio.read_iops");
@@ -486,7 +486,7 @@ fn baselines_of_criterion_are_variants_and_their_samples_one_trial() {
     let one = files("criterion", "sample").remove(0);
     assert!(one.path.contains("/new/"), "{}", one.path);
     let names = |variant: &str, run| one.path.replace("/new/", &format!("/{variant}-{run}/"));
-    // The time of the first sample, by which the others differ.
+    // The time of the first sample, in which the others differ.
     let time = one.text.split("\"times\":[").nth(1).unwrap().split(',').next().unwrap();
     let slower = |factor: f64| {
         one.text.replacen(time, &(time.parse::<f64>().unwrap() * factor).to_string(), 1)
@@ -498,7 +498,7 @@ fn baselines_of_criterion_are_variants_and_their_samples_one_trial() {
             all.push(File { path: names(variant, run), text });
         }
     }
-    // What was measured last, which is a copy.
+    // The last measurement, stored as a copy.
     all.push(File { path: one.path.clone(), text: all[9].text.clone() });
     let all = read("criterion", &all, &Choice::default()).unwrap();
     assert_eq!(cells(&all), ["new", "old"].map(|variant| (cell("all", variant), 5)).into());
@@ -526,7 +526,7 @@ fn a_log_of_frames_is_one_trial_in_every_version_of_mangohud() {
     assert!((value(&all, one, "low_1_percent_fps") - 25.0).abs() < 2.0);
     assert!(!all.cautions.iter().any(|caution| caution.contains("log_interval")));
     let frames = file("mangohud", "versioned").text;
-    // Every second line, as with log_interval.
+    // Only some of the lines, as with log_interval.
     let head = frames.lines().take(7);
     let some = frames.lines().skip(7).step_by(3);
     let text = head.chain(some).map(|line| format!("{line}\n")).collect();

@@ -1,8 +1,8 @@
 //! The identity of a build: its source and its tables (docs/decisions/0036-builds.md).
 //!
-//! The source says which rules measured. The tables say what a name in a plan means: two builds
-//! whose schedulers, workloads, devices or metrics differ have another identity, whatever the
-//! source is said to be.
+//! The source identifies the rules of measuring. The tables define the names in a plan, so builds
+//! with different schedulers, workloads, devices or metrics have different identities, whatever the
+//! source.
 
 use std::fmt::Write;
 
@@ -12,23 +12,21 @@ use load::programs::RUNNERS;
 use load::programs::cpu::LOADS;
 use sha2::{Digest, Sha256};
 
-/// Hexadecimal digits of the hash of the tables.
+/// Hexadecimal digits of the tables' hash.
 const DIGITS: usize = 12;
 
-/// The identity of the build that was made of `source`.
+/// The identity of a build from `source`.
 pub fn identity(source: &str) -> String {
     format!("{source}+{}", tables())
 }
 
-/// The hash of the tables.
 pub fn tables() -> String {
     let mut digits = format!("{:x}", Sha256::digest(canonical()));
     digits.truncate(DIGITS);
     digits
 }
 
-/// One line a row, in the order of the tables. Prose is left out: a better sentence changes no
-/// result.
+/// One line per row, in table order. Prose is excluded because it does not affect results.
 fn canonical() -> String {
     let mut rows = Rows::default();
     for row in LINUX {

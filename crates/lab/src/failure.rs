@@ -1,22 +1,17 @@
-//! Two kinds of errors: wrong usage, and operations that failed.
-//!
-//! Wrong usage is an error like any other until the caller asks with [`is_usage`], so that `?`
-//! works everywhere.
+//! Two kinds of errors: wrong usage and failed operations, distinguished by [`is_usage`].
 
 use machine::files;
 
-/// The user's words ask for something that cannot be done; the message says what to write instead.
+/// A request that cannot be satisfied; the message includes a remedy.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct Usage(String);
 
-/// An error in the user's request.
 pub fn usage(message: impl Into<String>) -> anyhow::Error {
     anyhow::Error::new(Usage(message.into()))
 }
 
-/// Whether the cause of an error is the user's request: what makes no sense, or an input that does
-/// not exist.
+/// Whether the user's request caused the error: it makes no sense, or names a missing input.
 pub fn is_usage(error: &anyhow::Error) -> bool {
     let is_missing = |cause: &(dyn std::error::Error + 'static)| {
         let tree = |error: &guest::Error| match error {

@@ -1,5 +1,5 @@
-//! How many rounds fit into a budget, and what they can find: said before the first trial, and a
-//! design that can find nothing is refused.
+//! How many rounds fit into a budget and what they can detect. Reported before the first trial; a
+//! design that can detect nothing is refused.
 
 use anyhow::Result;
 use experiment::feasibility::Feasibility;
@@ -8,15 +8,11 @@ use experiment::plan::{Method, Plan};
 use crate::failure::usage;
 use crate::length;
 
-/// What a checked plan can find.
 pub fn of(plan: &Plan) -> Feasibility {
     Feasibility::of(&plan.criteria, plan.variants.len().saturating_sub(1), length::rounds(plan))
 }
 
-/// Refuses a plan that cannot give an interval, whatever is measured.
-///
-/// # Errors
-/// Wrong usage, with the number of rounds or the budget that would do.
+/// Refuses a plan that cannot give an interval. The error states the required rounds or budget.
 pub fn check(plan: &Plan) -> Result<()> {
     let found = of(plan);
     if found.is_possible() || plan.budget.figures_only {
@@ -54,7 +50,7 @@ pub fn check(plan: &Plan) -> Result<()> {
     )))
 }
 
-/// What the plan can find, in words for the user.
+/// Describes what the plan can detect.
 pub fn words(plan: &Plan) -> String {
     let found = of(plan);
     let time = if plan.arena.is_virtual() { " of simulated time" } else { "" };
@@ -63,7 +59,7 @@ pub fn words(plan: &Plan) -> String {
         Some(fixed) if fixed <= rounds => format!("{fixed} round{s}"),
         _ => format!("about {rounds} round{s} fit into {:.0} s{time}", plan.budget.time_s),
     };
-    // A program runs to its own end: the length of a trial is only what the budget has room for.
+    // Programs run to their end, so the planned length is only what the budget allows.
     let programs = plan.workloads.iter().filter(|spec| load::programs::find(&spec.kind).is_some());
     let programs: Vec<&str> = programs.map(|spec| spec.name.as_str()).collect();
     let fit = if programs.is_empty() || plan.budget.rounds.is_some() {

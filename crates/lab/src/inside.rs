@@ -1,8 +1,8 @@
-//! The roles that a program takes when this crate has started it again: a background load, a flow,
-//! a CPU workload, the supervisor of a guest, the first process of a guest.
+//! The roles for which this crate starts the program again: background load, flow, CPU workload,
+//! supervisor of a guest, first process of a guest.
 //!
-//! A program that opens an arena calls [`dispatch`] first in its `main`. The roles are no commands:
-//! nobody but this crate starts them.
+//! A program that opens an arena calls [`dispatch`] first in its `main`. Roles are not commands for
+//! users.
 
 use std::env;
 use std::ffi::OsString;
@@ -14,7 +14,7 @@ use anyhow::{Context, Result, anyhow};
 
 use crate::arena;
 
-/// Does the work of a role, if this process was started for one; None: it is an ordinary one.
+/// Runs the role that this process was started for; None for an ordinary process.
 pub fn dispatch() -> Option<ExitCode> {
     let mut words = env::args_os().skip(1);
     let role = words.next()?;
@@ -30,10 +30,7 @@ pub fn dispatch() -> Option<ExitCode> {
     Some(status(done))
 }
 
-/// Does the work of a role of a guest's first process.
-///
-/// # Errors
-/// Those of the role; or the process runs outside of a guest.
+/// Runs a role of a guest's first process. Fails outside a guest.
 pub fn in_guest(role: impl FnOnce(&Path) -> Result<u8>) -> Result<u8> {
     let workdir = env::var_os(guest::WORKDIR_VARIABLE).with_context(|| {
         format!("{}: not set; this role is the first process of a guest", guest::WORKDIR_VARIABLE)
@@ -41,8 +38,7 @@ pub fn in_guest(role: impl FnOnce(&Path) -> Result<u8>) -> Result<u8> {
     role(Path::new(&workdir))
 }
 
-/// The exit status of a role; an error goes to standard error, which the process that started the
-/// role reads.
+/// The exit status of a role. Errors go to standard error, which the parent process reads.
 pub fn status(done: Result<u8>) -> ExitCode {
     match done {
         Ok(status) => ExitCode::from(status),

@@ -1,9 +1,9 @@
-//! One experiment: plan → results file, in each of the arenas; and what is built from experiments,
-//! search and watch.
+//! One experiment, from plan to results file, in each of the arenas, and everything built on
+//! experiments, such as search and watch.
 //!
-//! Architecture invariant: this crate neither prints nor exits. Progress goes to a
-//! [`progress::Progress`] of the caller's, the arguments are plain structs, and the exit status of
-//! an error is the caller's choice: wrong usage differs from failure by [`failure::is_usage`].
+//! Architecture invariant: this crate neither prints nor exits. Progress goes to the caller's
+//! [`progress::Progress`], arguments are plain structs, and the caller chooses the exit status:
+//! [`failure::is_usage`] distinguishes wrong usage from failure.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(feature = "full"), allow(dead_code, reason = "the full build uses all of it"))]
 

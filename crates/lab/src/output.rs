@@ -1,9 +1,7 @@
-//! Where the files of an experiment go: a directory that the user names, or a new one named after
-//! the time.
+//! The output directory of an experiment: named by the user, or new and named after the time.
 //!
-//! The name of a new one can be foreseen, so it is made exclusively: what another user has put
-//! there before is never used. The second of two experiments that begin in one second gets a
-//! number.
+//! The name of a new directory is predictable, so it is created exclusively and never reuses one
+//! made by another user. A number is appended if two experiments start in the same second.
 
 use std::path::PathBuf;
 
@@ -11,15 +9,15 @@ use anyhow::Result;
 use jiff::Timestamp;
 use machine::files::Dir;
 
-/// Where results go without `--out`, each in a directory of its own.
+/// Parent of the new directories used without `--out`.
 pub const PARENT: &str = "schedlab-out";
 
 /// A directory that is not open yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// As the user has named it; it may exist.
+    /// Named by the user; may exist.
     Named(PathBuf),
-    /// A new one below `schedlab-out`: this prefix and the time.
+    /// A new one below `schedlab-out`, named by this prefix and the time.
     New { prefix: &'static str },
 }
 
@@ -28,10 +26,10 @@ impl Output {
         named.map_or(Output::New { prefix }, Output::Named)
     }
 
-    /// Opens it, and makes it where it is missing.
+    /// Opens the directory, creating it if missing.
     ///
     /// # Errors
-    /// It cannot be made, or another user decides over it; the message says what to do.
+    /// It cannot be created, or another user controls it.
     pub fn open(&self) -> Result<Dir> {
         match self {
             Output::Named(path) => Ok(Dir::make(path)?),
@@ -43,10 +41,7 @@ impl Output {
     }
 }
 
-/// A new directory with this name, or with a number behind it where the name is taken.
-///
-/// # Errors
-/// It cannot be made.
+/// Creates a directory with this name, or with a number appended if the name is taken.
 pub fn numbered(parent: &Dir, name: &str) -> Result<Dir, machine::files::Error> {
     let names =
         std::iter::once(name.to_owned()).chain((2..).map(|number| format!("{name}-{number}")));

@@ -1,15 +1,14 @@
-//! What a process that this crate has started again says to the one that started it: lines on
-//! standard output, and a status.
+//! Output of a process in a role to its parent: lines on standard output, and a status.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
 
 use anyhow::{Context, Result};
 
-/// The status of a role that has done its work.
+/// The status of a successful role.
 pub(crate) const DONE: u8 = 0;
 
-/// A line for the process that started the role. One that does not read any more ends nothing.
+/// Prints a line for the parent process; a closed pipe is not an error.
 pub(crate) fn line(text: impl Display) -> Result<()> {
     let mut out = io::stdout().lock();
     match writeln!(out, "{text}").and_then(|()| out.flush()) {

@@ -1,8 +1,7 @@
-//! Traces from files: those of every format that crate `recorder` reads, and traces of events
-//! that `compare --trace` wrote.
+//! Reads traces in every format of crate `recorder`, and event traces written by `compare --trace`.
 //!
-//! A simulated trial is a trace like any other, once its events are joined to requests: what is
-//! profiled, replayed and fitted can be made without a disk, too.
+//! Events of a simulated trial are joined to requests, so that profiling, replaying and fitting
+//! work without a disk.
 
 use std::io::Read;
 use std::path::Path;
@@ -15,13 +14,9 @@ use trace::formats::Format;
 
 use crate::trace_file;
 
-/// How a trace of events begins, as text.
+/// The beginning of a CSV event trace.
 const EVENTS: &[u8] = b"at_ns,event,";
 
-/// Reads a trace, or the events of a simulated trial.
-///
-/// # Errors
-/// It cannot be read, has no known format or is broken; the error names the file.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Trace> {
     if options.format == Format::Auto && is_events(path) {
         of_events(path)
@@ -30,7 +25,7 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Trace> {
     }
 }
 
-/// Whether a file holds the events of a simulated trial.
+/// Whether a file is an event trace.
 pub fn is_events(path: &Path) -> bool {
     begin(path, EVENTS.len() as u64) == EVENTS
         || begin(path, 4) == b"PAR1" && !recorder::file::is_trace(path)
@@ -50,7 +45,7 @@ fn of_events(path: &Path) -> Result<Trace> {
 
 fn begin(path: &Path, bytes: u64) -> Vec<u8> {
     let mut begin = Vec::new();
-    // What cannot be read is named where the file is read as a whole.
+    // Read errors are reported when the whole file is read.
     if let Ok(file) = machine::files::open_input(path) {
         let _ = file.take(bytes).read_to_end(&mut begin);
     }

@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A directory on a real disk, removed on drop. Loop devices with direct I/O need one: tmpfs
-/// refuses it.
+/// A directory on a real disk, removed on drop. Loop devices with direct I/O need one, because
+/// tmpfs does not support it.
 #[derive(Debug)]
 pub struct Directory(tempfile::TempDir);
 
 impl Directory {
-    /// `/var/tmp/schedlab-test-XXXXXX`, with the run's name if `scripts/test` set one, so that
-    /// leftovers can be found.
+    /// `/var/tmp/schedlab-test-XXXXXX`. `scripts/test` adds the name of its run, so that leftovers
+    /// can be found.
     #[must_use]
     #[expect(clippy::new_without_default, reason = "it makes a directory")]
     pub fn new() -> Directory {
@@ -36,9 +36,9 @@ impl Directory {
     }
 }
 
-/// Copies a program to run it. If this process wrote the copy, executing it could fail with "Text
-/// file busy": a child that another thread forks at that moment inherits the descriptor until it
-/// executes its own program. Therefore `cp` writes it.
+/// Copies a program that is to be executed. A copy written by this process could fail with "Text
+/// file busy": a child forked by another thread inherits the open descriptor until its own exec.
+/// Therefore `cp` writes it.
 #[track_caller]
 pub fn copy_program(from: impl AsRef<Path>, to: impl AsRef<Path>) {
     let status = Command::new("cp").arg("--").arg(from.as_ref()).arg(to.as_ref()).status();

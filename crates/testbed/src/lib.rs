@@ -1,8 +1,8 @@
-//! What tests need of the machine: requirements, whose absence is reported, directories, loop
-//! devices, tmpfs and waiting.
+//! Test fixtures: requirements whose absence is reported, directories, loop devices, tmpfs and
+//! waiting.
 //!
-//! Everything is removed on drop, if it still belongs to the test: the number of a loop device that
-//! was detached early may belong to another test by then.
+//! Everything is removed on drop if it still belongs to the test. The number of a loop device that
+//! was detached early may belong to another test.
 
 #![deny(unsafe_code)]
 

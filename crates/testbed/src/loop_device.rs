@@ -1,7 +1,7 @@
 //! A test's loop device.
 //!
-//! It uses system calls, not schedlab's own code: a fault there must not break the fixture of every
-//! other test.
+//! It uses system calls rather than schedlab's code, so that a bug there does not break other
+//! tests.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::MetadataExt;
@@ -19,12 +19,13 @@ pub struct Loop {
     /// `loopN`.
     pub name: String,
     pub file: PathBuf,
-    /// Device and inode of the file. They distinguish it from another file of the same name.
+    /// Device and inode of the file, which distinguish it from another file of the same name.
     inode: (u64, u64),
 }
 
 impl Loop {
-    /// Over a new file of `mib` MiB with every block allocated: reading a hole causes no I/O.
+    /// Over a new file of `mib` MiB with every block allocated, because reading a hole causes no
+    /// I/O.
     #[must_use]
     pub fn new(directory: &Directory, name: &str, mib: usize) -> Loop {
         let file = directory.join(name);
@@ -34,7 +35,7 @@ impl Loop {
         Loop::over(&file)
     }
 
-    /// Over a new sparse file, for tests that need no data.
+    /// Over a new sparse file.
     #[must_use]
     pub fn blank(directory: &Directory, name: &str, mib: u64) -> Loop {
         let file = directory.join(name);
@@ -61,8 +62,8 @@ impl Loop {
             let name =
                 format!("loop{}", sys::free_loop_device(&control).expect("a free loop device"));
             let path = format!("/dev/{name}");
-            // devtmpfs makes the node of a new device before the device is announced; udev may
-            // still change its rights.
+            // devtmpfs makes the node before the device is announced; udev may still change its
+            // permissions.
             let device = OpenOptions::new().read(true).write(true).open(&path);
             match device.and_then(|device| sys::attach_loop(&device, &backing, options)) {
                 Ok(()) => {
@@ -96,7 +97,7 @@ impl Loop {
             .unwrap_or_else(|error| panic!("{attribute}={value}: {error}"));
     }
 
-    /// A queue attribute, without surrounding white space.
+    /// A queue attribute, trimmed.
     #[must_use]
     pub fn show(&self, attribute: &str) -> String {
         let text = fs::read_to_string(self.queue().join(attribute));
@@ -133,8 +134,7 @@ impl Loop {
             .expect("reads come first")
     }
 
-    /// Every readable file of the queue and its scheduler, with its text, to check that nothing
-    /// changed.
+    /// Every readable file of the queue and its scheduler, to check that nothing changed.
     #[must_use]
     pub fn snapshot(&self) -> Vec<(String, String)> {
         let mut all = Vec::new();
@@ -159,8 +159,8 @@ impl Loop {
         eventually(&format!("{} lets go of {}", self.path, self.file.display()), || !is_attached());
     }
 
-    /// Detaches the device if it is still over the test's file. The kernel completes it when the
-    /// last opener closes the device.
+    /// Detaches the device if it is still over the test's file. The kernel completes the detach on
+    /// the last close.
     fn release(&self) {
         // While it is open, no other file can be attached.
         let Ok(device) = File::open(&self.path) else { return };

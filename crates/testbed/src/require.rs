@@ -36,8 +36,7 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Looks in `PATH`, the directories for root's programs, and PostgreSQL's own, which is on no
-/// `PATH`.
+/// Looks in `PATH`, the directories of root's programs, and PostgreSQL's directories.
 #[must_use]
 pub fn tool(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();

@@ -3,11 +3,10 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Waits until `holds`.
+/// Waits until `holds` returns true.
 ///
 /// # Panics
-/// With the message `what` after two minutes, 100 times what any test needs; otherwise a test could
-/// hang silently.
+/// With the message `what` after two minutes, 100 times what any test needs.
 #[track_caller]
 pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let began = Instant::now();

@@ -1,8 +1,8 @@
-//! The methods of schedulers that are running, and how they are interrupted.
+//! Tracks the running methods of schedulers and interrupts them.
 //!
-//! Python interrupts its main thread only, and a scheduler is called by another one. An exception
-//! that is put into that thread ends a loop and a short nap. A call of the system, such as a sleep
-//! of an hour, goes on: what waits for it has to leave it behind.
+//! Python interrupts only its main thread, but schedulers run in others. An asynchronous exception
+//! ends a loop or a short sleep there, but not a system call such as an hour's sleep: its caller
+//! must abandon the thread.
 
 use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
-/// The threads in which a method is running, by Python's numbers.
+/// Threads that are running a method, by Python's thread ids.
 static RUNNING: Mutex<Vec<u64>> = Mutex::new(Vec::new());
 
 thread_local! {
@@ -21,7 +21,7 @@ fn running() -> MutexGuard<'static, Vec<u64>> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A method that is running.
+/// A running method.
 struct Call(u64);
 
 impl Call {
@@ -52,7 +52,7 @@ pub(super) fn call<T>(work: impl FnOnce(Python<'_>) -> PyResult<T>) -> PyResult<
     })
 }
 
-/// Interrupts the methods that are running, in all experiments of this process; whether there are
+/// Interrupts the running methods of all experiments in this process; returns whether there were
 /// any.
 pub(crate) fn interrupt(py: Python<'_>) -> PyResult<bool> {
     let threads = running().clone();

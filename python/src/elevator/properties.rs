@@ -1,4 +1,4 @@
-//! A scheduler of Python under the properties of every scheduler.
+//! Tests Python schedulers for the properties of every scheduler.
 
 use properties::{FLOW_PROPERTIES, PROPERTIES, inputs, scenarios, search_again};
 use pyo3::prelude::*;
@@ -8,11 +8,11 @@ use crate::run::attended;
 use lab::arena::sim::own;
 use lab::signals::Stop;
 
-/// Attempts at a smaller input; each takes milliseconds in Python.
+/// Attempts to shrink an input; each takes milliseconds in Python.
 const SHRINKS: u32 = 256;
 
-/// The properties that a scheduler breaks: name, how, and the smallest input found. The inputs are
-/// the same at every call.
+/// The properties that a scheduler violates: name, description and the smallest input found. The
+/// inputs are the same on every call.
 #[pyfunction]
 pub(crate) fn broken_properties(
     py: Python<'_>,
@@ -23,7 +23,7 @@ pub(crate) fn broken_properties(
         return Err(usage(format!("scheduler {name:?}: not known; see schedlab.schedulers()")));
     };
     let mut broken = Vec::new();
-    // Property by property, so that a signal ends the search between two of them.
+    // One property at a time, so that a signal can end the search between them.
     for property in PROPERTIES {
         let found = attended(py, &Stop::manual(), &mut || Ok(()), move || {
             search_again(property, kind, &inputs(), cases, SHRINKS)

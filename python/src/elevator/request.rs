@@ -1,4 +1,4 @@
-//! What a method of a scheduler receives: requests, and the disk's positioning times.
+//! The arguments of a scheduler's methods: requests, and the disk's positioning times.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use crate::error::ElevatorError;
 
-/// A request, as a scheduler sees it.
+/// A request as seen by a scheduler.
 #[pyclass(frozen, eq, hash, module = "schedlab._schedlab")]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Request(pub(crate) BlockRequest);
@@ -20,7 +20,7 @@ impl std::hash::Hash for Request {
 
 #[pymethods]
 impl Request {
-    /// Its tag: unique among the requests that exist at one time, reused afterwards.
+    /// Unique among existing requests, reused afterwards.
     #[getter]
     fn tag(&self) -> u32 {
         self.0.tag
@@ -32,7 +32,7 @@ impl Request {
         self.0.seq
     }
 
-    /// The client that issues it, from 0.
+    /// The client that issued it, from 0.
     #[getter]
     fn process(&self) -> u32 {
         self.0.process
@@ -47,7 +47,7 @@ impl Request {
         }
     }
 
-    /// First sector; a sector has 512 bytes.
+    /// First sector, in units of 512 bytes.
     #[getter]
     fn sector(&self) -> u64 {
         self.0.sector
@@ -59,7 +59,7 @@ impl Request {
         self.0.nr_sectors
     }
 
-    /// The sector after its last one.
+    /// The sector after the last one.
     #[getter]
     fn end(&self) -> u64 {
         self.0.end()
@@ -71,19 +71,19 @@ impl Request {
         self.0.sync
     }
 
-    /// When it was handed to the queue, in nanoseconds.
+    /// When it entered the queue, in nanoseconds.
     #[getter]
     fn allocated_ns(&self) -> u64 {
         self.0.allocated.as_ns()
     }
 
-    /// When it must have completed, in nanoseconds; None: never.
+    /// Completion deadline in nanoseconds, or None.
     #[getter]
     fn deadline_ns(&self) -> Option<u64> {
         self.0.deadline.map(elevator::Time::as_ns)
     }
 
-    /// Its I/O priority: `idle`, `best-effort:LEVEL` or `realtime:LEVEL`.
+    /// I/O priority: `idle`, `best-effort:LEVEL` or `realtime:LEVEL`.
     #[getter]
     fn priority(&self) -> String {
         self.0.priority.to_string()
@@ -104,8 +104,7 @@ pub(crate) struct Disk(pub(crate) Option<BTreeMap<u32, u64>>);
 
 #[pymethods]
 impl Disk {
-    /// Nanoseconds until the first sector of a held request would be under the head; 0 without a
-    /// head.
+    /// Nanoseconds until the first sector of a held request is under the head; 0 without a head.
     fn positioning_ns(&self, request: PyRef<'_, Request>) -> PyResult<u64> {
         let Some(times) = &self.0 else {
             return Err(ElevatorError::new_err(

@@ -1,8 +1,8 @@
-//! Rows of the scheduler table for classes of Python.
+//! Rows of the scheduler table for Python classes.
 //!
-//! A row's `build` is a plain function, which knows nothing of a class. So there is a fixed number
-//! of such functions, each for one slot, and a slot has the class. A class of the same name
-//! replaces the one before, as a cell of a notebook that is run again does.
+//! A row's `build` is a plain function without state. Therefore a fixed number of such functions
+//! exists, one per slot, and the slot holds the class. A class replaces an earlier one of the same
+//! name, for example when a notebook cell is run again.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -18,7 +18,7 @@ static SLOTS: Mutex<Vec<(String, Slot)>> = Mutex::new(Vec::new());
 
 macro_rules! builders {
     ($($slot:literal)*) => {
-        /// The functions, by slot.
+        /// By slot.
         static BUILDERS: &[fn(&Build) -> Box<dyn Elevator>] = &[$(|_| build($slot)),*];
     };
 }
@@ -34,7 +34,7 @@ fn build(slot: usize) -> Box<dyn Elevator> {
     Box::new(Scripted::new(slot))
 }
 
-/// What a class says of itself.
+/// A class's description of itself.
 #[derive(Deserialize)]
 struct Description {
     name: String,
@@ -46,7 +46,6 @@ struct Description {
     uses_disk: bool,
 }
 
-/// A tunable of it.
 #[derive(Deserialize)]
 struct Row {
     name: String,
@@ -56,7 +55,7 @@ struct Row {
     help: String,
 }
 
-/// Makes a class of Python a scheduler of this process; `description` is JSON.
+/// Registers a Python class as a scheduler of this process; `description` is JSON.
 #[pyfunction]
 pub(crate) fn register(py: Python<'_>, class: Py<PyAny>, description: &str) -> PyResult<()> {
     let own: Description = serde_json::from_str(description).map_err(usage)?;
@@ -77,8 +76,7 @@ pub(crate) fn register(py: Python<'_>, class: Py<PyAny>, description: &str) -> P
         .leak();
     let name: &'static str = own.name.clone().leak();
     let slot = Slot { name, class, overrides: own.overrides, uses_disk: own.uses_disk };
-    // Taken for moments and never while Python is called; else two threads could wait for each
-    // other.
+    // Locked briefly and never while Python is called, to avoid deadlock with the GIL.
     let at = py.detach(|| place(own.name, slot))?;
     let row = ElevatorKind {
         name,
@@ -93,7 +91,7 @@ pub(crate) fn register(py: Python<'_>, class: Py<PyAny>, description: &str) -> P
     own::add(Box::leak(Box::new(row))).map_err(of)
 }
 
-/// Puts a slot into the table; its number.
+/// Stores a slot and returns its number.
 fn place(name: String, slot: Slot) -> PyResult<usize> {
     let mut slots = SLOTS.lock().unwrap_or_else(PoisonError::into_inner);
     let known = slots.iter().position(|(known, _)| *known == name);
@@ -125,7 +123,7 @@ fn tunable(row: Row) -> Tunable {
     }
 }
 
-/// A guarantee in a word: `work-conserving`, `passed-at-most=16`.
+/// Parses a guarantee: `work-conserving`, `passed-at-most=16`.
 fn guarantee(name: &str, word: &str) -> PyResult<Guarantee> {
     let (head, number) = word
         .split_once('=')
@@ -148,8 +146,8 @@ fn guarantee(name: &str, word: &str) -> PyResult<Guarantee> {
     }
 }
 
-/// The schedulers of the simulator: name, origin, one line, source, how sure it is, and the
-/// tunables with unit, range and meaning, as JSON.
+/// The schedulers of the simulator as JSON: name, origin, summary, source, certainty, and the
+/// tunables with unit, range and meaning.
 #[pyfunction]
 pub(crate) fn schedulers() -> String {
     let row = |kind: &ElevatorKind| {

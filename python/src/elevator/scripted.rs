@@ -1,10 +1,9 @@
-//! One scheduler whose methods are Python's.
+//! A scheduler whose methods are Python's.
 //!
-//! Problem: a class of Python shall decide, and neither break the queue's rules by an oversight nor
-//! hang the simulation. Approach: the requests are held here, and Python has a dictionary of them
-//! in order of arrival; what it names is checked before it is dispatched, and an exception ends the
-//! trial. Requeued requests go first and never reach Python. Cost: each event takes the
-//! interpreter's lock; a request takes some microseconds instead of a tenth of one.
+//! The requests are held here, and Python sees a dictionary of them in order of arrival. Its choice
+//! is checked before dispatch, so that a mistake cannot break the queue's rules or hang the
+//! simulation; an exception ends the trial. Requeued requests go first and never reach Python. Each
+//! event takes the GIL, so a request costs microseconds instead of a tenth of one.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -18,11 +17,11 @@ use super::calls;
 use super::request::{self, Request};
 use crate::error::{ElevatorError, end_trial};
 
-/// What a slot is for.
+/// The content of a slot.
 pub(super) struct Slot {
     pub(super) name: &'static str,
     pub(super) class: Py<PyAny>,
-    /// The methods that are the class's own.
+    /// Methods that the class overrides.
     pub(super) overrides: Vec<String>,
     pub(super) uses_disk: bool,
 }
@@ -39,16 +38,14 @@ impl Slot {
     }
 }
 
-/// The scheduler.
 pub(super) struct Scripted {
     slot: Slot,
     /// An instance of the class.
     object: Py<PyAny>,
-    /// Its requests in order of arrival, by tag; what Python sees as `held`.
+    /// Its requests by tag, in order of arrival; Python's `held`.
     held: Py<PyDict>,
-    /// All requests that are held.
     requests: BTreeMap<u32, BlockRequest>,
-    /// Those that go first, by tag.
+    /// Dispatched first, by tag.
     requeued: VecDeque<u32>,
     timer: Option<Time>,
 }
@@ -63,7 +60,6 @@ impl fmt::Debug for Scripted {
 }
 
 impl Scripted {
-    /// A new instance of the class.
     pub(super) fn new(slot: Slot) -> Scripted {
         let made = calls::call(|py| -> PyResult<_> {
             let held = PyDict::new(py);
@@ -96,13 +92,13 @@ impl Scripted {
         self.slot.overrides.iter().any(|own| own == method)
     }
 
-    /// Takes a request out of Python's dictionary.
+    /// Removes a request from Python's dictionary.
     fn drop_held(&self, tag: u32) {
         self.with("held", |_, _, held| held.del_item(tag));
     }
 
-    /// What Python has set the timer to. One that is due, and was set before, is right: a call may
-    /// come at its time, before `on_timer`.
+    /// The timer set by Python. A time that is due is valid if it was set earlier, because a call
+    /// may occur at that time before `on_timer`.
     fn read_timer(&mut self, what: &str, now: Time) {
         let timer = self.with(what, |py, object, _| {
             object.getattr(intern!(py, "timer"))?.extract::<Option<u64>>()
@@ -117,7 +113,7 @@ impl Scripted {
         self.timer = timer.map(Time::from_ns);
     }
 
-    /// The request that Python names, or None.
+    /// The request chosen by Python, or None.
     fn chosen(&self, now: Time, disk: &dyn Disk) -> Option<u32> {
         let times = self.slot.uses_disk.then(|| {
             self.requests
@@ -278,7 +274,7 @@ impl Elevator for Scripted {
 }
 
 impl Scripted {
-    /// Two requests that Python holds become one, in the place of the older one.
+    /// Merges two requests held by Python; the result takes the place of the older one.
     fn coalesced_in_python(&self, now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
         let own = self.overrides("coalesced");
         self.with("coalesced", |py, object, held| {
@@ -286,8 +282,8 @@ impl Scripted {
                 held.keys().iter().map(|tag| tag.extract()).collect::<PyResult<_>>()?;
             let first = tags.iter().find(|tag| **tag == survivor.tag || **tag == gone.tag);
             if first == Some(&gone.tag) {
-                // A dictionary keeps the place of a key only: all after it move behind it once
-                // more.
+                // A dictionary preserves the place of a key only, so all later requests are
+                // reinserted after it.
                 let kept: Vec<(u32, Py<PyAny>)> = held
                     .iter()
                     .map(|(tag, one)| Ok((tag.extract()?, one.unbind())))

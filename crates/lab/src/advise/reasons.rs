@@ -1,18 +1,18 @@
-//! Why a scheduler may help this work, in plain words: who asks, in which pattern, and what waiting
-//! would have gained.
+//! Explains why a scheduler may help: the processes, their access patterns, and the gain from
+//! anticipation.
 
 use trace::profile::{Actor, DeviceProfile};
 
-/// Processes that are worth a sentence.
+/// Maximum number of processes to describe.
 const MOST: usize = 3;
-/// A process that used the disk for less than this share of its busy time is left out.
+/// Processes with a smaller share of the busy time are omitted.
 const SHARE: f64 = 0.05;
 
-/// The rule that knows what comes: a bound, and no rule for a scheduler.
+/// The rule that knows future requests: an upper bound, not available to a scheduler.
 const HINDSIGHT: &str = "best";
 
-/// Sentences, the most important first; `waits` says whether the advised scheduler waits for the
-/// process that it served last.
+/// Sentences, most important first. `waits`: whether the advised scheduler idles for the
+/// last-served process.
 pub fn reasons(of: &DeviceProfile, has_arm: bool, waits: bool) -> Vec<String> {
     let mut found = Vec::new();
     let busy: u64 = of.processes.iter().map(|process| process.device_ns).sum();
@@ -73,8 +73,7 @@ fn depth_words(of: &DeviceProfile, has_arm: bool) -> String {
     )
 }
 
-/// What waiting for the last process would have done, by the best of the rules that a scheduler
-/// could follow.
+/// The gain from waiting for the last-served process, by the best rule available to a scheduler.
 fn anticipation_words(of: &DeviceProfile, has_arm: bool, waits: bool) -> Option<String> {
     let possible = of.anticipation.rules.iter().filter(|rule| rule.rule != HINDSIGHT);
     let best = possible.max_by_key(|rule| rule.gain_ns)?;
@@ -89,8 +88,8 @@ fn anticipation_words(of: &DeviceProfile, has_arm: bool, waits: bool) -> Option<
             100.0 * best.gain_ns as f64 / span
         ));
     }
-    // The replay has the last word: what the rules make of the recorded order does not speak
-    // against a scheduler that gains by waiting.
+    // The replay takes precedence: a scheduler that gained by waiting is not contradicted by rules
+    // applied to the recorded order.
     if waits {
         return None;
     }
@@ -136,7 +135,7 @@ mod tests {
 
     use super::*;
 
-    /// Two readers, each in its own region with a think time of a millisecond, served in turn.
+    /// Two readers, each in its own region with 1 ms of think time, served in turn.
     fn two_readers() -> Trace {
         let (mut at, mut ios) = (0, Vec::new());
         for round in 0..400_u64 {
@@ -178,7 +177,8 @@ mod tests {
         assert!(!speaks_against(&said(true)), "{}", said(true));
     }
 
-    /// The same, each asking 1 ms after its completion, while the other is served.
+    /// The same, but each request arrives 1 ms after the reader's last completion, while the other
+    /// is served.
     fn two_readers_at_once() -> Trace {
         let served = 8_000_000;
         let io = |slot: u64| {

@@ -6,15 +6,14 @@ use experiment::results::Trial;
 
 use crate::progress::{Progress, Step};
 
-/// Shows the trials of one experiment as a part of many.
 #[derive(Debug)]
 pub(super) struct Across<'a> {
     pub(super) shown: &'a dyn Progress,
-    /// When the first of them began, and the experiments done since and to do, this one included.
+    /// Start of the first experiment; experiments completed since, and the total including this
+    /// one.
     pub(super) began: Instant,
     pub(super) done: usize,
     pub(super) of: usize,
-    /// What this one is called.
     pub(super) name: String,
 }
 
@@ -23,7 +22,7 @@ impl Progress for Across<'_> {
         let share = (self.done as f64 + step.share) / self.of.max(1) as f64;
         let elapsed = self.began.elapsed();
         let left = (share > 0.0).then(|| elapsed.mul_f64((1.0 - share) / share));
-        // Less than a second of work says nothing about an hour's.
+        // Too early to extrapolate.
         let left = left.filter(|_| elapsed >= Duration::from_secs(1));
         let workload = format!("{} of {} · {}", self.done + 1, self.of, self.name);
         self.shown.trial(&Step {

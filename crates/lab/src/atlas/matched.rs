@@ -1,5 +1,4 @@
-//! What the simulator has to know of the kernel arena's guest, so that a cell of the one can be
-//! compared with a cell of the other.
+//! The kernel arena's guest as seen by the simulator, for comparing cells of both.
 
 use std::io::Read;
 
@@ -11,7 +10,7 @@ use crate::arena::agreement;
 use crate::arena::kernel::source;
 use crate::failure::usage;
 
-/// By what share each variant's deciding figure is known to differ between the arenas.
+/// The known relative difference between the arenas in each variant's primary metric.
 pub(super) fn known(plan: &Plan, device: &str) -> Vec<(String, f64)> {
     let Some(spec) = plan.workloads.first() else { return Vec::new() };
     let (work, metric) =
@@ -25,8 +24,7 @@ pub(super) fn known(plan: &Plan, device: &str) -> Vec<(String, f64)> {
     plan.variants.iter().map(of).collect()
 }
 
-/// The version of Linux whose rules are nearest to those of a kernel that a word names; of a tree
-/// by its Makefile.
+/// The supported Linux version closest to the named kernel; for a tree, according to its Makefile.
 pub(super) fn linux_of(kernel: Option<&str>) -> Result<u32> {
     let release = match kernel.map(source).transpose()?.unwrap_or_default() {
         Source::Debian(version) => version,

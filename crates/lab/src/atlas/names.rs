@@ -1,10 +1,9 @@
-//! Choosing names of a table by words in which `*` stands for any text.
+//! Selects names of a table by patterns in which `*` matches any text.
 
 use anyhow::Result;
 
 use crate::failure::usage;
 
-/// Whether a word with `*` in it means a name.
 fn means(word: &str, name: &str) -> bool {
     match word.split_once('*') {
         None => word == name,
@@ -17,10 +16,8 @@ fn means(word: &str, name: &str) -> bool {
     }
 }
 
-/// The names that some word means, in the order of the table; all without words.
-///
-/// # Errors
-/// Wrong usage: a word that means none.
+/// The names that match a pattern, in table order; all without patterns. A pattern without a match
+/// is an error.
 pub(super) fn chosen<'a>(
     option: &str,
     words: &[String],

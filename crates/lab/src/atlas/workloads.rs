@@ -1,27 +1,26 @@
-//! The table of the standard workloads.
+//! The standard workloads.
 
 use anyhow::{Context, Result};
 use experiment::plan::WorkloadSpec;
 use serde::Deserialize;
 
-/// The table, as a user would write the workloads of a plan.
+/// Workloads in the syntax of a plan.
 const TABLE: &str = include_str!("workloads.toml");
 
-/// One of them.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Row {
     pub(super) spec: WorkloadSpec,
-    /// Where it comes from.
+    /// Its origin.
     pub(super) about: String,
     /// The metric of the fairness column.
     pub(super) fairness: String,
-    /// The least and the greatest length of a trial.
+    /// Bounds of a trial's length.
     pub(super) least_ms: u64,
     pub(super) most_ms: u64,
     pub(super) real_time: bool,
 }
 
-/// What a row has beside the keys of a plan's workload.
+/// Keys of a row that are not part of a plan's workload.
 #[derive(Deserialize)]
 #[serde(default)]
 struct Beside {
@@ -44,10 +43,7 @@ impl Default for Beside {
     }
 }
 
-/// Every workload, in the order of the table.
-///
-/// # Errors
-/// The table is malformed, which a test excludes.
+/// Every workload in table order. Fails only if the built-in table is malformed.
 pub(super) fn rows() -> Result<Vec<Row>> {
     let table: toml::Table = toml::from_str(TABLE)?;
     let rows = table

@@ -1,20 +1,19 @@
-//! What an experiment about a step has shown, and on which side of the search the step lies.
+//! The evidence of an experiment about a step, and the step's side in the search.
 //!
-//! A step is bad when it is worse than the good end beyond the plan's margin. It is good when the
-//! interval excludes that: also one that does not suffice for `equivalent`, since how much better a
-//! step may be is no question of a bisection. The interval covers the truth at every look with the
-//! guaranteed confidence, so each of the two conclusions errs with that probability at most.
+//! A step is bad if it is worse than the good end by more than the plan's margin, and good if the
+//! interval excludes that. Unlike `equivalent`, this ignores how much better it may be. The
+//! interval is valid at every look, so each conclusion errs at most with the guaranteed
+//! probability.
 
 use experiment::analysis::{Comparison, Verdict};
 use experiment::metric::Direction;
 use experiment::search::bisect::Finding;
 use serde::{Deserialize, Serialize};
 
-/// The comparison of one step against another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
     pub verdict: Verdict,
-    /// Of the metric, candidate / baseline.
+    /// Candidate / baseline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,7 +46,7 @@ impl Evidence {
         }
     }
 
-    /// The side on which the candidate lies; None where the evidence does not suffice.
+    /// The side of the candidate; None if inconclusive.
     pub(super) fn side(&self, direction: Direction, margin: f64) -> Option<Finding> {
         let within = |bound: Option<f64>, inside: &dyn Fn(f64) -> bool| {
             bound.is_some_and(|ratio| inside(ratio.ln()))
@@ -68,7 +67,6 @@ impl Evidence {
         }
     }
 
-    /// The change of the metric in percent.
     #[must_use]
     pub fn percent(&self) -> Option<f64> {
         self.ratio.map(|ratio| (ratio - 1.0) * 100.0)

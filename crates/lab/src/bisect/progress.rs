@@ -1,20 +1,19 @@
-//! Progress of a bisection: each phase and trial of an experiment is shown with the experiment's
-//! number among all.
+//! Progress of a bisection: phases and trials of each experiment, with the experiment's number.
 
 use std::time::Duration;
 
 use crate::progress::{Progress, Step};
 
-/// Shows an experiment as a part of the whole.
+/// Reports one experiment as a part of the whole.
 #[derive(Debug)]
 pub(super) struct StepProgress<'a> {
     pub(super) shown: &'a dyn Progress,
-    /// In front of every message: `3 of about 8 · step 32`.
+    /// For every message: `3 of about 8 · step 32`.
     pub(super) prefix: String,
-    /// Experiments that are done, and those that will probably be.
+    /// Completed experiments, and the expected total.
     pub(super) done: u32,
     pub(super) total: u32,
-    /// Mean real time of an experiment so far.
+    /// Mean wall-clock time of an experiment so far.
     pub(super) each: Option<Duration>,
 }
 
@@ -39,8 +38,8 @@ impl Progress for StepProgress<'_> {
         self.shown.prepare(&format!("{} · {what}", self.prefix), 0, 0);
     }
 
-    /// What an experiment says of itself (programs, restored settings, requests a second) is in its
-    /// results file; here it would be repeated for each.
+    /// Messages about programs, restored settings and rates would repeat for each experiment; they
+    /// are in its results file.
     fn say(&self, _: &str) {}
 
     fn remark(&self, _: &str) {}

@@ -1,4 +1,4 @@
-//! Plans that can be bisected, and what a result holds.
+//! Plans that can be bisected, and the content of a result.
 
 use super::*;
 

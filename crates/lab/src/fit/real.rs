@@ -1,4 +1,4 @@
-//! A real device on the bench: direct reads, each timed.
+//! A real device, measured with timed direct reads.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -18,27 +18,26 @@ use rustix::fs::OFlags;
 use crate::failure::usage;
 use crate::signals::Stop;
 
-/// Reads with so many open at most.
+/// Maximum number of reads in flight.
 const MOST_DEPTH: u32 = 32;
-/// The largest read, in sectors.
+/// Maximum read size in sectors.
 const MOST_SECTORS: u32 = 1024;
-/// Before a chosen time the thread sleeps until this long before it, and then looks at the clock.
+/// How long before the chosen time the thread starts to spin.
 const SPIN_NS: u64 = 200_000;
-/// The longest sleep between two looks at the stop flag.
+/// Maximum sleep between checks of the stop flag.
 const NAP_NS: u64 = 20_000_000;
-/// Foreign I/O beyond this share of the bytes read is worth a word.
+/// Other I/O beyond this share of the bytes read causes a warning.
 const FOREIGN: f64 = 0.01;
 
-/// A block device.
 #[derive(Debug)]
 pub(super) struct RealDrive {
     facts: Facts,
     reads: TimedReads,
-    /// Keeps the kernel from giving the number to another device.
+    /// Prevents reuse of the device number.
     _held: File,
     stop: Stop,
     flag: Arc<AtomicBool>,
-    /// The device's directory in /sys, its counters at the beginning, and the bytes read since.
+    /// The device's sysfs directory, its initial counters, and the bytes read since.
     directory: PathBuf,
     before: Option<DeviceCounters>,
     read_bytes: u64,
@@ -110,7 +109,7 @@ impl RealDrive {
         }
     }
 
-    /// What of the machine speaks against the figures.
+    /// Conditions of the machine that cast doubt on the results.
     pub(super) fn warnings(&self, device: &Device) -> Vec<String> {
         let mut warnings = Vec::new();
         let shown = device.path.display();

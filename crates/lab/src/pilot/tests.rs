@@ -1,4 +1,4 @@
-//! Pilot runs in an arena that completes requests at a known rate.
+//! Pilot runs in an arena with a fixed request rate.
 
 use std::sync::Mutex;
 
@@ -10,11 +10,10 @@ use crate::arena::TrialSpec;
 use crate::progress::Step;
 use crate::signals::Stop;
 
-/// An arena with a clock of its own.
 struct Rated {
-    /// Requests per second of each variant.
+    /// Requests per second, by variant.
     rates: [f64; 2],
-    /// The window of a program that runs to its end, whatever is asked for.
+    /// The run time of a program that ignores the window.
     runs_for: Option<Duration>,
     is_virtual: bool,
     clock: Duration,
@@ -59,7 +58,7 @@ impl Arena for Rated {
     }
 }
 
-/// What was said: warnings, and remarks.
+/// Warnings and remarks.
 #[derive(Debug, Default)]
 struct Heard(Mutex<(Vec<String>, Vec<String>)>);
 
@@ -146,7 +145,7 @@ fn trials_become_as_long_as_the_metric_takes_and_a_quarter_longer() {
 fn a_starved_variant_lengthens_no_trial_where_another_has_enough() {
     let done = run(rated([500.0, 0.0], true), 60.0, &TrialLength::default());
     assert_eq!((done.ms(), done.warnings.len()), ((200, 40), 0), "it is a result already");
-    // Where none has enough, trials become as long as eight rounds allow.
+    // If none has enough, trials become as long as eight rounds allow.
     for rates in [[0.0, 0.0], [100.0, 0.0]] {
         let done = run(rated(rates, true), 16.0, &TrialLength::default());
         assert!((830..=834).contains(&done.ms().0), "{rates:?}: {:?}", done.ms());
@@ -175,7 +174,7 @@ fn what_the_user_has_set_stays_and_is_warned_of() {
 #[test]
 fn a_budget_leaves_room_for_eight_rounds_and_the_rest_is_warned_of() {
     let done = run(rated([20.0, 20.0], true), 16.0, &TrialLength::default());
-    // 16 s for eight rounds of two variants are 1 s a trial, of which a sixth is warm-up.
+    // 16 s for eight rounds of two variants are 1 s per trial, of which one sixth is warm-up.
     let (duration, warmup) = done.ms();
     assert!((830..=834).contains(&duration) && warmup == duration / 5, "{duration}, {warmup}");
     assert!(done.warnings[0].contains("give a larger --budget"), "{:?}", done.warnings);
@@ -203,7 +202,7 @@ fn a_budget_that_holds_no_round_of_a_program_is_refused() {
         error.contains("found 100 s") && error.contains("one trial of every variant takes 166 s"),
         "{error}"
     );
-    // 83 s for the first trial, 166 s a cycle: 2 fit, and an interval takes more.
+    // 83 s for the first trial, 166 s per cycle: two cycles fit, an interval takes more.
     let done = run(program(), 450.0, &TrialLength::default());
     assert!(
         done.warnings[0].contains("2 rounds fit, and an interval takes"),

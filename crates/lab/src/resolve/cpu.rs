@@ -1,4 +1,4 @@
-//! Plans of the cpu arena: variants are settings of the machine's CPUs, and a workload needs no
+//! Plans of the cpu arena: variants are settings of the machine's CPUs, and workloads need no
 //! device.
 
 use anyhow::Result;
@@ -9,7 +9,7 @@ use crate::arena::under_test::UnderTest;
 use crate::failure::usage;
 use crate::workloads::Workloads;
 
-/// Work for CPUs is not compared on a device, nor the other way round.
+/// Refuses CPU workloads on devices and device workloads on CPUs.
 pub(super) fn check_work(plan: &Plan, workloads: &Workloads) -> Result<()> {
     if plan.arena.is_cpu() && plan.files.is_some() {
         return Err(usage("--fs (files in a plan): CPUs hold no files; leave it out"));
@@ -41,7 +41,7 @@ pub(super) fn check_work(plan: &Plan, workloads: &Workloads) -> Result<()> {
     Ok(())
 }
 
-/// Variants with a command line of their own, and workloads that run it, need each other.
+/// Checks that variants have a command line exactly if a workload runs it.
 pub(super) fn check_commands(under_test: &UnderTest, plan: &Plan) -> Result<()> {
     let runs_it = |spec: &WorkloadSpec| {
         spec.params.get("run").is_some_and(|line| line.contains(RUN_OF_VARIANT))
@@ -76,8 +76,7 @@ fn works_on_a_device(spec: &WorkloadSpec) -> anyhow::Error {
     ))
 }
 
-/// A program that can do without a device does so where there is none, unless the plan says
-/// otherwise.
+/// Programs that can run without a device do so by default.
 pub(super) fn settle(plan: &mut Plan) {
     if !plan.arena.is_cpu() {
         return;
@@ -91,7 +90,7 @@ pub(super) fn settle(plan: &mut Plan) {
     }
 }
 
-/// No other arena has a device of this name.
+/// Refuses the CPU device in other arenas.
 pub(super) fn check_arena(plan: &Plan) -> Result<()> {
     if plan.device != plan::CPU_DEVICE || plan.arena.is_cpu() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Measuring some trials of a prepared plan: what a worker does.
+//! Measures some trials of a prepared plan: a worker's task.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -22,10 +22,9 @@ use crate::length::trial_length;
 use crate::progress::{Progress, Step};
 use crate::resolve::Resolved;
 
-/// How many trials are announced to the arena at a time.
+/// Number of trials announced to the arena at a time.
 const WINDOW: usize = 128;
 
-/// A segment, and what it is of.
 #[derive(Debug)]
 pub struct Shard {
     pub prepared: Prepared,
@@ -34,7 +33,7 @@ pub struct Shard {
     pub segment: Vec<u8>,
 }
 
-/// A piece of an experiment to be measured. `asked` and `command` are those of [`Prepared::of`].
+/// Rounds to measure. `asked` and `command` are those of [`Prepared::of`].
 #[derive(Debug)]
 pub struct ShardRequest<'a> {
     pub resolved: Resolved,
@@ -43,10 +42,7 @@ pub struct ShardRequest<'a> {
     pub rounds: Range<u32>,
 }
 
-/// Prepares a plan and measures some of its rounds, in one arena.
-///
-/// # Errors
-/// As [`Prepared::of`] and [`measure`].
+/// Prepares a plan and measures some of its rounds in one arena.
 pub fn shard(
     request: ShardRequest<'_>,
     opening: &OpenOptions,
@@ -63,11 +59,11 @@ pub fn shard(
     })
 }
 
-/// Measures units of a prepared plan, on all CPUs unless `opening` says otherwise; a segment.
+/// Measures units of a prepared plan into a segment, on all CPUs unless `opening` limits it.
 ///
 /// # Errors
-/// Wrong usage: a unit that the plan does not have, or a machine on which its environment is
-/// another; or the arena failed, or a signal came.
+/// Wrong usage: a unit that the plan does not have, or a machine with another environment; or the
+/// arena failed, or a signal arrived.
 pub fn measure(
     prepared: &Prepared,
     units: &[Unit],
@@ -80,12 +76,11 @@ pub fn measure(
     })
 }
 
-/// One trial of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Wanted {
     round: u32,
     workload: usize,
-    /// Its number in the segment.
+    /// Index in the segment.
     variant: usize,
 }
 
@@ -136,8 +131,7 @@ fn measured(
     Ok(writer.finish())
 }
 
-/// The trials of units in the order in which an experiment asks for them, each once, and their
-/// variants.
+/// The distinct trials of units in the order in which an experiment uses them, and their variants.
 fn wanted(plan: &Plan, units: &[Unit]) -> Result<(Vec<Wanted>, Vec<Variant>)> {
     TRIALS.check(
         usize::try_from(units.iter().map(Unit::trials).fold(0, u64::saturating_add))
@@ -176,7 +170,7 @@ fn wanted(plan: &Plan, units: &[Unit]) -> Result<(Vec<Wanted>, Vec<Variant>)> {
     Ok((wanted, variants))
 }
 
-/// Announces trials, each workload's at once.
+/// Announces trials, grouped by workload.
 fn announce(
     plan: &Plan,
     trials: &[Wanted],

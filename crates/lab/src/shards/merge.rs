@@ -1,4 +1,4 @@
-//! The experiment of a plan, conducted over segments that were measured elsewhere.
+//! Runs the experiment of a plan over segments measured elsewhere.
 
 use std::ops::Range;
 
@@ -13,35 +13,30 @@ use crate::progress::Silent;
 use crate::run::{Destination, Experiment, Outcome, Pilot, Place, run};
 use crate::signals::Stop;
 
-/// What came of segments.
 #[derive(Debug)]
 pub enum Merged {
-    /// The experiment has ended.
     Whole {
         /// The bytes of results.jsonl.
         text: Vec<u8>,
-        /// The same, read.
         results: Box<Results>,
-        /// Trials of the segments that the experiment did not ask for.
+        /// Trials that the experiment did not need.
         unused: u64,
     },
-    /// It asks for trials that no segment has.
+    /// No segment has trials that the experiment needs.
     Missing(Box<Missing>),
 }
 
-/// What an experiment may still ask for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Missing {
-    /// The plan, to measure them by.
     pub prepared: Prepared,
-    /// Trials that were found.
+    /// Number of distinct trials found.
     pub found: u64,
-    /// In the order in which they may be asked for: not all will be if a verdict is reached before.
+    /// In the order of use; a verdict may make some unnecessary.
     pub units: Vec<Unit>,
 }
 
 impl Missing {
-    /// The rounds that some unit has trials of, as ranges.
+    /// The missing rounds as ranges.
     pub fn rounds(&self) -> Vec<Range<u32>> {
         let mut all: Vec<Range<u32>> = self.units.iter().map(|unit| unit.rounds.clone()).collect();
         all.sort_unstable_by_key(|range| range.start);
@@ -56,11 +51,11 @@ impl Missing {
     }
 }
 
-/// Conducts the experiment of segments over their trials. Each has a name for errors, and its
-/// bytes. The result is the same whatever their order, and however often a trial is among them.
+/// Runs the experiment over the trials of named segments. Neither their order nor duplicates affect
+/// the result.
 ///
 /// # Errors
-/// A segment is damaged, of another plan or version, or two disagree; or a signal came.
+/// A segment is damaged, of another plan or version, or two disagree; or a signal arrived.
 pub fn merge(segments: Vec<(String, Vec<u8>)>, stop: &Stop) -> Result<Merged> {
     let pool = Pool::of(segments)?;
     let prepared = &pool.prepared;
@@ -92,7 +87,7 @@ pub fn merge(segments: Vec<(String, Vec<u8>)>, stop: &Stop) -> Result<Merged> {
     }
 }
 
-/// The results file as any reader finds it. A segment whose trials are none is named.
+/// Reads the merged results file; an invalid trial is reported with its segment.
 fn read(log: &Transcript<'_>) -> Result<Results> {
     let mut reader = ResultsReader::default();
     let lines = log.text.split_inclusive(|byte| *byte == b'\n');
@@ -109,7 +104,7 @@ fn read(log: &Transcript<'_>) -> Result<Results> {
     }
 }
 
-/// Neighbouring rounds that lack the same variants, as one.
+/// Joins consecutive rounds in which the same variants are missing.
 fn units(prepared: &Prepared, lacks: &[(usize, u32, Vec<usize>)]) -> Vec<Unit> {
     let plan = prepared.plan();
     let mut units: Vec<Unit> = Vec::new();

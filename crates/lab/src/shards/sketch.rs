@@ -1,18 +1,14 @@
-//! What comparing needs of an observation, taken from its text without reading the rest: the value
-//! of one metric, the length of the window, and what makes it invalid.
+//! Extracts the parts of an observation that comparing needs: one metric, the window length and the
+//! invalid reasons.
 //!
-//! The rest is passed over as JSON. It is read when the merged results file is, so that a text
-//! which is no observation is refused all the same.
+//! The rest is skipped as JSON and only validated when the merged results file is read.
 
 use std::fmt;
 
 use experiment::results::{InvalidReason, Observation};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 
-/// The part of an observation that comparing takes by `metric`.
-///
-/// # Errors
-/// The text is no observation.
+/// Parses the parts of an observation needed to compare by `metric`.
 pub(super) fn sketch(text: &[u8], metric: &str) -> Result<Observation, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_slice(text);
     let found = Parts(metric).deserialize(&mut reader)?;
@@ -20,7 +16,6 @@ pub(super) fn sketch(text: &[u8], metric: &str) -> Result<Observation, serde_jso
     Ok(found)
 }
 
-/// An observation of which only the metric of this name is kept.
 struct Parts<'m>(&'m str);
 
 impl<'de> DeserializeSeed<'de> for Parts<'_> {
@@ -66,7 +61,6 @@ enum Part {
     Other,
 }
 
-/// The value of the metric of this name.
 struct Metric<'m>(&'m str);
 
 impl<'de> DeserializeSeed<'de> for Metric<'_> {
@@ -97,7 +91,6 @@ impl<'de> Visitor<'de> for Metric<'_> {
     }
 }
 
-/// Whether a key is this one.
 struct Is<'m>(&'m str);
 
 impl<'de> DeserializeSeed<'de> for Is<'_> {
@@ -120,7 +113,7 @@ impl Visitor<'_> for Is<'_> {
     }
 }
 
-/// A number, or the word for one that JSON does not have.
+/// A number, or the string for one that JSON cannot represent.
 struct Number(f64);
 
 impl<'de> serde::Deserialize<'de> for Number {

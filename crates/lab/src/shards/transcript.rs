@@ -1,5 +1,4 @@
-//! The results file of merged segments: the lines that one machine writes, with each observation
-//! copied from its segment.
+//! The results file of merged segments, with observations copied verbatim.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +11,7 @@ use text::limits::{RESULTS_BYTES, RESULTS_LINE};
 use super::pool::Pool;
 use crate::driver::{ResultsLog, TrialLog};
 
-/// The line of a trial in a results file, whose observation is copied.
+/// A trial's line in a results file.
 #[derive(Serialize)]
 struct TrialLine<'a> {
     kind: &'static str,
@@ -25,23 +24,19 @@ struct TrialLine<'a> {
     observation: &'a RawValue,
 }
 
-/// A results file in memory.
 pub(super) struct Transcript<'p> {
     pool: &'p Pool,
     pub(super) text: Vec<u8>,
-    /// The segment of each line, counted from 0; none for lines that are no trial.
+    /// The segment of each line, from line 0; None for lines that are not trials.
     origins: Vec<Option<usize>>,
-    /// The numbers of workloads and variants.
+    /// Indices by name.
     workloads: BTreeMap<String, usize>,
     variants: BTreeMap<String, usize>,
     pub(super) end: Option<End>,
 }
 
 impl<'p> Transcript<'p> {
-    /// With the lines that the results file begins with.
-    ///
-    /// # Errors
-    /// They are longer than a results file may be.
+    /// Starts with the first lines of the results file.
     pub(super) fn of(pool: &'p Pool) -> Result<Transcript<'p>> {
         let plan = pool.prepared.plan();
         let workloads = plan.workloads.iter().map(|spec| spec.name.clone()).zip(0..).collect();
@@ -59,7 +54,7 @@ impl<'p> Transcript<'p> {
         Ok(all)
     }
 
-    /// The name of the segment that a line of the results file is from; the first line is 1.
+    /// The name of the segment from which a line was copied; lines are counted from 1.
     pub(super) fn origin(&self, line: usize) -> Option<&str> {
         let segment = self.origins.get(line.checked_sub(1)?)?.as_ref()?;
         Some(self.pool.name(*segment))

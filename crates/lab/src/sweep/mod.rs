@@ -1,5 +1,4 @@
-//! What a sweep turns: the tunables and attributes of an arena, and the values that are tried of
-//! each.
+//! The tunables, attributes and values of a sweep.
 
 mod offer;
 mod values;

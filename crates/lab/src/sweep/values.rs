@@ -1,4 +1,4 @@
-//! Which tunables and which values: the user's words against what there is.
+//! Selects the tunables and values of a sweep.
 
 use anyhow::Result;
 use experiment::sweep::number;
@@ -7,25 +7,20 @@ use super::offer::{Offer, Offered};
 use crate::failure::usage;
 use text::did_you_mean as nearest;
 
-/// More values of one tunable than this are a slip of the keyboard.
+/// Maximum number of values per tunable; larger lists are rejected as typos.
 const MOST_VALUES: usize = 64;
 
-/// A tunable and the values to try, the default not among them.
+/// A tunable and the values to try, without the default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Turn {
-    /// Its name.
     pub name: String,
     /// Ascending.
     pub values: Vec<i64>,
-    /// What is turned.
     pub of: Offered,
 }
 
-/// What to turn and over which values, in the order of the words; `all` is in the order of the
-/// table. `say` takes notes for the user.
-///
-/// # Errors
-/// Wrong usage: a name or value that the offer does not have.
+/// The tunables and values to sweep, in the user's order; `all` is in table order. `say` receives
+/// notes for the user.
 pub fn choose(
     offer: &Offer,
     tunables: &[String],
@@ -60,7 +55,7 @@ pub fn choose(
     swept.into_iter().map(|one| turn(offer, one, of(one), say)).collect()
 }
 
-/// The tunables that the words name, each once.
+/// The tunables named by the user, without duplicates.
 fn selected<'o>(offer: &'o Offer, words: &[String]) -> Result<Vec<&'o Offered>> {
     let mut found: Vec<&Offered> = Vec::new();
     let all = "all".to_owned();
@@ -89,7 +84,7 @@ fn selected<'o>(offer: &'o Offer, words: &[String]) -> Result<Vec<&'o Offered>> 
     Ok(found)
 }
 
-/// The name and the values of one `--values`.
+/// Parses one `--values`.
 fn read(offer: &Offer, word: &str) -> Result<(String, Vec<i64>)> {
     let Some((name, list)) = word.split_once('=').map(|(name, list)| (name.trim(), list)) else {
         return Err(usage(format!(
@@ -125,7 +120,7 @@ fn read(offer: &Offer, word: &str) -> Result<(String, Vec<i64>)> {
     Ok((name.to_owned(), values))
 }
 
-/// A whole number; a slice may be written with its unit.
+/// A whole number; a slice may have a unit.
 fn whole(offer: &Offer, known: &Offered, text: &str) -> Option<i64> {
     let bare = text.replace('_', "").parse::<i64>().ok();
     let is_time = offer.is_of_cpus && known.name == "slice";

@@ -1,5 +1,5 @@
-//! Traces as Apache Parquet: columns, compressed, in groups of rows, so that memory stays bounded
-//! however long the trial is.
+//! Traces as Apache Parquet: compressed columns in row groups, which bound the memory for long
+//! trials.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use sim::Event;
 use super::Sink;
 use super::columns::{COLUMNS, kind_of, op_name, op_of, time_of};
 
-/// Rows of a group.
+/// Rows per group.
 const GROUP: usize = 1 << 16;
 
 const SCHEMA: &str = "message trace {
@@ -70,7 +70,7 @@ impl Writer {
         let signed = |number: u64| {
             i64::try_from(number).map_err(|_| anyhow!("trace: {number} does not fit into 63 bits"))
         };
-        // Numbers of processes, tags and lengths are 32 bits without a sign; the bits are kept.
+        // Process ids, tags and lengths are u32; the bits are preserved.
         let bits = |number: u32| number.cast_signed();
         let times = rows.iter().map(|e| signed(e.at.as_ns())).collect::<Result<Vec<i64>>>()?;
         let sectors = rows.iter().map(|e| signed(e.sector)).collect::<Result<Vec<i64>>>()?;

@@ -1,11 +1,11 @@
-//! The columns of a trace, and what stands in them.
+//! The columns of a trace.
 
 use anyhow::{Context, Result, anyhow};
 use elevator::{Op, Time};
 use sim::EventKind;
 
-/// The columns, in this order: nanoseconds, word, number or nothing, number or nothing, word or
-/// nothing, number, number.
+/// In this order: nanoseconds, word, optional number, optional number, optional word, number,
+/// number.
 pub(super) const COLUMNS: [&str; 7] =
     ["at_ns", "event", "process", "tag", "op", "sector", "nr_sectors"];
 

@@ -1,4 +1,4 @@
-//! Traces for ui.perfetto.dev: events become requests as they come, and tracks at the end.
+//! Traces for ui.perfetto.dev: events are joined to requests, and tracks are written at the end.
 
 use std::fs::File;
 
@@ -24,8 +24,8 @@ impl Sink for Writer {
         Ok(())
     }
 
-    /// A trial of more requests than a trace may have is refused as a whole: a part would look
-    /// like all of it.
+    /// Refuses a trial that exceeds the size of a trace, because a truncated trace would look
+    /// complete.
     fn finish(self: Box<Self>) -> Result<()> {
         let trace = self.recorder.finish();
         if trace.about.lost > 0 {

@@ -1,4 +1,4 @@
-//! From the flows of a plan to flows that can be driven.
+//! Resolves the flows of a plan.
 
 use anyhow::Result;
 use elevator::{FlowSpec, Priority};
@@ -7,10 +7,6 @@ use sim::workload::{FlowWork, Params, WorkloadKind};
 
 use crate::failure::usage;
 
-/// The parameters of a workload of flows, with its flows.
-///
-/// # Errors
-/// Wrong usage: an unknown workload or parameter, flows that cannot be.
 pub(super) fn with_flows(
     spec: &WorkloadSpec,
     kind: &'static WorkloadKind,
@@ -29,7 +25,7 @@ pub(super) fn with_flows(
     Ok(params)
 }
 
-/// What the plan guarantees a flow. Its texts were checked when the plan was read.
+/// A flow's guarantees. The plan was validated when read.
 fn guarantee(flow: &Flow) -> FlowSpec {
     let size = |text: &Option<String>| text.as_ref().and_then(|text| text::parse_size(text));
     FlowSpec {

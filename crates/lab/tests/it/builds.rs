@@ -1,5 +1,5 @@
-//! Results of two builds are never joined: whatever is continued or put together names both. The
-//! build of these tests is `unnamed`.
+//! Results of two builds are never joined; the refusal names both. The build of these tests is
+//! `unnamed`.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ use lab::store::{self, RESULTS};
 use lab::tune::log::{Header, Log, SCHEMA, SEARCH};
 use machine::files::Dir;
 
-/// What every refusal says.
+/// Part of every refusal.
 const REFUSAL: &str = "another build of schedlab (found other, expected unnamed)";
 
 fn resolved() -> Resolved {
@@ -29,7 +29,7 @@ fn resolved() -> Resolved {
     resolve(Plan::from_toml(text).unwrap(), &mut |_| ()).unwrap()
 }
 
-/// Begins a results file in a directory, or goes on with it.
+/// Begins or resumes results in a directory.
 fn open(dir: &Path, resume: bool) -> Result<(), String> {
     let options = ResultsOptions {
         output: Output::Named(dir.to_owned()),
@@ -47,7 +47,7 @@ fn open(dir: &Path, resume: bool) -> Result<(), String> {
     opened.map_err(|error| format!("{error:#}"))
 }
 
-/// Makes a file one of another build of the same version.
+/// Makes a file look like one of another build of the same version.
 fn disguise(path: &Path) {
     let text = fs::read_to_string(path).unwrap();
     assert!(text.contains("\"schedlab\":\"unnamed\""), "{text}");
@@ -106,7 +106,7 @@ fn a_search_of_another_build_or_format_is_not_resumed() {
     disguise(&path);
     let refusal = resume().unwrap_err();
     assert!(refusal.contains(REFUSAL), "{refusal}");
-    // A search of the previous build had no name of its build.
+    // Searches of the previous schema did not store a build.
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replacen("\"schema\":2,\"schedlab\":\"other\"", "\"schema\":1", 1))
         .unwrap();

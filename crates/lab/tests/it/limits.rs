@@ -1,5 +1,4 @@
-//! The property of the table of limits: each input is accepted at its limit, and refused one beyond
-//! by the limit's own words.
+//! Each input is accepted at its limit. One unit more is refused with the limit's message.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -15,7 +14,7 @@ use lab::signals::Stop;
 use machine::files::Bounded;
 use text::limits::*;
 
-/// What is said of an input with so many of what the limit counts; nothing if it is accepted.
+/// Reads an input with this many units; Err: the message.
 type Input = fn(usize) -> Result<(), String>;
 
 const INPUTS: &[(&Limit, Input)] = &[
@@ -159,8 +158,7 @@ const INPUTS: &[(&Limit, Input)] = &[
     (&MANIFEST_BYTES, |n| machine::persist::Persisted::from_json(&vec![b' '; n]).map(drop)),
 ];
 
-/// What is said of an input when it has so many, and when it has one more: of inputs that are
-/// costly to read twice.
+/// The results at the given size and one unit above it, for inputs that are costly to read twice.
 type Growing = fn(usize) -> [Result<(), String>; 2];
 
 const GROWING: &[(&Limit, Growing)] = &[
@@ -168,7 +166,7 @@ const GROWING: &[(&Limit, Growing)] = &[
         let mut reader = ResultsReader::default();
         reader.line(line(&header(plan(2))).as_bytes()).unwrap();
         let mut sequence = 0;
-        // The curve itself is counted, too.
+        // The curve itself counts too.
         let mut read = |values: usize| {
             let curve = LatencyCurve { op: "all".into(), count: 1, points: vec![(1.0, 1)] };
             let text = trial(
@@ -210,7 +208,7 @@ fn trace_parser(format: trace::formats::Format, begin: &str) -> trace::formats::
     parser
 }
 
-/// Files that are read by [`Bounded`].
+/// Limits of files read by [`Bounded`].
 const FILES: &[&Limit] = &[
     &TABLE_BYTES,
     &IMPORT_BYTES,
@@ -232,7 +230,7 @@ const FILES: &[&Limit] = &[
     &FLEET_KNOWN,
 ];
 
-/// Counts of a fleet, tested by its crate.
+/// Limits tested in crate fleet.
 const OF_FLEETS: &[&Limit] = &[&FLEET_RESULTS, &FLEET_ROWS, &FLEET_HEADER];
 
 fn said<T, E: ToString>(result: Result<T, E>) -> Result<(), String> {
@@ -311,7 +309,7 @@ fn read_table(text: &str) -> Result<(), String> {
     ))
 }
 
-/// A file of this length without any block: fast to read.
+/// A sparse file of this length, which is fast to read.
 fn file_of(length: usize) -> File {
     let file = tempfile::tempfile().unwrap();
     file.set_len(length as u64).unwrap();

@@ -1,5 +1,4 @@
-//! The crate through its interface: results of other builds, limits of inputs, plans measured in
-//! pieces, and records on any number of threads.
+//! Tests through the crate's interface: results of other builds, limits, segments and threads.
 
 mod builds;
 mod limits;

@@ -1,4 +1,4 @@
-//! A plan is read once: what is measured is what was read, whatever becomes of the files.
+//! A plan is read once: later changes of its files do not affect what is measured.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use lab::resolve::{Resolved, resolve};
 use lab::run::{Destination, Experiment, Kept, Pilot, Place, run};
 use lab::signals::Stop;
 
-/// The replay of a trace in a directory, on a device that is described there.
+/// Replays a trace in a directory on a device described there.
 fn plan(dir: &Path) -> Plan {
     let dir = dir.display();
     let text = format!(

@@ -1,5 +1,5 @@
-//! A plan that is measured in pieces gives the results file of one machine, byte for byte, whatever
-//! the pieces; and whatever is no piece of it is refused by name.
+//! A plan measured in segments gives the results file of one machine, byte for byte. Anything that
+//! is not a segment of the plan is refused.
 
 use std::ops::Range;
 use std::path::Path;
@@ -24,13 +24,11 @@ use lab::tune::space::{Field, SpaceRequest};
 use machine::files::Dir;
 use sha2::{Digest, Sha256};
 
-/// Longer than anything takes.
 const LONG: Duration = Duration::from_secs(600);
 
 const COMMAND: &str = "schedlab run plan.toml";
 
-/// Workloads whose variants are decided after different numbers of rounds; a pilot run that makes
-/// trials longer.
+/// The variants are decided after different numbers of rounds; the pilot run lengthens the trials.
 const PLAN: &str = r#"
 name = "shards"
 arena = "sim"
@@ -78,7 +76,6 @@ fn options(dir: &Path) -> ResultsOptions {
     }
 }
 
-/// The results file of one machine.
 fn of_one_machine() -> Vec<u8> {
     let (dir, stop) = (tempfile::tempdir().unwrap(), Stop::manual());
     let asked = Plan::from_toml(PLAN).unwrap().trial;
@@ -125,7 +122,7 @@ fn missing(segments: &[(&str, &[u8])]) -> Missing {
     }
 }
 
-/// With a correct checksum, so that a change of its content is all that is wrong with it.
+/// Edits a segment and corrects its checksum.
 fn sealed(segment: &[u8], change: impl Fn(String) -> String) -> Vec<u8> {
     let text = String::from_utf8(segment.to_vec()).unwrap();
     let body_end = text.trim_end().rfind('\n').unwrap() + 1;
@@ -145,8 +142,8 @@ fn pieces_of_any_number_order_and_repetition_give_the_results_of_one_machine() {
     let most = prepared.most_rounds();
     let all = rounds(&prepared, 0..most);
     assert_eq!(whole(&[("all", &all)]), one);
-    // Cut anywhere, overlapping, twice, in another order, on another number of threads; the last
-    // rounds are speculative.
+    // Cut anywhere, overlapping, repeated, reordered, on another number of threads; the last rounds
+    // are speculative.
     let (a, b, c) = (rounds(&prepared, 3..most), rounds(&prepared, 0..2), rounds(&prepared, 1..5));
     let narrow = OpenOptions { threads: std::num::NonZeroUsize::new(1), ..OpenOptions::default() };
     let again = measure(
@@ -163,7 +160,7 @@ fn pieces_of_any_number_order_and_repetition_give_the_results_of_one_machine() {
             order.iter().map(|at| (all[*at].0, all[*at].1.as_slice())).collect();
         assert_eq!(whole(&segments), one, "{order:?}");
     }
-    // Each trial by itself.
+    // Each trial in its own segment.
     let units: Vec<Unit> = prepared.units(0..most).unwrap();
     let single = |unit: &Unit, variant: &Variant| {
         segment(&prepared, &[Unit { variants: vec![variant.clone()], ..unit.clone() }])
@@ -213,7 +210,7 @@ fn what_is_missing_is_named_and_is_enough() {
     assert_eq!(lacks.rounds()[0].start, 0);
     let lacks = missing(&[("c", &c), ("a", &a)]);
     assert_eq!(lacks.rounds()[0], 1..2, "{:?}", lacks.rounds());
-    // By nothing but what is named as missing, time after time.
+    // Repeatedly add only the trials reported missing.
     let mut segments = vec![a, c];
     loop {
         let named: Vec<(&str, &[u8])> =
@@ -337,7 +334,7 @@ fn a_hostile_segment_is_refused_whatever_its_checksum_says() {
         ),
         ("\"observation\":{\"duration_ns\"", "\"observation\":{\"duration\"", "missing field"),
         ("\"metrics\":{", "\"metrics\":[{", "line 2: not a trial"),
-        // What comparing passes over is found when the results file is read.
+        // Skipped while comparing, detected when the results file is read.
         ("\"counters\":{", "\"counters\":{\"x\":[],", "liar: segment: a trial that is none"),
         ("\"latency\":[{", "\"latency\":[{\"op\":1,\"x\":{", ""),
         (
@@ -360,8 +357,8 @@ fn a_hostile_segment_is_refused_whatever_its_checksum_says() {
     }
 }
 
-/// Measures what is wanted, with `workers` units out at a time, of which every `lost`-th never
-/// comes back; how many trials one unit had at most.
+/// Measures what is needed with `workers` units outstanding; every `lost`-th unit is lost. Returns
+/// the maximum number of trials in a unit.
 fn drive<T: Send + 'static>(
     live: &Live<T>,
     prepared: &Prepared,
@@ -377,7 +374,7 @@ fn drive<T: Send + 'static>(
         } else if out.is_empty() {
             assert!(live.wait(LONG), "nothing is wanted and nothing is out");
         }
-        // The last that was handed out comes back first.
+        // Last in, first out.
         if (out.len() >= workers || !live.wait(Duration::ZERO))
             && let Some(units) = out.pop()
         {
@@ -394,7 +391,6 @@ fn drive<T: Send + 'static>(
     most
 }
 
-/// The log of a search over an arena.
 fn search(
     arena: &mut dyn Arena,
     plan: &Plan,

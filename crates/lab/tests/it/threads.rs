@@ -1,5 +1,4 @@
-//! The results file of an experiment in virtual time is the same, byte for byte, on any number of
-//! threads.
+//! The results file of a virtual-time experiment does not depend on the number of threads.
 
 use std::time::Duration;
 
@@ -15,7 +14,7 @@ use lab::signals::Stop;
 use lab::store::{RESULTS, Store};
 use machine::files::Dir;
 
-/// Variants that are decided after different numbers of rounds, and trials of different lengths.
+/// The variants are decided after different numbers of rounds; trial lengths differ.
 const PLAN: &str = r#"
 name = "threads"
 arena = "sim"

@@ -10,7 +10,7 @@ thread_local! {
     static PEAK: Cell<isize> = const { Cell::new(0) };
 }
 
-/// The system's allocator with counters per thread: concurrent tests do not disturb each other.
+/// The system allocator with counters per thread, so that concurrent tests do not interfere.
 #[derive(Debug)]
 pub struct Counting;
 
@@ -36,14 +36,14 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Bytes allocated by this thread during a call and still held afterwards, and the peak during it.
+/// Bytes allocated by this thread during a call and still held, and the peak during the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Held {
     pub now: isize,
     pub peak: isize,
 }
 
-/// Counts what a call allocates, if the program's allocator is [`Counting`]. The call's value is
+/// Counts a call's allocations, if the program's allocator is [`Counting`]. The call's value is
 /// dropped after counting.
 pub fn count_held<T>(call: impl FnOnce() -> T) -> (T, Held) {
     let before = HELD.get();
