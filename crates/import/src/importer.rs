@@ -1,45 +1,43 @@
-//! What a format is: the row from which `--from`, its help and the reference page follow.
+//! A format: the row from which `--from`, its help and the reference page are generated.
 
 use crate::error::Error;
 use crate::rows::{File, Rows};
 
-/// A format of another program.
 #[derive(Debug)]
 pub struct Importer {
-    /// The word of `--from`.
+    /// The value of `--from`.
     pub name: &'static str,
-    /// What is read, and how to make it.
+    /// The input, and how to produce it.
     pub reads: &'static str,
-    /// What one trial is.
+    /// Definition of a trial.
     pub trial: &'static str,
-    /// The labels that tell trials apart, beside `file`, `dir` and `run`, which come from the path.
+    /// Labels of trials, in addition to `file`, `dir` and `run` from the path.
     pub labels: &'static [(&'static str, &'static str)],
-    /// The metrics: name, unit, meaning. The first one that is there decides. Where it is empty
-    /// they are the file's own.
+    /// Name, unit and meaning of each metric; the first one present is primary. Empty: the file
+    /// names its own metrics.
     pub metrics: &'static [(&'static str, &'static str, &'static str)],
-    /// Where the metrics of a file of this format come from if they are its own; empty otherwise.
+    /// Origin of the file's own metrics, if it has them.
     pub own_metrics: &'static str,
-    /// What the format does not say: cautions of every analysis.
+    /// Information missing in the format: cautions of every analysis.
     pub lacks: &'static [&'static str],
-    /// The labels that can name the variant, the first one that differs between trials.
+    /// Labels that can name the variant; the first one that differs between trials does.
     pub variants: &'static [&'static str],
-    /// How to repeat a measurement that was made once.
+    /// How to repeat a single measurement.
     pub repeat: &'static str,
-    /// Which files of a directory are read, by path; none if directories are not read.
+    /// Whether to read a file of a directory, by path; None if directories are not supported.
     pub within: Option<fn(&str) -> bool>,
-    /// What the beginning of a text lacks of this format; none if it looks like it.
+    /// The first mark of the format missing at the beginning of a text; None if it matches.
     pub(crate) missing: fn(&str) -> Option<&'static str>,
     pub(crate) read: fn(&[File]) -> Result<Rows, Error>,
 }
 
 impl Importer {
-    /// Whether the beginning of a text looks like this format.
     pub fn is_like(&self, text: &str) -> bool {
         (self.missing)(text).is_none()
     }
 }
 
-/// The first of the marks of a format that a text lacks.
+/// The first of a format's marks that a text does not contain.
 pub(crate) fn first_missing(text: &str, marks: &[&'static str]) -> Option<&'static str> {
     marks.iter().copied().find(|mark| !text.contains(mark))
 }
