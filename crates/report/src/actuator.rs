@@ -1,55 +1,40 @@
-//! Where a disk's actuator was: the requests of one trial in the order in which the device received
+//! The path of a disk's actuator: one trial's requests in the order in which the device received
 //! them.
 //!
-//! A throughput says that one scheduler is slower; the actuator's path shows why. A scheduler that
-//! alternates between two sequential readers moves the actuator for every request, one that waits
-//! for a reader's next request moves it seldom. The caller reads the path from a trace and gives it
-//! as data.
+//! It shows why a scheduler is slower: alternating between two sequential readers seeks for every
+//! request, anticipating a reader's next request seldom. The caller extracts it from a trace.
 
-/// The requests of one trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActuatorPath {
-    /// The workload.
     pub workload: String,
-    /// The variant.
     pub variant: String,
-    /// The requests, in the order in which the device received them.
+    /// In the order in which the device received them.
     pub visits: Vec<Visit>,
 }
 
-/// A request that the device received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Visit {
-    /// Virtual time since the trial began, warm-up included, in nanoseconds.
+    /// Virtual time since the trial began, including warm-up.
     pub at_ns: u64,
-    /// Its first sector.
     pub sector: u64,
-    /// Its length in sectors.
     pub nr_sectors: u32,
-    /// The client that it came from; `None` where it is not known.
+    /// `None` if unknown.
     pub client: Option<u32>,
 }
 
-/// How much of a trial is shown.
 const WINDOW_NS: u64 = 1_000_000_000;
 
-/// The part of a path that is shown, and what happened in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Excerpt<'a> {
-    /// The variant.
     pub(crate) variant: &'a str,
-    /// When it begins.
     pub(crate) from_ns: u64,
-    /// How long it is.
     pub(crate) length_ns: u64,
-    /// Its requests.
     pub(crate) visits: &'a [Visit],
-    /// How many requests did not begin where the request before them ended.
+    /// Requests that do not begin where the previous one ended.
     pub(crate) moves: usize,
 }
 
-/// The first second after the warm-up of each path of a workload; empty where there is no request
-/// in it.
+/// The first second after warm-up of each path with requests in it.
 pub(crate) fn excerpts<'a>(
     paths: &'a [ActuatorPath],
     workload: &str,
@@ -61,7 +46,7 @@ pub(crate) fn excerpts<'a>(
 
 fn excerpt(path: &ActuatorPath, warmup_ns: u64) -> Option<Excerpt<'_>> {
     let last_ns = path.visits.last()?.at_ns;
-    // A trial that ended during its warm-up is shown from its beginning.
+    // The trial ended during warm-up.
     let from_ns = if last_ns > warmup_ns { warmup_ns } else { 0 };
     let from = path.visits.partition_point(|visit| visit.at_ns < from_ns);
     let to = path.visits.partition_point(|visit| visit.at_ns < from_ns + WINDOW_NS);
@@ -83,8 +68,7 @@ fn excerpt(path: &ActuatorPath, warmup_ns: u64) -> Option<Excerpt<'_>> {
 pub(crate) mod tests {
     use super::*;
 
-    /// Two sequential readers, far apart; a reader gets `run` requests before the other one's turn.
-    /// A request takes 0.2 ms, a move 5 ms more.
+    /// Each reader gets `run` requests per turn. A request takes 0.2 ms, a seek 5 ms more.
     pub(crate) fn two_readers(variant: &str, run: u64) -> ActuatorPath {
         let (mut at_ns, mut next) = (0, [1000, 900_000]);
         let mut visits = Vec::new();

@@ -1,8 +1,7 @@
-//! The answer, short: what to use, in the first line, and one line for each workload.
+//! The short answer: a headline, and one line per workload.
 //!
-//! The analysis's own sentences name every variant, interval and doubt. Above a table that shows
-//! the same they would repeat it, so the first screen has this short form. It decides nothing:
-//! variant and verdicts are the analysis's.
+//! The table below shows every variant, interval and caution, so the analysis's full sentences
+//! would repeat it. Variant and verdicts are the analysis's.
 
 use std::fmt;
 
@@ -16,14 +15,13 @@ use super::view::{self, MetricView, WorkloadView};
 use super::words::{self, listed};
 use super::{number, place, repeats};
 
-/// Maximum number of metrics named as costs; the others are counted.
+/// Further costs are only counted.
 const MAX_COSTS_NAMED: usize = 3;
 
-/// What speaks for a variant, and its costs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Merits {
     pub(crate) gain: String,
-    /// Every metric on which it is worse, the largest factor first: at most three are named.
+    /// Metrics on which the variant is worse, largest factor first.
     pub(crate) costs: Option<String>,
 }
 
@@ -34,8 +32,7 @@ impl fmt::Display for Merits {
     }
 }
 
-/// What to do, where that was measured, and its costs, in one line. Everything that prints an
-/// answer prints this one.
+/// What to use, where it was measured, and its costs, in one line.
 pub fn headline(analysis: &Analysis) -> String {
     joined(headline_parts(analysis))
 }
@@ -47,16 +44,14 @@ fn joined(Merits { gain, costs }: Merits) -> String {
     }
 }
 
-/// The same in two parts, for a page.
 pub(crate) fn headline_parts(analysis: &Analysis) -> Merits {
     linux_first(analysis).unwrap_or_else(|| parts(analysis))
 }
 
-/// The schedulers of today's Linux.
 const LINUX: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 
-/// For a comparison in virtual time that recommends a scheduler which Linux does not have: first
-/// the best that it has, with what it is compared with. `None`: one answer is enough.
+/// In virtual time, if the recommended scheduler is not in Linux: first the best one that is, with
+/// its baseline. `None` if one answer is enough.
 fn linux_first(analysis: &Analysis) -> Option<Merits> {
     let is_in_linux = |variant: &str| {
         let found = analysis.variants.iter().find(|known| known.name == variant);
@@ -104,8 +99,8 @@ fn parts(analysis: &Analysis) -> Merits {
     Merits { gain: repeats::led(analysis, gain), costs }
 }
 
-/// The same for a reader at this machine, whose kernel offers these schedulers. What it does not
-/// offer comes second.
+/// The headline for a machine whose kernel offers `offered`. A recommended scheduler that it does
+/// not offer is named second.
 pub(crate) fn headline_here(analysis: &Analysis, offered: &[String]) -> String {
     let offers = |variant: &str| {
         let scheduler =
@@ -162,8 +157,7 @@ pub(crate) fn headline_here(analysis: &Analysis, offered: &[String]) -> String {
     }
 }
 
-/// The answer of an analysis that has no variant to use for everything, with the place before its
-/// full stop.
+/// Adds the place to the sentence of an analysis that recommends no single variant.
 fn elsewhere(sentence: &str, place: &str) -> String {
     let sentence = words::clean(sentence);
     match place.trim_start() {
@@ -172,7 +166,7 @@ fn elsewhere(sentence: &str, place: &str) -> String {
     }
 }
 
-/// What speaks for a variant, and what against it. `None`: no comparison is about it.
+/// `None` if the variant was not compared.
 fn merits(workloads: &[WorkloadView<'_>], variant: &str) -> Option<Merits> {
     let deciding = all_deciding(workloads);
     let baseline = words::clean(deciding.iter().find_map(|(_, metric)| metric.baseline)?);
@@ -241,8 +235,7 @@ fn costs_of(workloads: &[WorkloadView<'_>], variant: &str) -> Option<String> {
     (!all.is_empty()).then(|| all.join("; "))
 }
 
-/// What to do for each workload, by its name. Empty where the headline says
-/// everything: for a single workload, and when every workload keeps the baseline.
+/// Advice per workload; empty for a single workload, or if all keep the baseline.
 pub(crate) fn lines(analysis: &Analysis, workloads: &[WorkloadView<'_>]) -> Vec<(String, Merits)> {
     let baseline = workloads.iter().filter_map(deciding).find_map(|metric| metric.baseline);
     let all_keep = baseline.is_some() && analysis.recommendation.variant.as_deref() == baseline;
@@ -258,7 +251,7 @@ pub(crate) fn lines(analysis: &Analysis, workloads: &[WorkloadView<'_>]) -> Vec<
         .collect()
 }
 
-/// One workload's line. The costs of the headline's variant are in the headline.
+/// Omits the costs of the headline's variant, which the headline contains.
 fn line(workload: &WorkloadView<'_>, headline_variant: Option<&str>) -> Option<Merits> {
     let (advice, metric) = (workload.advice?, deciding(workload)?);
     let variant = advice.variant.as_deref();
@@ -302,8 +295,7 @@ fn keep(
     )
 }
 
-/// How many comparisons are inconclusive or invalid: keeping the baseline for want of evidence
-/// differs from equivalence.
+/// Keeping the baseline for want of evidence is not equivalence.
 fn undecided(deciding: &[(&WorkloadView<'_>, &MetricView<'_>)]) -> String {
     let all: Vec<&Comparison> = deciding
         .iter()
@@ -329,8 +321,7 @@ fn undecided(deciding: &[(&WorkloadView<'_>, &MetricView<'_>)]) -> String {
     }
 }
 
-/// How to decide what is inconclusive on a deciding metric: how many rounds are probably needed,
-/// and how to measure them. `None` where everything is decided.
+/// `None` if everything is decided.
 pub(crate) fn next(
     evidence: Option<&Evidence<'_>>,
     workloads: &[WorkloadView<'_>],
@@ -349,8 +340,7 @@ pub(crate) fn next(
         );
     }
     let these = if open.len() == 1 { "comparison" } else { "comparisons" };
-    // A budget that is spent cannot be added to without leaving its rule: a new plan looks with
-    // bounds of its own.
+    // Extending a spent budget would violate its stopping rule.
     if let Some(rounds) = open.iter().filter_map(|comparison| comparison.new_plan_rounds).max() {
         let about = words::counted(rounds.into(), "round");
         return Some(format!(
@@ -435,7 +425,6 @@ mod tests {
         assert!(lines.is_empty());
     }
 
-    /// One workload on which mq-deadline gains, with costs of these ratios on other metrics.
     fn lab_with_costs(ratios: &[f64]) -> Lab {
         let mut lab = Lab::typical();
         lab.analysis

@@ -1,19 +1,19 @@
 //! A table of texts for a terminal of any width.
 //!
-//! Where it is too wide, columns of prose are wrapped first; then the columns go on in another
-//! table, under the same names. No number and no name is broken.
+//! If too wide, prose columns are wrapped first, then the rest continues in another table with the
+//! same row names. Numbers and names are never broken.
 
 use std::ops::Range;
 
 use crate::grid::wrapped;
 
-/// A column with a longer text that has blanks in it is prose.
+/// A column with a longer text that contains spaces is prose.
 const PROSE: usize = 24;
-/// Prose is wrapped into no less than this, nor into less than its longest word up to twice this.
+/// Minimum width of prose, or its longest word up to twice this.
 const MIN_PROSE: usize = 16;
 const GAP: &str = "  ";
 
-/// Heads, and rows of as many texts or fewer. The first column names the rows.
+/// Rows may be shorter than the head. The first column names them.
 #[derive(Debug, Clone, Default)]
 pub struct Columns {
     head: Vec<String>,
@@ -21,17 +21,16 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// A table with these heads. One that begins with a small letter belongs to the one before.
+    /// A head in lower case stays in one part with the previous column.
     pub fn new<T: Into<String>>(head: impl IntoIterator<Item = T>) -> Columns {
         Columns { head: head.into_iter().map(Into::into).collect(), rows: Vec::new() }
     }
 
-    /// Adds a row.
     pub fn row<T: Into<String>>(&mut self, cells: impl IntoIterator<Item = T>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
 
-    /// The table under its title, which may be empty, in `width` columns.
+    /// The title may be empty.
     pub fn text(&self, title: &str, width: usize) -> String {
         let mut parts = self.parts(width).into_iter().enumerate();
         parts.by_ref().fold(String::new(), |mut text, (i, part)| {
@@ -47,7 +46,7 @@ impl Columns {
         })
     }
 
-    /// The columns of each part: as many as fit, where a head begins with a capital.
+    /// A part begins at a capitalised head.
     fn parts(&self, width: usize) -> Vec<Vec<usize>> {
         let starts = |i: &usize| !self.head[*i].starts_with(|c: char| c.is_ascii_lowercase());
         let fits = |part: &[usize]| {
@@ -79,7 +78,6 @@ impl Columns {
         self.cells(column).map(|text| text.chars().count()).max().unwrap_or(0)
     }
 
-    /// The least width of a column.
     fn least(&self, column: usize) -> usize {
         let is_prose = |text: &str| text.chars().count() > PROSE && text.trim().contains(' ');
         if !self.cells(column).any(is_prose) {
@@ -102,7 +100,7 @@ impl Columns {
         let lines = |row: &[String]| -> String {
             let cell = |(i, room): (&usize, &usize)| {
                 let text = row.get(*i).map_or("", String::as_str);
-                // The blanks before a text are part of it where it fits.
+                // A text that fits retains its leading spaces.
                 let fits = text.chars().count() <= *room;
                 if fits { vec![text.to_owned()] } else { wrapped(text, *room) }
             };

@@ -1,8 +1,5 @@
-//! The CPU scheduler during an experiment of the CPU arena: the counters of the trials, and what is
-//! unusual about them.
-//!
-//! A verdict says that one setting is better; these figures show whether the setting can be the
-//! cause. What was not counted is left out.
+//! CPU scheduler counters of a CPU arena experiment, and remarks about unusual values. They show
+//! whether the compared setting can explain a verdict.
 
 use experiment::results::Trial;
 use experiment::stats::describe;
@@ -13,14 +10,13 @@ use super::table::Table;
 use super::view::WorkloadView;
 use super::{number, words};
 
-/// Migrations per second beyond which they are an effect of their own: after a migration it takes
-/// ten to a hundred microseconds until the caches are warm again, so that a hundred a second take
-/// about as much as the usual margin of 1 %.
+/// Caches take 10 to 100 µs to warm up after a migration, so 100 per second cost about as much as
+/// the usual margin of 1 %.
 const MANY_MOVES_PER_S: f64 = 100.0;
-/// Ratio of frequencies beyond which variants are not compared at the same CPU speed.
+/// Beyond this ratio, variants did not run at the same CPU speed.
 const FREQUENCY_RATIO: f64 = 1.02;
 
-/// A column: its head, and its figure of one trial.
+/// Head, and value of one trial.
 type Column = (&'static str, fn(&Trial) -> Option<f64>);
 
 const COLUMNS: [Column; 6] = [
@@ -40,8 +36,7 @@ fn counter(trial: &Trial, name: &str) -> Option<f64> {
     trial.observation.counters.get(name).copied().filter(|value| value.is_finite())
 }
 
-/// The sum of counters over the time in which they were counted: the program's whole time, or the
-/// measured window.
+/// Divides by the program's run time or, if unknown, by the measured window.
 fn per_second(trial: &Trial, names: &[&str]) -> Option<f64> {
     let window = trial.observation.duration_ns as f64 / 1e9;
     let seconds = counter(trial, "task_wall_ms").map_or(window, |ms| ms / 1e3);
@@ -49,13 +44,12 @@ fn per_second(trial: &Trial, names: &[&str]) -> Option<f64> {
     (seconds > 0.0).then(|| sum / seconds)
 }
 
-/// The share of the time in which the program could run that it spent in a run queue.
+/// Share of runnable time.
 fn waiting(trial: &Trial) -> Option<f64> {
     let (wait, run) = (counter(trial, "task_wait_ms")?, counter(trial, "task_run_ms")?);
     (wait + run > 0.0).then(|| wait / (wait + run))
 }
 
-/// The trials of a variant on a workload that were measured and are not invalid as a whole.
 fn trials<'a>(evidence: &Evidence<'a>, workload: &str, variant: &str) -> Vec<&'a Trial> {
     let of = |trial: &&Trial| {
         trial.workload == workload
@@ -69,7 +63,7 @@ fn median(trials: &[&Trial], figure: impl Fn(&Trial) -> Option<f64>) -> Option<f
     describe::median(&trials.iter().filter_map(|trial| figure(trial)).collect::<Vec<_>>())
 }
 
-/// The counters of each variant; `None` outside the CPU arena, or where nothing was counted.
+/// `None` outside the CPU arena, or if nothing was counted.
 pub(crate) fn table(evidence: &Evidence<'_>, workload: &str, variants: &[&str]) -> Option<Table> {
     let evidence = evidence.of_cpus()?;
     let all: Vec<Vec<&Trial>> =
@@ -96,8 +90,6 @@ pub(crate) fn table(evidence: &Evidence<'_>, workload: &str, variants: &[&str]) 
     })
 }
 
-/// What is unusual about an experiment of the CPU arena: many migrations, stolen time, tasks that
-/// stayed, different frequencies.
 pub(crate) fn remarks<'a>(
     evidence: Option<&Evidence<'_>>,
     workloads: &[WorkloadView<'a>],
@@ -189,8 +181,6 @@ pub(crate) mod tests {
     use crate::fixture::Lab;
     use crate::view;
 
-    /// The typical experiment as if it had been made in the CPU arena, with these counters in every
-    /// trial of a variant.
     pub(crate) fn on_cpus(counters: &[(&str, &str, f64)]) -> Lab {
         let mut lab = Lab::typical();
         lab.header.plan.arena = &experiment::plan::CPU;
@@ -231,7 +221,7 @@ pub(crate) mod tests {
 
     #[test]
     fn the_table_has_rates_of_the_measured_time_and_the_share_of_waiting() {
-        // A trial of the fixture takes half a second.
+        // The fixture's trials take 0.5 s.
         let lab = on_cpus(&[
             ("none", "task_migrations", 30.0),
             ("none", "task_wait_ms", 100.0),

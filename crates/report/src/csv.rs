@@ -1,12 +1,9 @@
-//! trials.csv and comparisons.csv: for spreadsheets, R and pandas.
+//! trials.csv, comparisons.csv and sweep.csv, for spreadsheets, R and pandas.
 //!
-//! Long form, one row per trial and metric, so that `schedlab analyze trials.csv --variant variant
-//! --metric value --higher-is-better value` and a plotting library alike can read it. Invalid rows
-//! are in it, marked: to leave them out is the reader's decision.
-//!
-//! A name from outside that a spreadsheet would compute (`=1+1`, `@SUM(A1)`, `-x`) has an
-//! apostrophe in front; numbers, negative ones too, do not. `schedlab analyze` takes the apostrophe
-//! off again; in R or pandas it is part of the name.
+//! Long form, one row per trial and metric, as plotting libraries and `schedlab analyze` expect.
+//! Invalid rows are included and marked. An apostrophe precedes external names that a spreadsheet
+//! would evaluate (`=1+1`, `@SUM(A1)`, `-x`), but never numbers; `schedlab analyze` removes it, R
+//! and pandas do not.
 
 use ::text::for_spreadsheet;
 use experiment::reason::Reason;
@@ -14,7 +11,7 @@ use experiment::reason::Reason;
 use super::page::Page;
 use super::verdict;
 
-/// One row per trial × metric; a trial that has no metric (it failed) has one row without a value.
+/// A failed trial, without metrics, has one row without a value.
 pub(crate) fn trials(page: &Page<'_>) -> crate::Result<String> {
     let mut table = Table::new();
     table.row([
@@ -60,7 +57,7 @@ pub(crate) fn trials(page: &Page<'_>) -> crate::Result<String> {
     table.finish()
 }
 
-/// One row per comparison; open ends of an interval are empty.
+/// Open interval ends are empty.
 pub(crate) fn comparisons(page: &Page<'_>) -> crate::Result<String> {
     let mut table = Table::new();
     table.row([
@@ -105,7 +102,7 @@ pub(crate) fn comparisons(page: &Page<'_>) -> crate::Result<String> {
     table.finish()
 }
 
-/// One row per tunable and value of a sweep, on the metric that decides.
+/// One row per tunable and value, on the deciding metric.
 pub(crate) fn sweep(page: &Page<'_>) -> crate::Result<String> {
     let mut table = Table::new();
     table.row([
@@ -154,7 +151,7 @@ fn truth(value: bool) -> &'static str {
     if value { "true" } else { "false" }
 }
 
-/// A table on its way: the one way by which a cell gets into a file.
+/// Escapes every cell for spreadsheets.
 pub(crate) struct Table(::csv::Writer<Vec<u8>>);
 
 impl Table {

@@ -1,7 +1,4 @@
-//! The plots of an analysis, made once: for the page, and as files of their own.
-//!
-//! A page themes them and puts them beside tables; a notebook or a paper takes them alone. Both
-//! have the same points, words and colours.
+//! The plots of an analysis, for a page or as standalone files with the same content.
 
 use experiment::analysis::{Analysis, Comparison};
 use experiment::results::Trial;
@@ -13,23 +10,19 @@ use crate::sweep::{self, SweepView};
 use crate::view::{MetricView, RowView, WorkloadView};
 use crate::{number, verdict, words};
 
-/// What a figure shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FigureKind {
-    /// The effect of each variant with its interval.
     Effects,
-    /// The value of every trial, a column for each variant.
+    /// One column per variant.
     Distribution,
-    /// The value of every trial over the time since the start.
+    /// Every trial over time.
     Timeline,
-    /// Latency by percentile, a line for each variant.
     Latency,
     /// The change of the metric over the values of one tunable.
     Response,
 }
 
 impl FigureKind {
-    /// Every kind, in the order of a report.
     pub const ALL: [FigureKind; 5] = [
         FigureKind::Effects,
         FigureKind::Distribution,
@@ -38,7 +31,6 @@ impl FigureKind {
         FigureKind::Response,
     ];
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             FigureKind::Effects => "effects",
@@ -50,27 +42,20 @@ impl FigureKind {
     }
 }
 
-/// A plot of a report, as a file of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Figure {
-    /// The workload's label.
     pub workload: String,
-    /// The metric that decides for it.
     pub metric: String,
-    /// What it shows.
     pub kind: FigureKind,
-    /// Of latency `all`, `read` or `write`; of a response the tunable; else empty.
+    /// `all`, `read` or `write` for latency, the tunable for a response, otherwise empty.
     pub of: String,
-    /// What it shows, in words, for readers who do not see it.
+    /// Text alternative.
     pub label: String,
-    /// The picture: an SVG file.
+    /// An SVG file.
     pub svg: String,
 }
 
-/// Every figure of an analysis: for each workload those of its deciding metric.
-///
-/// # Errors
-/// When a plot fails, which no input should cause.
+/// The figures of each workload's deciding metric.
 pub fn figures(analysis: &Analysis, evidence: Option<&Evidence<'_>>) -> crate::Result<Vec<Figure>> {
     let page = Page::of(analysis, evidence);
     let mut all = Vec::new();
@@ -93,12 +78,10 @@ pub fn figures(analysis: &Analysis, evidence: Option<&Evidence<'_>>) -> crate::R
     Ok(all)
 }
 
-/// The metric that a page shows plots of.
 pub(crate) fn deciding<'v, 'a>(workload: &'v WorkloadView<'a>) -> Option<&'v MetricView<'a>> {
     workload.metrics.iter().find(|metric| metric.primary).or(workload.metrics.first())
 }
 
-/// The trials of a workload.
 pub(crate) fn trials_of<'a>(evidence: Option<&Evidence<'a>>, workload: &str) -> Vec<&'a Trial> {
     evidence
         .iter()
@@ -107,12 +90,11 @@ pub(crate) fn trials_of<'a>(evidence: Option<&Evidence<'a>>, workload: &str) -> 
         .collect()
 }
 
-/// A plot for a page.
 pub(crate) struct Drawn {
     pub(crate) kind: FigureKind,
-    /// As [`Figure::of`].
+    /// See [`Figure::of`].
     pub(crate) of: String,
-    /// Of a response, what the tunable does; else empty.
+    /// The effect of the tunable for a response, otherwise empty.
     pub(crate) said: String,
     label: String,
     pub(crate) svg: String,
@@ -131,7 +113,6 @@ impl Drawn {
     }
 }
 
-/// The plots of one metric.
 pub(crate) fn of_metric(
     analysis: &Analysis,
     workload: &WorkloadView<'_>,
@@ -179,7 +160,6 @@ pub(crate) fn of_metric(
     Ok(all)
 }
 
-/// The response curves of a sweep, a tunable each.
 pub(crate) fn responses(
     analysis: &Analysis,
     evidence: Option<&Evidence<'_>>,
@@ -215,7 +195,7 @@ pub(crate) fn responses(
     Ok(curves)
 }
 
-/// What a forest shows, in words: `mq-deadline better, +11.6 % [+10.9, +12.2]; …`.
+/// `mq-deadline better, +11.6 % [+10.9, +12.2]; …`.
 fn found(metric: &MetricView<'_>) -> String {
     let comparisons = metric.rows.iter().filter_map(|row| row.comparison);
     let words: Vec<String> = comparisons

@@ -1,46 +1,40 @@
-//! A table in a terminal: names to the left, numbers to the right, one rule under the head.
+//! A terminal table: names left, numbers right, one rule below the head.
 //!
-//! Numbers are never broken over lines, since a broken one is misread; when room is short the other
-//! columns give way first and the name, which may be long, is wrapped in what is left.
+//! Numbers are never broken across lines, because a broken one is misread. Other columns shrink
+//! first, then long names are wrapped.
 
 use comfy_table::{Cell, CellAlignment, Table, TableComponent, presets};
 
-/// A name is wrapped into no less than this, as long as there is any other way.
+/// Names are not wrapped below this width unless unavoidable.
 const NAME: usize = 30;
-/// Names longer than this lose their middle.
+/// Longer names lose their middle.
 const LONGEST: usize = 90;
-/// Blanks between columns, one of which the table puts there by itself.
+/// Includes the space that comfy-table adds.
 const GAP: u16 = 2;
 
-/// What a cell looks like, apart from its text.
 pub(super) type Style = fn(Cell) -> Cell;
 
-/// Text and look of a cell that is not a name.
 pub(super) type Entry = (String, Style);
 
-/// No look of its own.
 pub(super) fn plain(cell: Cell) -> Cell {
     cell
 }
 
-/// A head and rows; the first column holds names, and a line break in a cell is kept.
+/// The first column contains names.
 pub(super) struct Grid {
-    /// The first column's head.
     pub(super) names: &'static str,
-    /// The other columns' heads, and whether they stand at the right.
+    /// The other columns, and whether they are aligned right.
     pub(super) head: Vec<(String, bool)>,
-    /// A name, and an entry for each other column.
     pub(super) rows: Vec<(String, Vec<Entry>)>,
 }
 
 impl Grid {
-    /// Whether `width` holds it with names that are at most wrapped at 30 characters.
+    /// Whether the table fits without wrapping names below [`NAME`] characters.
     pub(super) fn fits(&self, width: usize) -> bool {
         let longest = self.rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
         self.room(width) >= longest.clamp(self.names.len(), NAME)
     }
 
-    /// What is left for names.
     fn room(&self, width: usize) -> usize {
         let widest = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
         let others = self.head.iter().enumerate().map(|(i, (head, _))| {
@@ -50,7 +44,6 @@ impl Grid {
         width.saturating_sub(others.sum()).max(10)
     }
 
-    /// The table in `width` columns.
     pub(super) fn draw(&self, width: usize, colour: bool) -> String {
         let mut table = Table::new();
         table.load_preset(presets::NOTHING).force_no_tty();
@@ -82,7 +75,7 @@ impl Grid {
     }
 }
 
-/// Words in lines of at most `room` characters; a word that is longer is cut.
+/// Cuts words longer than `room`.
 pub fn wrapped(text: &str, room: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {

@@ -15,23 +15,20 @@ use super::columns::Columns;
 use super::plot::{self, history::Point};
 use super::{number, template, view, words};
 
-/// At most so many tests have their day written below the plot.
+/// Maximum number of dates below the plot.
 const TICKS: usize = 8;
 
-/// The history of one device.
 #[derive(Debug, Clone, Copy)]
 pub struct History<'a> {
-    /// Its entries, oldest first.
+    /// Oldest first.
     pub entries: &'a [Entry],
-    /// Lines of its file that could not be read.
+    /// Unreadable lines in the file.
     pub broken: usize,
-    /// What changed in it.
     pub changes: &'a [HistoryChange],
-    /// Tests between two false alarms, for which the changes were found.
+    /// Tests between two false alarms, as given to the change detection.
     pub run_length: f64,
 }
 
-/// The tests of one device, oldest first.
 pub fn terminal(history: &History<'_>, width: usize) -> String {
     let mut text = format!("{}\n", title(history));
     let mut table = Columns::new(["WHEN (UTC)", "WATCH", "USE", "RESULT"]);
@@ -53,7 +50,6 @@ pub fn terminal(history: &History<'_>, width: usize) -> String {
     text
 }
 
-/// What changed, a line each, and how often such a line is wrong.
 fn changes(history: &History<'_>) -> Vec<String> {
     let mut lines: Vec<String> =
         history.changes.iter().map(|change| words::clean(&changed_words(change))).collect();
@@ -98,10 +94,6 @@ fn changed_words(change: &HistoryChange) -> String {
     )
 }
 
-/// The page of these histories.
-///
-/// # Errors
-/// When a plot or the template fails, which no input should cause.
 pub fn page(histories: &[History<'_>]) -> crate::Result<String> {
     let devices =
         histories.iter().map(|history| device(history)).collect::<crate::Result<Vec<Value>>>()?;
@@ -130,7 +122,6 @@ fn device(history: &History<'_>) -> crate::Result<Value> {
     Ok(context! { title => title(history), changes => changes(history), curves, rows })
 }
 
-/// The variant to use, and the result in words.
 fn result(entry: &Entry) -> (String, String) {
     match &entry.outcome {
         Outcome::Measured(measured) => {
@@ -177,13 +168,12 @@ fn title(history: &History<'_>) -> String {
     )
 }
 
-/// The results of one watch on one metric of one workload.
 struct Curve<'a> {
     watch: &'a str,
     workload: &'a str,
     metric: &'a str,
     baseline: &'a str,
-    /// Seconds since 1970, and the comparisons of all variants then.
+    /// Seconds since 1970.
     tests: Vec<(i64, Vec<&'a Comparison>)>,
 }
 

@@ -1,32 +1,26 @@
-//! Invalid trials, grouped: a hundred trials with the same fault are one fact to a reader.
-//!
-//! What a reason means is written with the reason itself (`InvalidReason`'s `Display`), so that
-//! every renderer says the same.
+//! Groups of trials that are invalid for the same reason. `InvalidReason`'s `Display` words the
+//! reasons.
 
 use std::collections::BTreeSet;
 
 use experiment::results::{InvalidReason, Trial};
 
-/// Whether the trial is no evidence for this metric.
 pub(crate) fn is_invalid(trial: &Trial, metric: &str) -> bool {
     trial.observation.invalid.iter().any(|reason| reason.applies_to(metric))
 }
 
-/// Trials of one variant and workload that are invalid for the same kind of reason.
+/// Trials of one variant and workload with the same kind of reason.
 pub(crate) struct InvalidGroup<'a> {
-    /// The workload.
     pub(crate) workload: &'a str,
-    /// The variant.
     pub(crate) variant: &'a str,
-    /// Numbers of the rounds, counted from 1, as `3, 7–9`.
+    /// Counted from 1: `3, 7–9`.
     pub(crate) rounds: String,
-    /// How many trials.
     pub(crate) count: usize,
-    /// The first one's reason.
+    /// The first trial's reason.
     pub(crate) reason: &'a InvalidReason,
 }
 
-/// All invalid reasons of a results file, alike ones together, in order of first appearance.
+/// In order of first appearance.
 pub(crate) fn groups(trials: &[Trial]) -> Vec<InvalidGroup<'_>> {
     type Key<'a> = (&'a str, &'a str, std::mem::Discriminant<InvalidReason>, Option<&'a str>);
     let mut found: Vec<(Key<'_>, &InvalidReason, BTreeSet<u32>)> = Vec::new();
@@ -62,7 +56,7 @@ pub(crate) fn groups(trials: &[Trial]) -> Vec<InvalidGroup<'_>> {
         .collect()
 }
 
-/// Numbers with neighbours joined: `1–3, 7`.
+/// `1–3, 7`.
 fn ranges(numbers: &BTreeSet<u32>) -> String {
     let mut spans: Vec<(u32, u32)> = Vec::new();
     for &number in numbers {

@@ -1,26 +1,15 @@
-//! analysis.json: the analysis as it is, for programs.
-//!
-//! Nothing is renamed or rounded on the way: what this file says is what the other reports show,
-//! their headline included.
+//! analysis.json: the unmodified analysis with its headline, for programs.
 
 use experiment::analysis::Analysis;
 
 use crate::answer;
 
-/// The analysis as indented JSON with a final newline.
-///
-/// # Errors
-/// When the analysis cannot be written as JSON, which its types exclude.
 pub fn render(analysis: &Analysis) -> crate::Result<String> {
     let mut text = serde_json::to_string_pretty(&with_headline(analysis))?;
     text.push('\n');
     Ok(text)
 }
 
-/// The same of several analyses, as a list.
-///
-/// # Errors
-/// As for one.
 pub fn render_all(analyses: &[&Analysis]) -> crate::Result<String> {
     let mut text = serde_json::to_string_pretty(
         &analyses.iter().copied().map(with_headline).collect::<Vec<_>>(),

@@ -1,13 +1,8 @@
-//! The renderers: one analysis, shown in a terminal, as a web page, as Markdown, as JSON and as
-//! CSV.
+//! Renderers: one analysis as terminal text, web page, Markdown, JSON and CSV.
 //!
-//! A renderer computes nothing that compares: every estimate, interval and verdict comes from the
-//! [`Analysis`], and the record only adds what was measured (points, curves, environment). So no
-//! two reports of an analysis can disagree, and a report can be made again from the results file
-//! alone.
-//!
-//! Pure: no clock, file, thread or environment variable. Functions return text; the caller prints
-//! it or writes it.
+//! Every estimate, interval and verdict is taken from the [`Analysis`]; the results file only adds
+//! measured values. Reports of one analysis therefore cannot disagree. Pure: no clock, file, thread
+//! or environment variable.
 #![forbid(unsafe_code)]
 
 mod actuator;
@@ -62,10 +57,9 @@ pub use figures::{Figure, FigureKind, figures};
 pub use grid::wrapped;
 pub use json::{render as json, render_all as json_of_all};
 
-/// A file of a report. A new format is a file of this crate and a row of [`FORMATS`].
+/// To add a format, add a module and a row to [`FORMATS`].
 struct Format {
     name: &'static str,
-    /// Whether a report has it.
     is_made: fn(&Page<'_>) -> bool,
     render: fn(&Page<'_>) -> Result<String>,
 }
@@ -83,11 +77,7 @@ const FORMATS: [Format; 6] = [
     Format { name: "trials.csv", is_made: |page| page.evidence.is_some(), render: csv::trials },
 ];
 
-/// Returns the name and the text of each file of a report: analysis.json, report.html, report.md,
-/// comparisons.csv, for a sweep sweep.csv and, where there is a results file, trials.csv.
-///
-/// # Errors
-/// When a template or a plot fails, which no input should cause.
+/// Name and text of each file. sweep.csv requires a sweep, trials.csv a results file.
 pub fn files(
     analysis: &Analysis,
     evidence: Option<&Evidence<'_>>,
@@ -126,7 +116,7 @@ mod tests {
         );
     }
 
-    /// For the eye: `SCHEDLAB_KEEP_REPORT=DIR` keeps the reports of the fixtures.
+    /// `SCHEDLAB_KEEP_REPORT=DIR` saves the fixtures' reports for inspection.
     #[test]
     fn reports_of_the_fixtures_can_be_saved() {
         let Some(keep) = std::env::var_os("SCHEDLAB_KEEP_REPORT") else { return };

@@ -1,7 +1,6 @@
-//! report.md: the report as text that can be pasted into an issue.
+//! report.md: the report as Markdown that can be pasted into an issue.
 //!
-//! Same content as the web page, without its plots. Text from outside is escaped: a variant's name
-//! must not become markup.
+//! Same content as the web page, without plots. External text must not become markup.
 
 use std::fmt::Write;
 
@@ -13,7 +12,6 @@ use super::sweep::{self, SweepView};
 use super::view::{self, MetricView, WorkloadView};
 use super::{answer, number, verdict, words};
 
-/// The whole report.
 pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
     let analysis = page.analysis;
     let mut out = String::new();
@@ -127,7 +125,6 @@ fn section(out: &mut String, analysis: &Analysis, workload: &WorkloadView<'_>) {
     }
 }
 
-/// A row for each tunable and value.
 fn before_and_after(out: &mut String, sweep: &SweepView<'_>, metric: &MetricView<'_>) {
     let unit = if metric.scale.unit.is_empty() {
         String::new()
@@ -269,16 +266,14 @@ fn cells(out: &mut String, cells: &[&str]) {
     line(out, &format!("| {} |", cells.join(" | ")));
 }
 
-/// A code block whose fence is longer than any run of backticks inside, so that the text cannot end
-/// it.
+/// The fence is longer than any run of backticks inside, which therefore cannot end it.
 fn fenced(out: &mut String, language: &str, text: &str) {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(3.max(longest + 1));
     line(out, &format!("{fence}{language}\n{text}\n{fence}"));
 }
 
-/// The same at the beginning of a line, where a mark, a number or blanks would begin a list, a
-/// heading or code.
+/// Also escapes marks, numbers and spaces that would begin a list, heading or code.
 pub(crate) fn paragraph(text: &str) -> String {
     let text = escaped(text);
     let text = text.trim_start();
@@ -291,8 +286,7 @@ pub(crate) fn paragraph(text: &str) -> String {
     format!("{}\\{}", &text[..at], &text[at..])
 }
 
-/// Text from outside as plain text in Markdown, in a table cell too. Dialects are taken into
-/// account: addresses that become links without a mark, mathematics between dollars.
+/// Covers dialects that link bare addresses or typeset mathematics between dollar signs.
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in words::clean(text).chars() {
@@ -304,13 +298,12 @@ pub(crate) fn escaped(text: &str) -> String {
                 out.push('\\');
                 out.push(c);
             }
-            // A mention or a reference to an issue would reach people who have nothing to do with
-            // it.
+            // A mention or issue reference would notify uninvolved people.
             '@' => out.push_str("@\u{200b}"),
             other => out.push(other),
         }
     }
-    // A link would lead elsewhere from a report that is pasted into an issue.
+    // Pasted into an issue, a link would point elsewhere.
     out.replace("://", ":\u{200b}//").replace("www.", "www\u{200b}.")
 }
 

@@ -1,8 +1,7 @@
-//! How the verdicts were reached, in words that hold for the method that was applied to this
-//! evidence.
+//! Sentences on how the verdicts were reached.
 //!
-//! A plan may ask for anytime-valid intervals, and a table without rounds still gets Welch's; so
-//! the words follow the comparisons, not only the criteria.
+//! They follow from the comparisons, not only from the criteria: a plan may request anytime-valid
+//! intervals, and a table without rounds still gets Welch's.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +12,7 @@ use experiment::results::{OWN_CPU, Trial, UNCONFIRMED};
 use super::evidence::Evidence;
 use super::{number, repeats, words};
 
-/// How a verdict is reached, in three sentences. Nothing is claimed of foreign data that cannot be
-/// checked.
+/// Claims nothing about external data that cannot be checked.
 pub(crate) fn method(analysis: &Analysis) -> [&'static str; 3] {
     let verdicts = match analysis.criteria.method {
         Method::ThreeSigma => {
@@ -44,7 +42,7 @@ pub(crate) fn method(analysis: &Analysis) -> [&'static str; 3] {
     ]
 }
 
-/// How the intervals were made, in one sentence without a full stop.
+/// A sentence without a full stop.
 pub(crate) fn rules(analysis: &Analysis) -> String {
     let (margin, level) =
         (number::percent(analysis.criteria.margin), number::percent(1.0 - analysis.criteria.alpha));
@@ -86,8 +84,7 @@ pub(crate) fn rules(analysis: &Analysis) -> String {
     }
 }
 
-/// The CPU time that schedlab itself used while programs were measured, in one sentence; `None`
-/// where the workload was schedlab's own.
+/// schedlab's CPU time while it measured programs; `None` if the workload was its own.
 pub(crate) fn overhead(trials: &[Trial]) -> Option<String> {
     let mut shares: Vec<f64> = trials
         .iter()
@@ -103,9 +100,8 @@ pub(crate) fn overhead(trials: &[Trial]) -> Option<String> {
     ))
 }
 
-/// The variants whose schedulers are not confirmed in their sources, by mark; `None` if all are.
-/// What such a variant shows is a property of the model and not necessarily of the scheduler that
-/// the source describes.
+/// Lists variants whose schedulers are not confirmed in their sources: their results describe the
+/// model, not necessarily the scheduler.
 pub(crate) fn unconfirmed(evidence: &Evidence<'_>) -> Option<String> {
     let variants = evidence.header.environment.get(UNCONFIRMED)?;
     let mut by_mark: BTreeMap<(&str, &str), Vec<String>> = BTreeMap::new();
@@ -124,7 +120,7 @@ pub(crate) fn unconfirmed(evidence: &Evidence<'_>) -> Option<String> {
     })
 }
 
-/// The kernel that was measured, where it is not this machine's own: in the kernel arena.
+/// `None` if this machine's own kernel was measured.
 pub(crate) fn kernel(analysis: &Analysis, evidence: &Evidence<'_>) -> Option<String> {
     let facts =
         evidence.header.environment.get("kernel").filter(|_| {

@@ -1,15 +1,14 @@
-//! Numbers as people read them: significant digits, thousands, units, changes.
+//! Number formatting, shared by all renderers so that the same number is never printed differently.
 //!
-//! One module, so that the terminal, the web page and the issue comment can never show the same
-//! number differently. Text is plain ASCII except for units and `×`, `∞`, so that it can be pasted
-//! anywhere. A change is written as `experiment::notation` has it.
+//! ASCII except for units, `×`, `≤`, `≥` and `∞`, so that text can be pasted anywhere. Changes
+//! follow `experiment::notation`.
 
 use experiment::analysis::Comparison;
 use experiment::metric::unit_of;
 use experiment::notation::Change;
 use text::grouped;
 
-/// Three significant digits; integers in full, with thousands separated: `1,234`, `12.3`, `0.0457`.
+/// Three significant digits, integers in full: `1,234`, `12.3`, `0.0457`.
 pub fn significant(value: f64) -> String {
     if !value.is_finite() {
         return if value.is_nan() {
@@ -34,35 +33,31 @@ pub fn significant(value: f64) -> String {
     grouped(&format!("{value:.decimals$}"))
 }
 
-/// A number with exactly so many decimals, thousands separated: what an axis needs.
 pub fn fixed(value: f64, decimals: usize) -> String {
     grouped(&format!("{value:.decimals$}"))
 }
 
-/// A count with thousands separated.
 pub fn count(value: u64) -> String {
     grouped(&value.to_string())
 }
 
-/// A size in bytes, in decimal units as drives are sold: `960 GB`.
+/// Decimal units, as drives are sold: `960 GB`.
 pub fn bytes(bytes: f64) -> String {
     let units = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
     let (size, unit) = units.into_iter().find(|(size, _)| bytes >= *size).unwrap_or((1.0, "B"));
     format!("{} {unit}", significant(bytes / size))
 }
 
-/// How the values of one metric are written: in which unit, and what divides them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scale {
     divisor: f64,
-    /// The unit as printed; empty when it is not known.
+    /// Empty if unknown.
     pub unit: String,
 }
 
 impl Scale {
-    /// One unit for all `values` of a metric, so that a column can be compared at a glance: times
-    /// move from µs to ms to s by the smallest value, unless that would make the largest one
-    /// unreadable.
+    /// One unit for all values of a metric, so that a column can be compared at a glance: µs, ms or
+    /// s according to the smallest value, unless the largest would become unreadable.
     pub fn of(metric_name: &str, values: impl IntoIterator<Item = f64>) -> Scale {
         let unit = unit_of(metric_name);
         let Some(base_us) = time_in_us(&unit) else { return Scale { divisor: 1.0, unit } };
@@ -80,23 +75,19 @@ impl Scale {
         Scale { divisor: size / base_us, unit: name.into() }
     }
 
-    /// The value in the scale's unit, as a number.
     pub fn scaled(&self, value: f64) -> f64 {
         value / self.divisor
     }
 
-    /// The value without its unit.
     pub fn bare(&self, value: f64) -> String {
         significant(self.scaled(value))
     }
 
-    /// The value with its unit.
     pub fn with_unit(&self, value: f64) -> String {
         format!("{} {}", self.bare(value), self.unit).trim_end().to_string()
     }
 }
 
-/// A latency in ns with the unit that suits it alone.
 pub fn latency_ns(ns: f64) -> String {
     let (size, unit) = match ns {
         v if v >= 999.5e6 => (1e9, "s"),
@@ -117,9 +108,9 @@ fn time_in_us(unit: &str) -> Option<f64> {
     }
 }
 
-/// The estimate of a comparison alone; none without evidence.
+/// `None` without evidence.
 pub fn estimate(comparison: &Comparison) -> Option<String> {
-    // One open end: the flow starved on one side, and the estimate is a bound.
+    // With one open end a flow starved, and the estimate is a bound.
     let bound = match (comparison.low, comparison.high) {
         (None, Some(_)) => "≤ ",
         (Some(_), None) => "≥ ",
@@ -128,7 +119,6 @@ pub fn estimate(comparison: &Comparison) -> Option<String> {
     Some(format!("{bound}{}", of(comparison)?.estimate()))
 }
 
-/// The interval of a comparison. Open on both sides it says nothing, so there is none.
 pub fn interval(comparison: &Comparison) -> String {
     match of(comparison).filter(|_| has_interval(comparison)) {
         Some(change) => change.interval(),
@@ -136,7 +126,7 @@ pub fn interval(comparison: &Comparison) -> String {
     }
 }
 
-/// Estimate and interval, `+12 % [+8, +17]`, or why there is none.
+/// `+12 % [+8, +17]`.
 pub fn effect(comparison: &Comparison) -> String {
     match estimate(comparison) {
         Some(estimate) => format!("{estimate} {}", interval(comparison)),
@@ -144,7 +134,6 @@ pub fn effect(comparison: &Comparison) -> String {
     }
 }
 
-/// Whether at least one end of the interval is bounded.
 pub fn has_interval(comparison: &Comparison) -> bool {
     comparison.low.is_some() || comparison.high.is_some()
 }
@@ -156,7 +145,7 @@ fn of(comparison: &Comparison) -> Option<Change> {
 
 pub use text::percent;
 
-/// A span of time in words: `850 ms`, `42.0 s`, `3 min 12 s`, `2 h 05 min`.
+/// `850 ms`, `42.0 s`, `3 min 12 s`, `2 h 05 min`.
 pub fn span_ms(ms: u64) -> String {
     match ms {
         0..1_000 => format!("{ms} ms"),
@@ -166,11 +155,10 @@ pub fn span_ms(ms: u64) -> String {
     }
 }
 
-/// Milliseconds since 1970 as `2026-11-21 19:58 UTC`.
+/// `2026-11-21 19:58 UTC` from milliseconds since 1970.
 pub fn utc(unix_ms: u64) -> String {
     let minutes = unix_ms / 60_000;
-    // The civil calendar counted in 400-year eras that begin on 1 March, so that the leap day is an
-    // era year's last.
+    // In 400-year eras whose years begin on 1 March, so that a leap day is a year's last.
     let days = minutes / 1440 + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
     let year_of_era =

@@ -1,8 +1,6 @@
-//! A report, arranged once: everything that the renderers show, in the order in which a reader
-//! needs it.
+//! The content of a report in reading order.
 //!
-//! A renderer turns a `Page` into text and decides nothing: what is shown, and in which words, is
-//! the same in every format.
+//! Renderers only convert it to text, so all formats show the same facts in the same words.
 
 use experiment::analysis::Analysis;
 
@@ -14,48 +12,40 @@ use crate::table::Table;
 use crate::view::{self, WorkloadView};
 use crate::{answer, cpu, method, repeats, tables, words};
 
-/// What a report shows.
 pub(crate) struct Page<'a> {
-    /// Every estimate, interval and verdict.
     pub(crate) analysis: &'a Analysis,
-    /// The results file; `None` for foreign data.
+    /// `None` for external data.
     pub(crate) evidence: Option<Evidence<'a>>,
-    /// The title.
     pub(crate) title: String,
-    /// What to do, and its costs.
     pub(crate) headline: Merits,
-    /// How to decide what is inconclusive.
+    /// How to decide inconclusive comparisons.
     pub(crate) next: Option<String>,
-    /// Each workload, and what to do for it.
+    /// Workload and advice.
     pub(crate) advice: Vec<(String, Merits)>,
-    /// The variants, the baseline first.
+    /// The baseline first.
     pub(crate) variants: Vec<&'a str>,
-    /// The workloads with their metrics.
     pub(crate) workloads: Vec<WorkloadView<'a>>,
-    /// The tables that this analysis has figures for.
     pub(crate) tables: Vec<Table>,
-    /// Invalid trials that concern a deciding metric.
+    /// Trials that affect a deciding metric.
     pub(crate) invalid: Vec<InvalidGroup<'a>>,
-    /// Trials with too few requests for a percentile that does not decide.
+    /// Trials with too few requests for a secondary percentile.
     pub(crate) thin: Vec<InvalidGroup<'a>>,
-    /// These in one line.
     pub(crate) thin_summary: Option<String>,
     /// Date, host, drive and kernel.
     pub(crate) about: Vec<String>,
     /// How a verdict is reached.
     pub(crate) method: [&'static str; 3],
-    /// How the intervals were made, without a full stop.
+    /// How the intervals were computed, without a full stop.
     pub(crate) rules: String,
-    /// The variants whose schedulers are not confirmed in their sources.
+    /// Variants whose schedulers are not confirmed in their sources.
     pub(crate) unconfirmed: Option<String>,
-    /// The CPU time that schedlab itself used.
+    /// schedlab's own CPU time.
     pub(crate) overhead: Option<String>,
     /// Device, time, trials, arena.
     pub(crate) facts: Vec<(&'static str, String)>,
 }
 
 impl<'a> Page<'a> {
-    /// Arranges an analysis and its results file.
     pub(crate) fn of(analysis: &'a Analysis, evidence: Option<&Evidence<'a>>) -> Page<'a> {
         let workloads = view::workloads(analysis, evidence);
         let (invalid, thin) = evidence
@@ -86,19 +76,17 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The remarks on the deciding metrics of these workloads, invalid evidence first.
+    /// Remarks on the deciding metrics.
     pub(crate) fn remarks(&self, workloads: &[WorkloadView<'a>]) -> Vec<Remark> {
         let mut found = remarks::remarks(workloads, false, &self.invalid);
         found.extend(cpu::remarks(self.evidence.as_ref(), workloads, &self.variants));
         found
     }
 
-    /// The cautions of the analysis.
     pub(crate) fn cautions(&self) -> Vec<String> {
         self.analysis.cautions.iter().map(|caution| words::clean(caution)).collect()
     }
 
-    /// The plan as it would be written in plan.toml.
     pub(crate) fn plan(&self) -> Option<String> {
         let plan = &self.evidence.as_ref()?.header.plan;
         Some(
@@ -107,7 +95,6 @@ impl<'a> Page<'a> {
         )
     }
 
-    /// The command that repeats the experiment.
     pub(crate) fn command(&self) -> Option<String> {
         self.evidence.as_ref().map(|evidence| words::clean(&evidence.header.command))
     }

@@ -1,12 +1,11 @@
-//! Where a result holds: the device and the arena, in the words of a headline.
+//! Device and arena of a result, as worded in a headline.
 
 use experiment::analysis::Analysis;
 use experiment::plan::ArenaFacts;
 
 use super::words::clean;
 
-/// ` on a simulated HP 97560, 1991`, with its space; empty where the analysis does not know, as
-/// that of a table.
+/// ` on a simulated HP 97560, 1991`; empty if unknown, as for a table.
 pub(crate) fn of(analysis: &Analysis) -> String {
     let Some((origin, device)) =
         analysis.origin.as_ref().and_then(|origin| Some((origin, origin.device.as_deref()?)))
@@ -19,7 +18,7 @@ pub(crate) fn of(analysis: &Analysis) -> String {
     };
     let arena = ArenaFacts::find(&analysis.arena).unwrap_or_default();
     let word = clean(device);
-    // A model with other parameters is not the disk that its name stands for.
+    // With other parameters, a model is not the disk whose name it has.
     let modelled = || match fact("device", "model") {
         Some(title) if device.contains(':') => format!("{title} ({word})"),
         Some(title) => title,

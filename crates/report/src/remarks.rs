@@ -1,9 +1,8 @@
-//! Warnings, deduplicated, most severe first.
+//! Deduplicated warnings, most severe first.
 //!
-//! A reason that concerns a deciding metric is shown in full. A percentile that does not decide and
-//! has too few requests is invalid too, but a short trial has a dozen of them: they are counted in
-//! one line, so that they do not hide what is serious. The same sentence about several variants or
-//! workloads is one remark.
+//! Reasons that affect a deciding metric are listed in full. One line counts secondary percentiles
+//! with too few requests, of which a short trial has a dozen, so that they do not hide serious
+//! warnings.
 
 use experiment::analysis::{Comparison, Verdict};
 use experiment::reason::Reason;
@@ -13,19 +12,16 @@ use super::invalid::{self, InvalidGroup};
 use super::view::{MetricView, WorkloadView};
 use super::words::{self, listed};
 
-/// One sentence about comparisons.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Remark {
-    /// Variants, and workloads where there are several: `oltp, kyber and bfq`.
+    /// `oltp, kyber and bfq`; the workload only if there are several.
     pub(crate) about: String,
-    /// The remark.
     pub(crate) text: String,
-    /// Whether it makes the comparison invalid.
+    /// Whether it invalidates the comparison.
     pub(crate) invalid: bool,
 }
 
-/// The remarks on the comparisons of the deciding metrics, or of all; invalid ones first. What the
-/// groups in `shown` already say about invalid trials is left out.
+/// Invalid ones first. Omits what the groups in `shown` explain.
 pub(crate) fn remarks(
     workloads: &[WorkloadView<'_>],
     all_metrics: bool,
@@ -34,8 +30,7 @@ pub(crate) fn remarks(
     merged(workloads, |workload| sentences(workload, all_metrics, shown))
 }
 
-/// One remark for each sentence, about all variants and workloads that it is true of; invalid ones
-/// first.
+/// Merges equal sentences about several variants and workloads.
 pub(crate) fn merged<'a>(
     workloads: &[WorkloadView<'a>],
     sentences: impl Fn(&WorkloadView<'a>) -> Vec<Sentence<'a>>,
@@ -73,21 +68,16 @@ pub(crate) fn merged<'a>(
     merged.into_iter().map(|remark| remark.remark(workloads)).collect()
 }
 
-/// One sentence about one variant.
 pub(crate) struct Sentence<'a> {
-    /// The variant.
     pub(crate) variant: &'a str,
-    /// The sentence.
     pub(crate) text: String,
-    /// The sentence without its example: twenty variants that never reached the device are one
-    /// remark, with the first example.
+    /// The sentence without its example, the key for merging: twenty variants that never reached
+    /// the device are one remark.
     pub(crate) alike: String,
-    /// Whether it makes the comparison invalid.
     pub(crate) invalid: bool,
 }
 
 impl<'a> Sentence<'a> {
-    /// A sentence without an example.
     pub(crate) fn plain(variant: &'a str, text: String, invalid: bool) -> Sentence<'a> {
         Sentence { variant, alike: text.clone(), text, invalid }
     }
@@ -133,7 +123,6 @@ impl Found<'_> {
     }
 }
 
-/// Variant, sentence and whether it makes invalid, the deciding metric first.
 fn sentences<'a>(
     workload: &WorkloadView<'a>,
     all_metrics: bool,
@@ -168,8 +157,7 @@ fn sentences<'a>(
     found
 }
 
-/// Why trials are invalid: first what concerns whole trials or a deciding metric, then what
-/// concerns only a percentile that does not decide.
+/// Separates groups that affect only secondary percentiles.
 pub(crate) fn invalid<'a>(
     trials: &'a [Trial],
     workloads: &[WorkloadView<'_>],
@@ -181,7 +169,7 @@ pub(crate) fn invalid<'a>(
     })
 }
 
-/// Whether an invalid comparison on a deciding metric already gives the reason of these trials.
+/// Whether an invalid comparison on a deciding metric already explains these trials.
 pub(crate) fn is_in_a_comparison(group: &InvalidGroup<'_>, workloads: &[WorkloadView<'_>]) -> bool {
     let of_group = workloads.iter().filter(|workload| workload.name == group.workload);
     let mut comparisons = of_group
@@ -195,7 +183,6 @@ pub(crate) fn is_in_a_comparison(group: &InvalidGroup<'_>, workloads: &[Workload
     })
 }
 
-/// One line about the percentiles that do not decide and are invalid for too few requests.
 pub(crate) fn thin_percentiles(workloads: &[WorkloadView<'_>]) -> Option<String> {
     let few = InvalidReason::TooFewIos { metric: String::new(), count: 0, needed: 0 };
     let thin = |comparison: &Comparison| {
@@ -225,8 +212,6 @@ pub(crate) mod tests {
         Reason::LeftOut { count, total, rounds: true, example }
     }
 
-    /// The typical experiment with too few requests for every percentile of oltp, which decide
-    /// nothing there.
     pub(crate) fn with_thin_percentiles() -> Lab {
         let mut lab = Lab::typical();
         let few = |metric: &str| InvalidReason::TooFewIos {

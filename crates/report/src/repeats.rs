@@ -1,5 +1,4 @@
-//! Several repeats: what each showed, what differs between them, and what a further one will
-//! show.
+//! Pooled repeats: results, differences between them, and a prediction.
 
 use experiment::analysis::Analysis;
 use experiment::notation;
@@ -8,7 +7,7 @@ use experiment::pool::{Effect, Pooled};
 use super::table::Table;
 use super::{number, view, words};
 
-/// The answer with the number of its repeats in front: `Over 3 repeats: use bfq.`
+/// `Over 3 repeats: use bfq.`
 pub(crate) fn led(analysis: &Analysis, answer: String) -> String {
     let Some(pooled) = &analysis.pooled else { return answer };
     format!("{}: {}", raised(&pooled.to_string()), lowered(&answer))
@@ -24,8 +23,7 @@ fn lowered(text: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
 }
 
-/// How to decide what is inconclusive: with more repeats, not with more rounds. None where
-/// everything is decided.
+/// `None` if everything is decided.
 pub(crate) fn next(analysis: &Analysis, pooled: &Pooled) -> Option<String> {
     let open = |effect: &&Effect| {
         let of =
@@ -52,7 +50,7 @@ fn is_of(effect: &Effect, workload: &str, metric: &str, variant: &str) -> bool {
     effect.workload == workload && effect.metric == metric && effect.variant == variant
 }
 
-/// The effects of each repeat on the deciding metric of a workload, one row a variant.
+/// One row per variant.
 pub(crate) fn table(analysis: &Analysis, workload: &str) -> Option<Table> {
     let pooled = analysis.pooled.as_ref()?;
     let primary = analysis.comparisons.iter().find(|j| j.primary && j.workload == workload)?;
@@ -88,7 +86,7 @@ fn cells(effect: &Effect) -> Vec<String> {
     cells
 }
 
-/// What the interval holds, without a full stop.
+/// A sentence without a full stop.
 pub(crate) fn rules(pooled: &Pooled, level: &str) -> String {
     format!(
         "intervals (Student's t over the means of {} repeats) hold at {level} for all variants of a metric together, for the effect on \

@@ -1,9 +1,7 @@
-//! An experiment while it is measured, as OpenMetrics text: how far it is, what it has measured,
-//! when it last did.
+//! Progress of a running experiment as OpenMetrics text.
 //!
-//! The text is valid in the older format of Prometheus, too, as node_exporter's textfile collector
-//! reads it (`export`): hence gauges where a counter is meant, whose names the two formats form
-//! differently.
+//! It uses gauges even for counts, so that it is also valid in the older Prometheus format, which
+//! names counters differently (see `export`).
 
 use std::collections::BTreeMap;
 
@@ -11,48 +9,42 @@ use experiment::results::Trial;
 
 use crate::export::openmetrics::{Labels, Text};
 
-/// Pairs of workload and variant that have lines of their own: a search tries any number of
-/// settings.
+/// Limits workload and variant pairs with samples: a search tries any number of settings.
 const MOST_SERIES: usize = 1000;
 
-/// What is known of it.
 #[derive(Debug, Clone, Default)]
 pub struct Running {
-    /// The plan's title, arena and device.
     pub name: String,
     pub arena: String,
     pub device: String,
-    /// schedlab's version.
     pub version: String,
-    /// Whether its time is simulated.
     pub is_virtual: bool,
-    /// How it ended, as the results file's last line says; None while it is measured.
+    /// As in the results file's last line; `None` while running.
     pub ended: Option<String>,
-    /// The share that is done, 0 to 1.
+    /// 0 to 1.
     pub share: f64,
-    /// Seconds that it has taken, by the arena's clock.
+    /// On the arena's clock.
     pub elapsed_s: f64,
-    /// The user's seconds until its end, at most.
+    /// Upper bound of the remaining wall-clock time.
     pub left_s: Option<f64>,
-    /// The last trial's end, in seconds since 1970, by the wall clock.
+    /// End of the last trial since 1970.
     pub last_trial_s: Option<f64>,
     variants: BTreeMap<(String, String), Variant>,
-    /// Trials of pairs beyond those that have lines.
+    /// Trials of pairs without samples.
     others: u64,
 }
 
-/// A variant on a workload.
 #[derive(Debug, Clone, Default)]
 struct Variant {
     trials: u64,
     invalid: u64,
-    /// The metric that decides, and its value in the last trial that has one.
+    /// The deciding metric, and its last value.
     last: Option<(String, f64)>,
     decided: bool,
 }
 
 impl Running {
-    /// A trial is measured; `metric` decides.
+    /// `metric` is the deciding one.
     pub fn measured(&mut self, trial: &Trial, metric: &str) {
         let Some(variant) = self.variant(&trial.workload, &trial.variant) else { return };
         variant.trials += 1;
@@ -62,7 +54,6 @@ impl Running {
         }
     }
 
-    /// A variant is measured no more.
     pub fn decided(&mut self, workload: &str, variant: &str) {
         if let Some(variant) = self.variant(workload, variant) {
             variant.decided = true;
@@ -78,7 +69,6 @@ impl Running {
         Some(self.variants.entry(key).or_default())
     }
 
-    /// The text.
     pub fn openmetrics(&self) -> String {
         let mut text = Text::default();
         let of = || vec![("experiment", self.name.clone())];

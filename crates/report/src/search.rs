@@ -1,4 +1,4 @@
-//! tune.html: the answer, the search as a plot, and every setting that was tried.
+//! tune.html: the answer, a plot of the search, and the settings tried.
 
 use experiment::notation;
 use minijinja::{Value, context};
@@ -6,51 +6,39 @@ use minijinja::{Value, context};
 use super::plot::{canvas, search};
 use super::template;
 
-/// Rows of the table of settings.
+/// Maximum number of settings listed.
 const ROWS: usize = 40;
 
-/// What the page of a search shows.
 #[derive(Debug, Clone)]
 pub struct Search<'a> {
     /// Workloads and device.
     pub title: &'a str,
-    /// The answer, in a sentence.
     pub headline: &'a str,
-    /// The setting, what it lacks, and the commands that set it: a line each.
+    /// The setting, its open questions, and the commands that apply it, one per line.
     pub answer: &'a str,
-    /// The same as in a terminal.
+    /// The terminal's text.
     pub words: &'a str,
-    /// Trials of the search.
     pub trials: u32,
-    /// After so many trials, the effect of the best setting so far as a log ratio to the default.
+    /// Number of trials, and the best effect so far as a log ratio to the default.
     pub curve: Vec<(u32, f64)>,
-    /// Every setting that was tried, the default first.
     pub candidates: Vec<Candidate<'a>>,
-    /// Whether a comparison confirmed the answer.
     pub confirmed: bool,
 }
 
-/// A setting that was tried.
 #[derive(Debug, Clone)]
 pub struct Candidate<'a> {
-    /// The setting.
     pub variant: &'a str,
     /// Trials before its first one.
     pub after_trials: u32,
     /// Valid rounds.
     pub rounds: usize,
-    /// Mean log ratio to the default, positive when better; `None` without a valid round.
+    /// Mean log ratio to the default, positive if better.
     pub effect: Option<f64>,
-    /// Whether the constraints held; `None` without constraints.
+    /// Whether the constraints held, if any.
     pub holds: Option<bool>,
-    /// Its state in the search.
     pub state: &'a str,
 }
 
-/// The whole page: no script, nothing from another address.
-///
-/// # Errors
-/// When the plot or the template fails, which no input should cause.
 pub fn page(of: &Search<'_>) -> crate::Result<String> {
     let dots: Vec<(f64, f64, bool)> = of
         .candidates

@@ -1,8 +1,6 @@
-//! Tables beside the verdicts: the effects of several repeats, the time spent on anticipation,
-//! the counters of the CPU scheduler, and published figures.
+//! Tables next to the verdicts: repeats, anticipation, CPU scheduler counters, published figures.
 //!
-//! Arranged once as text, so that every renderer shows the same figures. Nothing here compares: a
-//! published figure stands beside the measured one.
+//! Published figures are shown next to measured ones and not compared with them.
 
 use experiment::analysis::{Analysis, Summary};
 use experiment::notation;
@@ -13,7 +11,6 @@ use super::number::{self, Scale};
 use super::table::Table;
 use super::{cpu, repeats, view, words};
 
-/// The metrics of the anticipation analysis, in the order of its table.
 const ANTICIPATION: [(&str, &str); 7] = [
     ("anticipations", "waits"),
     ("anticipation_successes", "successes"),
@@ -24,7 +21,6 @@ const ANTICIPATION: [(&str, &str); 7] = [
     ("deceptive_idle_ms", "ms idle,\nrequests held"),
 ];
 
-/// Every table that this analysis has figures for.
 pub(crate) fn tables(analysis: &Analysis, evidence: Option<&Evidence<'_>>) -> Vec<Table> {
     let workloads = view::workloads(analysis, evidence);
     let variants = view::variants(analysis, evidence);
@@ -59,7 +55,7 @@ fn summary<'a>(
         .find(|s| s.workload == workload && s.metric == metric && s.variant == variant)
 }
 
-/// Means per trial of the time idled on purpose and of its outcome.
+/// Shows means per trial.
 fn anticipation(analysis: &Analysis, workload: &str, variants: &[&str]) -> Option<Table> {
     let primary = analysis
         .comparisons
@@ -99,8 +95,8 @@ fn anticipation(analysis: &Analysis, workload: &str, variants: &[&str]) -> Optio
     })
 }
 
-/// Published figures beside the measured ones, each also as a ratio to the baseline: two machines
-/// differ in speed, but may agree in what a scheduler changes.
+/// Shows ratios to the baseline, too: two machines differ in speed, but may agree in a scheduler's
+/// effect.
 fn beside(
     analysis: &Analysis,
     workload: &str,

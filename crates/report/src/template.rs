@@ -1,17 +1,14 @@
-//! A template with its values: the one way in which text gets into a page or into XML.
+//! Templates, through which all text on a page or in XML passes.
 //!
-//! The ending of a template's name, `.html` or `.xml`, turns escaping on. What a terminal would
-//! obey is shown in the result, also where a value was not cleaned before.
+//! The name's extension, `.html` or `.xml`, enables escaping. Terminal control characters are
+//! escaped even in values that were not cleaned.
 
 use minijinja::{Environment, HtmlEscape, Value};
 
-/// A part of a name that is no longer than this stays in one line.
+/// Longer parts of names may be broken.
 const MAX_UNBROKEN: usize = 24;
 
-/// Fills in the first of these templates, by name and text; the others are those that it includes.
-///
-/// # Errors
-/// The template fails, which no input should cause.
+/// Renders the first template; it may include the others.
 pub(crate) fn fill(
     templates: &[(&'static str, &'static str)],
     values: Value,
@@ -23,8 +20,8 @@ pub(crate) fn fill(
     Ok(crate::words::escape_file(environment.get_template(first)?.render(values)?))
 }
 
-/// A text with names of variants and numbers in it, for a page: a line may end after a colon of
-/// `bfq:low_latency=0:slice_idle=0`, but not within `mq-deadline`; a minus is no hyphen.
+/// Allows a line break after a colon of `bfq:low_latency=0:slice_idle=0`, but not within
+/// `mq-deadline`. Hyphens of negative numbers become minus signs.
 fn breakable(text: &str) -> String {
     text.split_inclusive([' ', ':']).fold(String::new(), |mut page, part| {
         if page.ends_with(':') && !part.starts_with(' ') {
@@ -45,7 +42,7 @@ fn breakable(text: &str) -> String {
     })
 }
 
-/// A page as [`breakable`] had its texts, for tests that look for them.
+/// Undoes [`breakable`].
 #[cfg(test)]
 pub(crate) fn with_plain_texts(page: &str) -> String {
     let page = page.replace("<wbr>", "");

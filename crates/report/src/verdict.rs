@@ -1,8 +1,7 @@
-//! Verdicts in words and signs.
+//! Verdicts as words and signs.
 
 use experiment::analysis::Verdict;
 
-/// The word of a verdict.
 pub(crate) fn word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Better => "better",
@@ -13,7 +12,7 @@ pub(crate) fn word(verdict: Verdict) -> &'static str {
     }
 }
 
-/// A sign that goes with the word, for readers who do not see the colour.
+/// For readers who cannot distinguish the colours.
 pub(crate) fn sign(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Better => "▲",

@@ -1,22 +1,21 @@
-//! Names and texts from outside, made fit to print: cleaned, shortened, listed, counted.
+//! Prepares external texts for printing.
 
 use std::borrow::Cow;
 
 pub(crate) use ::text::counted;
 use ::text::{escaped, steers};
 
-/// A text in one line and without characters that steer a terminal or the direction of writing.
+/// Also replaces characters that change the direction of writing.
 pub(crate) fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() || steers(c) { ' ' } else { c }).collect()
 }
 
-/// The same, line breaks kept: for column heads.
+/// Line breaks are significant in column heads.
 pub(crate) fn clean_lines(text: &str) -> String {
     text.split('\n').map(clean).collect::<Vec<_>>().join("\n")
 }
 
-/// The text of a file as it may be shown in a terminal: whatever a renderer has passed on steers
-/// nothing. In JSON it means the same.
+/// Escapes terminal control characters without changing the meaning of JSON.
 pub(crate) fn escape_file(text: String) -> String {
     match escaped(&text) {
         Cow::Owned(escaped) => escaped,
@@ -24,7 +23,7 @@ pub(crate) fn escape_file(text: String) -> String {
     }
 }
 
-/// At most `most` characters, the middle left out.
+/// Omits the middle.
 pub(crate) fn shortened(text: &str, most: usize) -> String {
     let length = text.chars().count();
     if length <= most {
@@ -35,7 +34,6 @@ pub(crate) fn shortened(text: &str, most: usize) -> String {
     text.chars().take(head).chain(['…']).chain(text.chars().skip(length - tail)).collect()
 }
 
-/// A value of the environment, `none` for an empty one.
 pub(crate) fn or_none(value: &str) -> String {
     if value.trim().is_empty() { "none".into() } else { clean(value) }
 }
@@ -49,7 +47,7 @@ pub(crate) fn listed(names: &[String]) -> String {
     }
 }
 
-/// A workload's name; `None` for the one that a table without such a column has.
+/// `None` for `all`, the name in tables without a workload column.
 pub(crate) fn name_of(workload: &str) -> Option<String> {
     (workload != "all").then(|| clean(workload))
 }

@@ -1,11 +1,9 @@
-//! atlas.csv: one row for each cell and scheduler that has evidence. Its columns are described in
-//! the book's howto.
+//! atlas.csv: one row per cell and scheduler with evidence. The book describes its columns.
 
 use experiment::atlas::{Aspect, Atlas, Cell, Entry, Factor};
 
 use crate::csv::Table;
 
-/// The whole file.
 pub(super) fn csv(atlas: &Atlas) -> crate::Result<String> {
     let mut table = Table::new();
     table.row([
@@ -41,8 +39,8 @@ pub(super) fn csv(atlas: &Atlas) -> crate::Result<String> {
     table.finish()
 }
 
-/// Mean, rounds, whether it starved, the factors against the baseline, and the regret: of who
-/// starved `inf` without ends.
+/// Mean, rounds, starved, factors to the baseline, and regret, which is `inf` without ends for a
+/// scheduler that starved.
 fn of(aspect: Option<&Aspect>, variant: &str) -> (String, String, bool, [String; 3], [String; 3]) {
     let text = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     let parts = |of: Option<Factor>| {

@@ -1,4 +1,4 @@
-//! atlas.html.
+//! atlas.html: the atlas as a page.
 
 use experiment::atlas::{Aspect, Atlas, Cell, Entry};
 use minijinja::{Value, context};
@@ -8,10 +8,9 @@ use super::rows::{self, STARVED, anchor, arenas, interval, place, scale};
 use crate::table::Table;
 use crate::{template, words};
 
-/// Upper ends of the shades of regret; beyond the last is the darkest.
+/// Upper bounds; larger regrets get the darkest shade.
 const SHADES: [f64; 5] = [1.02, 1.1, 1.5, 3.0, 10.0];
 
-/// The whole page.
 pub(super) fn page(atlas: &Atlas) -> crate::Result<String> {
     let arenas = arenas(atlas);
     let maps: Vec<Value> = arenas.iter().map(|arena| map(atlas, arena)).collect();
@@ -50,7 +49,6 @@ fn table(of: &Table) -> Value {
     context! { title => of.title, head => of.head, rows => of.rows }
 }
 
-/// Who wins where.
 fn map(atlas: &Atlas, arena: &str) -> Value {
     let devices = atlas.names(arena, |key| &key.device);
     let of = |workload: &str| -> Vec<Value> {
@@ -70,7 +68,6 @@ fn map(atlas: &Atlas, arena: &str) -> Value {
     context! { arena, devices => devices.iter().map(|device| words::clean(device)).collect::<Vec<_>>(), rows }
 }
 
-/// The regret of every scheduler on every workload of one device.
 fn heat(atlas: &Atlas, arena: &str, device: &str) -> Value {
     let cells: Vec<&Cell> = atlas
         .cells
@@ -113,7 +110,6 @@ fn shade(entry: &Entry) -> usize {
     SHADES.iter().position(|most| entry.regret.factor <= *most).unwrap_or(SHADES.len())
 }
 
-/// That a variant starved, and what it lacked.
 fn starved(aspect: &Aspect, variant: &str) -> Option<String> {
     let one = aspect.starved.iter().find(|one| one.variant == variant)?;
     let (starved, all) = one.trials;
@@ -123,7 +119,6 @@ fn starved(aspect: &Aspect, variant: &str) -> Option<String> {
     ))
 }
 
-/// One cell: every scheduler.
 fn section(cell: &Cell) -> Value {
     let unit = scale(&cell.deciding);
     let of_tail = |variant: &str| {

@@ -1,7 +1,6 @@
-//! An atlas as a page to browse, as tables for the terminal and the book, and as data.
+//! An atlas as a browsable page, as tables for the terminal and the book, and as data.
 //!
-//! All tables are made once, in `rows`; the renderers turn them into text. The page has no script:
-//! sections fold by themselves, and every name of a cell leads to its section.
+//! `rows` builds all tables once; the renderers only format them.
 
 mod data;
 mod html;
@@ -14,10 +13,7 @@ use experiment::atlas::Atlas;
 use super::terminal::{Options, continued, parts};
 use super::{grid, markdown, words};
 
-/// The name and the text of each file: atlas.html, atlas.json, atlas.csv, atlas.md.
-///
-/// # Errors
-/// When the template fails, which no input should cause.
+/// Name and text of atlas.html, atlas.json, atlas.csv and atlas.md.
 pub fn files(atlas: &Atlas) -> crate::Result<Vec<(&'static str, String)>> {
     let made = [
         ("atlas.html", html::page(atlas)?),
@@ -28,17 +24,12 @@ pub fn files(atlas: &Atlas) -> crate::Result<Vec<(&'static str, String)>> {
     Ok(made.map(|(name, text)| (name, crate::words::escape_file(text))).to_vec())
 }
 
-/// The atlas as indented JSON with a final newline.
-///
-/// # Errors
-/// When it cannot be written as JSON, which its types exclude.
 pub fn json(atlas: &Atlas) -> crate::Result<String> {
     let mut text = serde_json::to_string_pretty(atlas)?;
     text.push('\n');
     Ok(text)
 }
 
-/// The tables as Markdown, a blank line between them.
 pub fn markdown(atlas: &Atlas) -> String {
     let mut out = String::new();
     for table in rows::all(atlas) {
@@ -59,7 +50,6 @@ pub fn markdown(atlas: &Atlas) -> String {
     out
 }
 
-/// The answer and the tables of regret and of disagreement, for a terminal.
 pub fn terminal(atlas: &Atlas, options: &Options) -> String {
     let mut out = String::new();
     let paragraph = |text: &str, out: &mut String| {

@@ -6,20 +6,19 @@ use super::super::number::{Scale, percent, significant};
 use crate::table::Table;
 use crate::words::{clean, counted, listed};
 
-/// Names of the best that a cell of a table has room for.
+/// Maximum number of winners named in a cell.
 const NAMED: usize = 2;
-/// What stands in place of a figure that a scheduler served too little to have.
+/// Replaces the value of a scheduler with too few completions.
 pub(super) const STARVED: &str = "no completions";
-/// Rows of the tables of disagreement.
+/// Maximum length of the tables of disagreement.
 const ROWS: usize = 40;
 
-/// The arenas that have cells or holes.
 pub(super) fn arenas(atlas: &Atlas) -> Vec<&'static str> {
     let has = |arena: &&str| !atlas.names(arena, |key| &key.device).is_empty();
     ["sim", "kernel"].into_iter().filter(has).collect()
 }
 
-/// The one scheduler to use for everything, in a sentence: of the first arena.
+/// Applies to the first arena only.
 pub(super) fn headline(atlas: &Atlas) -> String {
     let arena = arenas(atlas).first().copied();
     let Some(row) = atlas.regret.iter().find(|row| Some(row.arena.as_str()) == arena) else {
@@ -36,7 +35,7 @@ pub(super) fn headline(atlas: &Atlas) -> String {
     )
 }
 
-/// What to take away, a sentence an arena.
+/// One sentence per arena.
 pub(super) fn answer(atlas: &Atlas) -> Vec<String> {
     let of = |arena: &str| {
         let row = atlas.regret.iter().find(|row| row.arena == arena)?;
@@ -79,7 +78,7 @@ pub(super) fn answer(atlas: &Atlas) -> Vec<String> {
     lines
 }
 
-/// Every table, those for a terminal first.
+/// Those shown in a terminal first.
 pub(super) fn all(atlas: &Atlas) -> Vec<Table> {
     let mut tables = Vec::new();
     for arena in arenas(atlas) {
@@ -134,8 +133,7 @@ pub(super) fn regret(atlas: &Atlas, arena: &str) -> Table {
     }
 }
 
-/// Workloads down, devices across: the best, and how many times better than the baseline the first
-/// of them is.
+/// Rows are workloads, columns are devices.
 pub(super) fn winners(atlas: &Atlas, arena: &str) -> Table {
     let devices = atlas.names(arena, |key| &key.device);
     let row = |workload: &&str| {
@@ -256,18 +254,15 @@ pub(super) fn place(key: &Key) -> String {
     clean(&format!("{} on {}", key.workload, key.device))
 }
 
-/// The unit in which the values of an aspect are written.
 pub(super) fn scale(aspect: &Aspect) -> Scale {
     let metric = aspect.metric.rsplit('.').next().unwrap_or_default();
     Scale::of(metric, aspect.entries.iter().map(|entry| entry.mean))
 }
 
-/// How many times better: a factor also below two.
 fn bare(factor: f64) -> String {
     format!("{}×", significant(factor))
 }
 
-/// A regret, which has no bound where the scheduler starved.
 fn times(factor: Option<&Factor>) -> String {
     factor.map_or_else(|| STARVED.to_owned(), interval)
 }
@@ -278,14 +273,13 @@ fn behind(row: &RegretRow) -> String {
         .map_or_else(|| STARVED.to_owned(), |worst| format!("{} behind the best", interval(worst)))
 }
 
-/// `1.32× [1.30, 1.35]`; open ends as in every report.
+/// `1.32× [1.30, 1.35]`.
 pub(super) fn interval(of: &Factor) -> String {
     let low = of.low.map_or_else(|| "0".to_owned(), significant);
     let high = of.high.map_or_else(|| "∞".to_owned(), significant);
     format!("{} [{low}, {high}]", bare(of.factor))
 }
 
-/// Where a section of the page is.
 pub(super) fn anchor(key: &Key) -> String {
     let plain = |text: &str| -> String {
         text.chars()

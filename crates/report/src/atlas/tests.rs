@@ -1,4 +1,4 @@
-//! The renderers on a small atlas with names that try to leave.
+//! Renders a small atlas with hostile names.
 
 use experiment::atlas::{About, Atlas, Cell, Hole, Key};
 use experiment::plan::Plan;

@@ -1,9 +1,9 @@
 //! Bencher Metric Format: benchmark → measure → value with lower and upper value.
 //!
-//! Source: <https://bencher.dev/docs/reference/bencher-metric-format> and its JSON schema,
-//! `bmf.json`. A benchmark's name may have 1024 characters, a measure's 64. A name that ends with
-//! `-bencher-ignore` suppresses alerts: a plan must not be able to do that, so such a name gets a
-//! mark behind it.
+//! Source: <https://bencher.dev/docs/reference/bencher-metric-format> and its JSON schema
+//! `bmf.json`. A benchmark name has at most 1024 characters, a measure name 64. The suffix
+//! `-bencher-ignore` suppresses alerts; a plan must not do that, so an underscore is appended to
+//! such names.
 
 use serde_json::{Map, Value, json};
 
@@ -31,9 +31,9 @@ pub(super) fn render(series: &[Series]) -> crate::Result<String> {
     Ok(format!("{}\n", serde_json::to_string_pretty(&benchmarks)?))
 }
 
-/// A name that no other benchmark has: `a/b` on `c` and `b` on `c/a` would share one.
+/// `a/b` on `c` and `b` on `c/a` would collide.
 fn free_name(taken: &Map<String, Value>, one: &Series) -> String {
-    // Room for a number.
+    // Leave room for a number.
     let name = shortened(&clean(&format!("{}/{}", one.workload, one.variant)), LONGEST_NAME - 8);
     let name = if name.to_lowercase().ends_with(SUPPRESSES) { format!("{name}_") } else { name };
     let mut names =

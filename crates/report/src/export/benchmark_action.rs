@@ -1,10 +1,8 @@
-//! JSON for github-action-benchmark, whose tools `customBiggerIsBetter` and `customSmallerIsBetter`
-//! read a list of benchmarks.
+//! JSON for github-action-benchmark's `customBiggerIsBetter` and `customSmallerIsBetter`.
 //!
-//! Source: the interface `BenchmarkResult` in the action's src/extract.ts: name, value, unit, and
-//! as text range and extra. A file is of one direction, so there are two formats. The action shows
-//! names on a page that it makes of a script, where they are escaped as JSON; a `<` is written as
-//! `\u003c`, so that no name can end that script.
+//! Source: interface `BenchmarkResult` in the action's src/extract.ts. A file has one direction,
+//! hence two formats. The action embeds names in a script as JSON; `<` is written as `\u003c` so
+//! that no name can close the script.
 
 use experiment::metric::Direction;
 use serde_json::{Value, json};

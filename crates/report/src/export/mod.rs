@@ -1,10 +1,8 @@
-//! A results file in the formats of services that follow numbers over time.
+//! Exports for services that track numbers over time.
 //!
-//! One row of [`FORMATS`] a format. They get the metric that decides for each workload, for every
-//! variant: the geometric mean of the trials that count, with Student's 95 % interval on the
-//! logarithms. That interval is of the value, not of a comparison: verdicts are in the analysis,
-//! and only OpenMetrics, which has labels, holds those too. OpenTelemetry's spans are the trials
-//! themselves. Names come from plans: each format escapes them by its own rules.
+//! They contain each workload's deciding metric per variant: the geometric mean of the valid trials
+//! with Student's 95 % interval on the logarithms, which describes the value, not a comparison.
+//! OpenMetrics also has verdicts; OpenTelemetry has trials as spans. Each format escapes names.
 
 mod bencher;
 mod benchmark_action;
@@ -18,17 +16,13 @@ use series::{Series, series};
 
 pub use series::Exported;
 
-/// A format.
 #[derive(Debug)]
 pub struct Format {
-    /// The name that the user writes.
     pub name: &'static str,
-    /// What it is, as help shows it.
     pub help: &'static str,
     render: fn(&Exported<'_>, &[Series]) -> crate::Result<String>,
 }
 
-/// Every format.
 pub static FORMATS: &[Format] = &[
     Format {
         name: "bencher",
@@ -57,10 +51,7 @@ pub static FORMATS: &[Format] = &[
     },
 ];
 
-/// The results file in the format of this name; none for a name that is no format.
-///
-/// # Errors
-/// When JSON cannot be written, which no input should cause.
+/// `None` if there is no such format.
 pub fn export(format: &str, exported: &Exported<'_>) -> crate::Result<Option<String>> {
     let Some(format) = FORMATS.iter().find(|row| row.name == format) else { return Ok(None) };
     Ok(Some(crate::words::escape_file((format.render)(exported, &series(exported.results))?)))

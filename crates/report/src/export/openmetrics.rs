@@ -1,9 +1,8 @@
 //! OpenMetrics text: values, effects and verdicts as gauges.
 //!
-//! Source: <https://prometheus.io/docs/specs/om/open_metrics_spec/>. What node_exporter's textfile
-//! collector reads is the older text format of Prometheus; a text that is valid as both has only
-//! types that both know (no `info`, no `stateset`), no timestamps, `# EOF` at the end, which the
-//! older one takes for a comment, and only `\`, `"` and line ends escaped in label values.
+//! Source: <https://prometheus.io/docs/specs/om/open_metrics_spec/>. To be valid in the older
+//! Prometheus format, too, which node_exporter's textfile collector reads, the text uses no `info`,
+//! `stateset` or timestamps, and escapes only `\`, `"` and newlines.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,7 +12,6 @@ use text::steers;
 
 use super::series::{Exported, Series};
 
-/// Every verdict, for one gauge each.
 const VERDICTS: [(Verdict, &str); 5] = [
     (Verdict::Better, "better"),
     (Verdict::Worse, "worse"),
@@ -24,8 +22,7 @@ const VERDICTS: [(Verdict, &str); 5] = [
 
 pub(crate) type Labels = Vec<(&'static str, String)>;
 
-/// The text while it is written. A family's samples stand together, and no two samples of a family
-/// have the same labels.
+/// Both formats require a family's samples to be contiguous and their labels unique.
 #[derive(Default)]
 pub(crate) struct Text(String);
 
@@ -134,13 +131,11 @@ fn of_comparison(exported: &Exported<'_>, one: &Comparison) -> Labels {
 }
 
 impl Text {
-    /// The whole text.
     pub(crate) fn finish(mut self) -> String {
         self.0.push_str("# EOF\n");
         self.0
     }
 
-    /// A family of gauges; nothing where it has no sample.
     pub(crate) fn family(
         &mut self,
         name: &str,
@@ -171,8 +166,7 @@ fn shown(labels: &Labels) -> String {
         .join(",")
 }
 
-/// A label value: what ends it or the line is escaped. A NUL and what steers a terminal are valid
-/// here, but taken out all the same: these formats have no escape for them.
+/// NUL and terminal control characters are valid but cannot be escaped, so they become spaces.
 fn escaped(value: &str) -> String {
     let mut text = String::new();
     for c in value.chars() {

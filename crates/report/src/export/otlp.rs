@@ -1,13 +1,11 @@
-//! The trials of a results file as spans of OpenTelemetry: experiment ⊃ round ⊃ trial, in OTLP's
-//! JSON.
+//! The trials as OpenTelemetry spans: experiment ⊃ round ⊃ trial, in OTLP's JSON encoding.
 //!
-//! Source: opentelemetry-proto, trace/v1, and the OTLP specification's mapping to JSON (identifiers
-//! in hexadecimal, 64-bit integers as text). The text is the body of a request to /v1/traces.
-//! Sending it is left to a program that is made for it: the process that measures has given up its
-//! right to connect, and a collector that does not answer would take its time.
+//! Source: opentelemetry-proto, trace/v1, and the OTLP specification. The text is the body of a
+//! request to /v1/traces. schedlab does not send it: the measuring process has given up its right
+//! to connect, and a slow collector would delay it.
 //!
-//! Identifiers are hashes of the plan, its start and the place of the span, so that the same
-//! results file gives the same spans, however often it is exported and however far it has come.
+//! Identifiers are hashes of plan, start time and position, so repeated exports yield the same
+//! spans.
 
 use experiment::results::{Results, Trial};
 use serde_json::{Value, json};
@@ -16,11 +14,10 @@ use sha2::{Digest, Sha256};
 use super::series::Exported;
 
 const NS_PER_MS: u64 = 1_000_000;
-/// `SPAN_KIND_INTERNAL`, `STATUS_CODE_ERROR`.
+/// `SPAN_KIND_INTERNAL` and `STATUS_CODE_ERROR`.
 const INTERNAL: u32 = 1;
 const ERROR: u32 = 2;
 
-/// The experiment's time in that of the spans.
 struct Spans<'a> {
     results: &'a Results,
     trace: String,
@@ -77,7 +74,7 @@ impl Spans<'_> {
         self.at(trial.started_ms)
     }
 
-    /// A trial that is invalid from the start took no time.
+    /// Invalid from the start, a trial took no time.
     fn end(&self, trial: &Trial) -> u64 {
         let measured = trial.observation.duration_ns;
         let warmup = if measured > 0 { self.warmup_ns } else { 0 };
@@ -135,7 +132,7 @@ impl Spans<'_> {
     fn round(&mut self, trials: &[Trial], identity: &str) {
         let (Some(first), Some(last)) = (trials.first(), trials.last()) else { return };
         let Trial { workload, round, .. } = first;
-        // A round that was interrupted and is completed later is two spans.
+        // A round that was interrupted and completed later is two spans.
         let id = identifier(identity, &format!("round {workload} {round} {}", first.sequence), 8);
         let all = attributes([
             ("schedlab.workload", text(workload)),

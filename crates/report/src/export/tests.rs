@@ -1,4 +1,4 @@
-//! Exports of the fixture: their shape, and what a hostile name does in them.
+//! Exports of the fixture, also with hostile names.
 
 use experiment::analysis::Analysis;
 use experiment::results::Results;

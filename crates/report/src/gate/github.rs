@@ -1,17 +1,16 @@
-//! Annotations for GitHub Actions, and text that is not one.
+//! Annotations for GitHub Actions, and escaping of all other output.
 //!
-//! The runner takes a line of a step's output that begins with `::` (after spaces) for a command,
-//! and `##[` anywhere in a line for one of the older form (actions/runner, ActionCommand.cs). A
-//! pull request chooses the names in a plan, so a name could stop later commands, hide text in the
-//! log (`add-mask`) or forge annotations. In an annotation of ours `%`, line ends and, in its
-//! title, `:` and `,` are escaped; all other output goes through [`defanged`].
+//! The runner executes lines that begin with `::` (after spaces), and `##[` anywhere in a line
+//! (actions/runner, ActionCommand.cs). A pull request chooses the names in a plan, so a name could
+//! stop later commands, hide log text (`add-mask`) or forge annotations. All output outside
+//! annotations must pass through [`defanged`].
 
 use experiment::analysis::Verdict;
 
 use super::{Gate, effect, line, word};
 use crate::words::clean;
 
-/// One annotation for each comparison that fails or is invalid, else one notice with the line.
+/// One for each failing or invalid comparison, otherwise a notice with the line.
 pub fn annotations(gate: &Gate<'_>) -> Vec<String> {
     let level = |verdict: Verdict| match verdict {
         verdict if gate.fails(verdict) => Some("error"),
@@ -38,17 +37,15 @@ pub fn annotations(gate: &Gate<'_>) -> Vec<String> {
     all
 }
 
-/// The text after the second `::`.
 fn data(text: &str) -> String {
     clean(text).replace('%', "%25")
 }
 
-/// The value of a property.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }
 
-/// Text in which the runner finds no command: what would be one gets a space.
+/// Inserts spaces so that the runner recognises no command.
 pub fn defanged(text: &str) -> String {
     let line = |line: &str| {
         let line = line.replace("##[", "# #[");
@@ -59,6 +56,6 @@ pub fn defanged(text: &str) -> String {
             line
         }
     };
-    // The runner also ends a line at a carriage return.
+    // The runner also ends lines at a carriage return.
     text.split_inclusive(['\n', '\r']).map(line).collect()
 }

@@ -1,8 +1,7 @@
-//! A gate as JUnit XML: one test case a comparison. Jenkins, GitLab and Azure read it.
+//! JUnit XML with one test case per comparison, for Jenkins, GitLab and Azure.
 //!
-//! There is no standard; elements and attributes here are those that all three know. XML 1.0 cannot
-//! hold control characters even as references, so they are taken out; everything else is escaped by
-//! the template.
+//! There is no standard; all three support the elements used here. XML 1.0 does not allow control
+//! characters, even as references, so they are removed.
 
 use experiment::analysis::Verdict;
 use minijinja::{Value, context};
@@ -11,10 +10,6 @@ use super::{Gate, basis, changed, effect, word};
 use crate::template;
 use crate::words::clean;
 
-/// The gate as JUnit XML.
-///
-/// # Errors
-/// When the template fails, which no input should cause.
 pub fn junit(gate: &Gate<'_>) -> crate::Result<String> {
     let cases: Vec<Value> = gate
         .comparisons
@@ -55,7 +50,6 @@ pub fn junit(gate: &Gate<'_>) -> crate::Result<String> {
     Ok(template::fill(&[("junit.xml", include_str!("../templates/junit.xml"))], page)? + "\n")
 }
 
-/// What XML can hold.
 fn text(text: &str) -> String {
     clean(text).replace(['\u{fffe}', '\u{ffff}'], " ")
 }

@@ -1,8 +1,6 @@
-//! What a gate says: one line, JUnit XML for Jenkins and GitLab, annotations for GitHub.
+//! Output of a gate: one line, JUnit XML for Jenkins and GitLab, annotations for GitHub.
 //!
-//! Names of variants and workloads come from a plan, which in CI is whatever a pull request holds.
-//! A line is one line whatever is in them; in XML and in annotations they are escaped by the rules
-//! of those formats.
+//! In CI a pull request controls the plan and therefore all names, hence the escaping.
 
 mod github;
 mod junit;
@@ -18,31 +16,25 @@ use crate::words::{clean, counted};
 pub use github::{annotations, defanged};
 pub use junit::junit;
 
-/// At most so many comparisons and differences are named in a line.
+/// Maximum number of comparisons and differences named in the line.
 const NAMED: usize = 2;
 
-/// A compared gate.
 #[derive(Debug, Clone, Copy)]
 pub struct Gate<'a> {
-    /// The plan's title.
     pub plan: &'a str,
-    /// What it was compared with, as the user named it.
+    /// The reference, as the user named it.
     pub against: &'a str,
-    /// Its comparisons.
     pub comparisons: &'a [GateComparison],
-    /// What else differs between the two results files.
     pub differences: &'a [Difference],
-    /// What is a failure.
+    /// Verdicts that fail the gate.
     pub conditions: &'a [Condition],
 }
 
 impl Gate<'_> {
-    /// Whether a comparison with this verdict makes the gate fail.
     fn fails(&self, verdict: Verdict) -> bool {
         self.conditions.iter().any(|condition| condition.holds_of(verdict))
     }
 
-    /// The verdict that the line begins with: the gravest.
     fn gravest(&self) -> Verdict {
         let has = |verdict: Verdict| self.comparisons.iter().any(|one| one.verdict == verdict);
         if outcome(self.comparisons) == Outcome::Invalid {
@@ -53,7 +45,7 @@ impl Gate<'_> {
     }
 }
 
-/// The gate in one line: `gate: worse: bfq on oltp: iops -9.8 % [-10.4, -9.1] against REF (…)`.
+/// `gate: worse: bfq on oltp: iops -9.8 % [-10.4, -9.1] against REF (…)`.
 pub fn line(gate: &Gate<'_>) -> String {
     let gravest = gate.gravest();
     let (named, others): (Vec<&GateComparison>, Vec<&GateComparison>) = gate
@@ -86,7 +78,6 @@ pub fn line(gate: &Gate<'_>) -> String {
     clean(&line)
 }
 
-/// `bfq on oltp: iops -9.8 % [-10.4, -9.1]`.
 fn effect(one: &GateComparison) -> String {
     let change = match one.ratio {
         Some(ratio) => Change { ratio, low: one.low, high: one.high }.to_string(),

@@ -1,4 +1,4 @@
-//! The line, the annotations and the XML of a gate, with names as a hostile plan has them.
+//! Line, annotations and XML of a gate with hostile names.
 
 use super::*;
 use experiment::gate::Level;
@@ -24,7 +24,7 @@ fn gate<'a>(comparisons: &'a [GateComparison], conditions: &'a [Condition]) -> G
     Gate { plan: "p", against: "ref", comparisons, differences: &[], conditions }
 }
 
-/// What a pull request could name a variant.
+/// A variant name that a pull request could choose.
 const HOSTILE: &str = "x\n::stop-commands::t\r::error::no\u{1b}[2J\u{0}<b a=\"1\">&amp;]]>%0A::set-env name=A::b##[add-mask]y,title=z\u{ffff}";
 
 #[test]
@@ -60,7 +60,7 @@ fn a_hostile_name_stays_one_line_and_no_command_of_the_runner() {
     );
     for annotation in &annotations {
         assert!(!annotation.contains(['\n', '\r']), "{annotation:?}");
-        // As the runner reads it: the command, its properties, the text.
+        // Parse as the runner does: command, properties, text.
         let (command, _) = annotation[2..].split_once("::").expect("two parts");
         let (_, properties) = command.split_once(' ').expect("properties");
         assert_eq!(properties.split(',').count(), 1, "no second property: {properties}");

@@ -1,8 +1,7 @@
-//! report.html: one file, nothing from outside, the answer on the first screen.
+//! report.html: one self-contained file with the answer on the first screen.
 //!
-//! The template escapes everything that it is given; only the plots, which escape for themselves,
-//! are let through. There is no script and no address of another machine: the page can be kept for
-//! ten years, mailed, and opened without a network.
+//! The template escapes all values except plots, which escape their text. Without scripts and
+//! external addresses, the page can be archived, mailed and opened offline.
 
 use experiment::analysis::{Analysis, Comparison, Summary};
 use experiment::results::Trial;
@@ -17,11 +16,10 @@ use super::sweep::{self, SweepView};
 use super::view::{self, MetricView, RowView, WorkloadView};
 use super::{actuator, number, remarks, template, verdict, words};
 
-/// Shown width of a forest: the only one of a page, and those of a table with several columns.
+/// Pixel width of a forest, alone or in a table with several columns.
 const FOREST: i32 = 420;
 const COLUMN: i32 = 200;
 
-/// The whole page.
 pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
     let evidence = page.evidence.as_ref();
     let sections = (page.workloads.iter().enumerate())
@@ -80,8 +78,6 @@ pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
     template::fill(&templates, filled)
 }
 
-/// The address of a workload's section within the page: letters, digits and dashes, whatever its
-/// name.
 fn anchor(place: usize, name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let word: String = name.chars().take(40).map(plain).collect();
@@ -89,7 +85,6 @@ fn anchor(place: usize, name: &str) -> String {
     format!("workload-{}{}{word}", place + 1, if word.is_empty() { "" } else { "-" })
 }
 
-/// Of a sweep: what each tunable does, workload by workload.
 fn tunables(page: &Page<'_>) -> Vec<Value> {
     let of = |workload: &WorkloadView<'_>| {
         let metric = workload.metrics.iter().find(|metric| metric.primary)?;
@@ -113,13 +108,12 @@ fn invalid_row(group: &InvalidGroup<'_>) -> Value {
     }
 }
 
-/// Invalid comparisons on deciding metrics.
 fn alarms(workloads: &[WorkloadView<'_>]) -> Vec<String> {
     let remarks = remarks::remarks(workloads, false, &[]);
     remarks.into_iter().filter(|r| r.invalid).map(|r| format!("{}: {}", r.about, r.text)).collect()
 }
 
-/// The forest of the deciding metrics: variants by workloads. Of a sweep its table has it.
+/// The forest of the deciding metrics. Complete sweeps are excluded: their tables contain it.
 fn matrix(page: &Page<'_>) -> crate::Result<Value> {
     let is_swept = |workload: &WorkloadView<'_>, metric: &MetricView<'_>| {
         sweep::of(page.analysis, workload.name, metric).is_some_and(|sweep| sweep.complete)
@@ -170,11 +164,10 @@ fn cell(forest: &forest::Rows, metric: &MetricView<'_>, row: &RowView<'_>) -> cr
     Ok(context! { bar => bar.map(safe), ..row_values(metric, row) })
 }
 
-/// The words and numbers of one variant on one metric.
 fn row_values(metric: &MetricView<'_>, row: &RowView<'_>) -> Value {
     let comparison = row.comparison;
     let of_trials = |f: &dyn Fn(&Summary) -> String| row.summary.map(f).unwrap_or_default();
-    // Empty instead of none throughout: the template engine would print a none as a word.
+    // The template engine would print `None` as a word, hence empty strings.
     context! {
         variant => row.marked(),
         baseline => comparison.is_none(),
@@ -198,7 +191,6 @@ fn row_values(metric: &MetricView<'_>, row: &RowView<'_>) -> Value {
     }
 }
 
-/// Everything about one workload.
 fn section(page: &Page<'_>, workload: &WorkloadView<'_>, anchor: &str) -> crate::Result<Value> {
     let (analysis, evidence) = (page.analysis, page.evidence.as_ref());
     let name = words::clean(workload.name);
@@ -244,7 +236,6 @@ fn section(page: &Page<'_>, workload: &WorkloadView<'_>, anchor: &str) -> crate:
     })
 }
 
-/// The actuator's path under each variant that was traced.
 fn actuator(page: &Page<'_>, workload: &WorkloadView<'_>) -> crate::Result<Vec<Value>> {
     let Some(evidence) = &page.evidence else { return Ok(Vec::new()) };
     let warmup_ns =
@@ -294,7 +285,6 @@ fn plots(
     })
 }
 
-/// A sweep: its table, a line for each tunable, and the response curves.
 fn before_and_after(
     analysis: &Analysis,
     evidence: Option<&Evidence<'_>>,
@@ -323,7 +313,7 @@ fn before_and_after(
     Ok(context! { rows, curves, unit => metric.scale.unit, axis => safe(forest.axis()?) })
 }
 
-/// A real minus sign: numbers of a page are read, not pasted.
+/// Uses a real minus sign, because a page is not limited to ASCII.
 fn minus(number: String) -> String {
     number.replace('-', "−")
 }

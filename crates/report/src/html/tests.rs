@@ -1,5 +1,4 @@
-//! The page: well-formed, nothing from outside, nothing that runs; the answer first and every
-//! comparison in it.
+//! Well-formed, self-contained, no code, the answer first.
 
 use super::*;
 use crate::fixture::Lab;
@@ -7,8 +6,7 @@ use experiment::analysis::Verdict;
 
 const HOSTILE: &str = "<script>alert(1)</script>\"'&";
 
-/// Every element that is opened is closed, in order; returns how many there were. Enough of a
-/// parser for a page whose attributes are all quoted.
+/// Checks that elements are closed in order. Requires quoted attributes.
 fn well_formed(page: &str) -> usize {
     const EMPTY: [&str; 5] = ["meta", "br", "!DOCTYPE", "hr", "wbr"];
     let mut open: Vec<&str> = Vec::new();
@@ -41,7 +39,6 @@ fn well_formed(page: &str) -> usize {
     count
 }
 
-/// Where a tag ends: at the first `>` outside of quotes.
 fn tag_end(tag: &str) -> usize {
     let mut quoted = false;
     for (at, c) in tag.char_indices() {
@@ -91,7 +88,6 @@ fn text_of_others_is_never_markup() {
 
 #[test]
 fn nothing_comes_from_outside_and_nothing_runs() {
-    // Links within the page are ours.
     let page = page(&Lab::typical()).to_lowercase().replace("href=\"#", "");
     for word in
         ["http", "src=", "href=", "url(", "@import", "<script", "<link", "<iframe", "javascript:"]
@@ -207,7 +203,6 @@ fn one_round_no_valid_trial_and_an_empty_analysis_have_pages_too() {
     well_formed(&render(&Page::of(&lab.analysis, None)).expect("the page is rendered"));
 }
 
-/// The text of every attribute with this name.
 fn values<'a>(page: &'a str, attribute: &str) -> Vec<&'a str> {
     let start = format!(" {attribute}=\"");
     page.split(&start).skip(1).map(|rest| rest.split('"').next().unwrap_or_default()).collect()

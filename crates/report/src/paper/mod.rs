@@ -1,10 +1,7 @@
-//! What a paper takes from an analysis: figures as files, tables for LaTeX and Markdown, a
-//! paragraph on the method, and its references.
+//! Material for a paper: figures, tables for LaTeX and Markdown, and a methods paragraph with its
+//! references.
 //!
-//! The figures are those of report.html with fixed colours, each a whole SVG file. The tables have
-//! a row for each variant on a deciding metric. The paragraph says what was done here, from the
-//! plan and the results file, and cites by the keys of references.bib. Text from outside is escaped
-//! in each format.
+//! The figures are those of report.html as standalone SVG with fixed colours.
 
 use experiment::analysis::{Analysis, Comparison};
 use experiment::plan::{ArenaFacts, Method};
@@ -15,19 +12,14 @@ use super::plot::{self, distribution, forest, latency, timeline};
 use super::view::{MetricView, RowView, WorkloadView};
 use super::{number, verdict, words};
 
-/// What a paper takes from an analysis.
 #[derive(Debug)]
 pub struct Paper {
-    /// Name and text of the tables, the paragraph and the references.
+    /// Tables, paragraph and references, by file name.
     pub texts: Vec<(&'static str, String)>,
-    /// Each figure's name without its ending, and its SVG.
+    /// SVG, by name without extension.
     pub figures: Vec<(String, String)>,
 }
 
-/// Returns the files for a paper.
-///
-/// # Errors
-/// When a plot fails, which no input should cause.
 pub fn files(analysis: &Analysis, evidence: Option<&Evidence<'_>>) -> crate::Result<Paper> {
     let page = Page::of(analysis, evidence);
     let texts = [
@@ -41,7 +33,6 @@ pub fn files(analysis: &Analysis, evidence: Option<&Evidence<'_>>) -> crate::Res
     Ok(Paper { texts, figures: figures(&page)? })
 }
 
-/// The plots of every workload's deciding metric.
 fn figures(page: &Page<'_>) -> crate::Result<Vec<(String, String)>> {
     let mut found = Vec::new();
     for (place, workload) in page.workloads.iter().enumerate() {
@@ -83,8 +74,7 @@ fn figures(page: &Page<'_>) -> crate::Result<Vec<(String, String)>> {
         .collect())
 }
 
-/// A name for files: letters, digits and dashes, whatever the workload is called, with its number
-/// so that no two are alike.
+/// The workload's number makes the name unique.
 fn file_name(place: usize, workload: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let word: String = workload.chars().take(40).map(plain).collect();
@@ -96,7 +86,7 @@ fn file_name(place: usize, workload: &str) -> String {
     }
 }
 
-/// Variant, value, change, interval, verdict and rounds of a row, as plain text.
+/// Variant, value, change, interval, verdict and rounds.
 fn cells(metric: &MetricView<'_>, row: &RowView<'_>) -> [String; 6] {
     let of = row.comparison;
     let own = row.own_baseline(metric).map(|own| format!(" (baseline {own})")).unwrap_or_default();
@@ -150,7 +140,7 @@ fn latex_table(page: &Page<'_>) -> String {
         out += &format!("\\midrule\n\\multicolumn{{6}}{{l}}{{\\emph{{{head}}}}} \\\\\n");
         for row in &metric.rows {
             let cells = cells(metric, row).map(|text| latex(&text)).join(" & ");
-            // After the end of a row these would be an argument of `\\`.
+            // After `\\`, LaTeX would parse `[` or `*` as an argument.
             let guard = if cells.starts_with(['[', '*']) { "{}" } else { "" };
             out += &format!("{guard}{cells} \\\\\n");
         }
@@ -182,8 +172,7 @@ fn markdown_table(page: &Page<'_>) -> String {
     out + &super::markdown::paragraph(&caption(page)) + "\n"
 }
 
-/// How a paragraph is written in one format: our own words, in which `[@KEY]` is a citation, and
-/// texts from outside.
+/// How a format writes own text, in which `[@KEY]` is a citation, and external text.
 struct Prose {
     own: fn(&str) -> String,
     theirs: fn(&str) -> String,
@@ -193,7 +182,7 @@ const MARKDOWN: Prose = Prose { own: str::to_owned, theirs: super::markdown::esc
 const LATEX: Prose = Prose { own: |text| cited(&latex(text)), theirs: latex };
 
 impl Prose {
-    /// A sentence with a text from outside, or a number, in the place of each `{}`.
+    /// Replaces each `{}` with an external text or a number.
     fn say(&self, sentence: &str, texts: &[&str]) -> String {
         let mut said = String::new();
         for (i, own) in sentence.split("{}").enumerate() {
@@ -206,7 +195,6 @@ impl Prose {
     }
 }
 
-/// What was done, in a paragraph; Pandoc's Markdown has `[@KEY]` for a citation.
 fn methods(page: &Page<'_>, prose: &Prose) -> String {
     let analysis = page.analysis;
     let criteria = &analysis.criteria;
@@ -263,7 +251,6 @@ fn methods(page: &Page<'_>, prose: &Prose) -> String {
     said.join(" ") + "\n"
 }
 
-/// The stopping rule with its reference, in our own words.
 fn rule(page: &Page<'_>, alpha: &str) -> String {
     let unpaired =
         |comparison: &Comparison| comparison.ratio.is_some() && comparison.log_ratios.is_empty();
@@ -321,10 +308,9 @@ fn rounds(page: &Page<'_>) -> String {
     }
 }
 
-/// Where it was measured: drive, host and kernel.
 fn place(page: &Page<'_>) -> String {
     let arena = ArenaFacts::find(&page.analysis.arena).map_or("", |arena| arena.paper);
-    // The date comes first; it stands elsewhere.
+    // The date is placed separately.
     let about = page.about.get(1..).unwrap_or_default();
     let date = page
         .about
@@ -335,10 +321,8 @@ fn place(page: &Page<'_>) -> String {
     format!("{arena}{}{date}", about.join(", "))
 }
 
-/// Every work that a paragraph may cite.
 const REFERENCES: &str = include_str!("../templates/references.bib");
 
-/// The references that the paragraph cites.
 fn references(page: &Page<'_>) -> String {
     let said = methods(page, &MARKDOWN);
     let key = |entry: &str| entry.split(['{', ',']).nth(1).unwrap_or_default().to_owned();
@@ -355,7 +339,7 @@ fn references(page: &Page<'_>) -> String {
         .join("\n")
 }
 
-/// Plain text for LaTeX; characters that a standard LaTeX font lacks as commands.
+/// Characters missing from standard LaTeX fonts become commands.
 fn latex(text: &str) -> String {
     let text = words::clean(text);
     let mut out = String::with_capacity(text.len());

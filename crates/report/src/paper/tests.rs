@@ -1,4 +1,4 @@
-//! What a paper takes: figures that stand alone, tables and a paragraph that no name can break.
+//! Standalone figures; tables and a paragraph with hostile names.
 
 use super::*;
 use crate::fixture::Lab;

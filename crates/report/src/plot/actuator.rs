@@ -1,7 +1,5 @@
-//! The position of a disk's actuator over time: one plot for each variant, all with the same axes.
-//!
-//! Dots are requests, in the colour of their client; the line between them is the path of the
-//! actuator.
+//! A disk's actuator position over time, one plot per variant with common axes. Dots are requests
+//! in the colour of their client.
 
 use plotters::prelude::*;
 
@@ -10,17 +8,16 @@ use super::canvas::{self, FINE, INK, colour, svg};
 use crate::actuator::{Excerpt, Visit};
 
 const SIZE: (i32, i32) = (490, 190);
-/// Requests closer to each other than this many shown pixels are drawn as one.
+/// Requests closer than this many pixels are drawn as one.
 const CLOSE: f64 = 0.75;
 
-/// The sectors that the plots of a workload share, least and most.
 pub(crate) fn span(excerpts: &[Excerpt<'_>]) -> (u64, u64) {
     let ends = |visit: &Visit| (visit.sector, visit.sector + u64::from(visit.nr_sectors));
     let all = excerpts.iter().flat_map(|excerpt| excerpt.visits).map(ends);
     all.fold((u64::MAX, 0), |(low, high), (from, to)| (low.min(from), high.max(to)))
 }
 
-/// The plot of one variant; `None` without a request.
+/// `None` without requests.
 pub(crate) fn plot(
     label: &str,
     excerpt: &Excerpt<'_>,
@@ -53,8 +50,7 @@ pub(crate) fn plot(
     Ok(Some(drawn))
 }
 
-/// The requests as points; of a run of requests of one client that would be drawn over each other,
-/// the first.
+/// Of a client's consecutive overlapping requests, keeps the first.
 fn thinned(excerpt: &Excerpt<'_>, x: &Axis, y: &Axis) -> Vec<((f64, f64), Option<u32>)> {
     let pixel =
         |axis: &Axis, pixels: i32| (axis.range.end - axis.range.start) / f64::from(pixels) * CLOSE;

@@ -1,8 +1,7 @@
-//! Axes: where the ticks stand and what they say.
+//! Axes and their ticks.
 //!
-//! A position is what the plotting library maps in a straight line to pixels: the value itself, its
-//! logarithm, or the logarithm of a ratio. So one kind of chart serves linear, logarithmic and
-//! relative axes, and the ticks are always round numbers in the reader's unit.
+//! A position is what plotters maps linearly to pixels: the value, its logarithm, or the logarithm
+//! of a ratio. One kind of chart therefore serves all axes.
 
 use std::ops::Range;
 
@@ -10,20 +9,18 @@ use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, Value
 
 use crate::number;
 
-/// One axis of a chart.
 #[derive(Debug, Clone)]
 pub(crate) struct Axis {
-    /// Positions from one end to the other.
     pub(crate) range: Range<f64>,
-    /// Position and text of each tick.
+    /// Position and label.
     pub(crate) ticks: Vec<(f64, String)>,
-    /// Whether a position is log10 of the value.
+    /// Whether positions are log10 of values.
     pub(crate) log: bool,
-    /// Whether the ticks are names of variants, of which none may be left out.
+    /// Whether ticks are variant names, none of which may be omitted.
     pub(crate) names: bool,
 }
 
-/// Nothing that a disk does is outside of this, and inside of it no arithmetic overflows.
+/// Exceeds real measurements; arithmetic on smaller values cannot overflow.
 const ABSURD: f64 = 1e60;
 
 impl Ranged for Axis {
@@ -32,7 +29,7 @@ impl Ranged for Axis {
 
     fn map(&self, position: &f64, pixels: (i32, i32)) -> i32 {
         let share = (position - self.range.start) / (self.range.end - self.range.start);
-        // Far outside is as good as outside, and fits into a pixel's number.
+        // Far positions must still fit an `i32`.
         pixels.0 + (share.clamp(-8.0, 8.0) * f64::from(pixels.1 - pixels.0)).round() as i32
     }
 
@@ -60,8 +57,7 @@ impl ValueFormatter<f64> for Axis {
 }
 
 impl Axis {
-    /// An axis for values: logarithmic when they span more than a factor of 20, and from 0 when
-    /// that costs little room. None without a finite value.
+    /// Logarithmic above a factor of 20; starts at 0 if that wastes little room.
     pub(crate) fn of_values(values: impl IntoIterator<Item = f64>) -> Option<Axis> {
         let (low, high) = extent(values)?;
         if low > 0.0 && high / low > 20.0 {
@@ -78,8 +74,7 @@ impl Axis {
         })
     }
 
-    /// A linear axis from `low` to `high` with some room at both ends; `None` when they are not
-    /// finite or in the wrong order.
+    /// `None` if the ends are not finite or are out of order.
     pub(crate) fn linear(low: f64, high: f64) -> Option<Axis> {
         let (low, high) = extent([low, high]).filter(|_| low <= high)?;
         let pad = ((high - low) * 0.08).max(high.abs() * 1e-3).max(1e-9);
@@ -92,7 +87,6 @@ impl Axis {
         })
     }
 
-    /// A logarithmic axis over positive values, its ticks written by `write`.
     pub(crate) fn log10(low: f64, high: f64, write: impl Fn(f64) -> String) -> Axis {
         let (low, high) =
             (low.clamp(1.0 / ABSURD, ABSURD).log10(), high.clamp(1.0 / ABSURD, ABSURD).log10());
@@ -103,15 +97,13 @@ impl Axis {
         Axis { range, ticks, log: true, names: false }
     }
 
-    /// An axis from 0 to `high` in a unit, for time.
     pub(crate) fn from_zero(high: f64) -> Axis {
         let high = if high.is_finite() && high > 0.0 { high.min(ABSURD) } else { 1.0 };
         let range = -0.01 * high..high * 1.01;
         Axis { ticks: linear_ticks(0.0, range.end, 8), range, log: false, names: false }
     }
 
-    /// An axis of changes; positions are natural logarithms of ratios, ticks are percent or
-    /// factors.
+    /// Positions are natural logarithms of ratios; ticks are percentages or factors.
     pub(crate) fn of_changes(range: Range<f64>) -> Axis {
         let (low, high) = (range.start.exp(), range.end.exp());
         let ticks = if low > 0.4 && high < 2.5 {
@@ -134,7 +126,7 @@ impl Axis {
         Axis { range, ticks, log: false, names: false }
     }
 
-    /// Names at 0, 1, 2 …, each in the middle of its place; from the top down when `down`.
+    /// Names at 0, 1, 2 …; top to bottom if `down`.
     pub(crate) fn of_names(names: Vec<String>, down: bool) -> Axis {
         let count = names.len();
         let at = |i: usize| if down { (count - 1 - i) as f64 } else { i as f64 };
@@ -142,7 +134,6 @@ impl Axis {
         Axis { range: -0.5..count as f64 - 0.5, ticks, log: false, names: true }
     }
 
-    /// The position of a value.
     pub(crate) fn position(&self, value: f64) -> f64 {
         if self.log {
             value.clamp(1.0 / ABSURD, ABSURD).log10()
@@ -151,9 +142,8 @@ impl Axis {
         }
     }
 
-    /// The axis on `pixels` shown pixels, without the ticks whose labels would touch others: those
-    /// at 0, where nothing changes, go first, then the others from the start. `size` is how much of
-    /// the axis a label takes.
+    /// Removes ticks whose labels would overlap; ticks at 0, no change, have priority. `size`
+    /// returns a label's length along the axis.
     pub(crate) fn thinned(&self, pixels: i32, size: impl Fn(&str) -> f64) -> Axis {
         let mut axis = self.clone();
         if self.names {
@@ -174,7 +164,6 @@ impl Axis {
         axis
     }
 
-    /// The text of the tick at a position.
     pub(crate) fn label(&self, position: f64) -> String {
         let distance = |at: f64| (at - position).abs();
         let nearest =
@@ -183,7 +172,6 @@ impl Axis {
     }
 }
 
-/// Smallest and largest finite value.
 fn extent(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
     values.into_iter().filter(|v| v.is_finite()).map(|v| v.clamp(-ABSURD, ABSURD)).fold(
         None,
@@ -194,7 +182,7 @@ fn extent(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
     )
 }
 
-/// About `wanted` round numbers between two values, with enough decimals to distinguish them.
+/// About `wanted` round numbers, with enough decimals to distinguish them.
 fn linear_ticks(low: f64, high: f64, wanted: usize) -> Vec<(f64, String)> {
     let raw = (high - low) / wanted as f64;
     if !raw.is_finite() || raw <= 0.0 {
@@ -218,8 +206,7 @@ fn linear_ticks(low: f64, high: f64, wanted: usize) -> Vec<(f64, String)> {
         .collect()
 }
 
-/// Round values inside of a range of log10 positions: powers of ten when there are enough, else 1,
-/// 2, 5, else more.
+/// Powers of ten if they suffice, then 1, 2, 5, then more digits.
 fn log_ticks(range: &Range<f64>) -> Vec<f64> {
     let (first, last) = (range.start.floor() as i32, range.end.ceil() as i32);
     let apart = ((last - first) / 7).max(1);
@@ -245,7 +232,7 @@ fn log_ticks(range: &Range<f64>) -> Vec<f64> {
         .collect()
 }
 
-/// A round number as short as it can be: `0.5`, `20`, `5,000`.
+/// Without trailing zeros: `0.5`, `20`, `5,000`.
 pub(crate) fn plain(value: f64) -> String {
     let text = number::significant(value);
     if text.contains('.') && !text.contains('e') {

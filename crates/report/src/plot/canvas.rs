@@ -1,8 +1,7 @@
-//! What every plot is drawn with: the canvas as inline SVG, colours, text, axes and marks.
+//! Shared drawing code: inline SVG, colours, text, axes and marks.
 //!
-//! A plot is drawn at twice its size, because the SVG backend knows whole pixels only and a point
-//! must not move by half of one. The colours are those of Okabe and Ito, which colour-blind readers
-//! can distinguish; shapes repeat them for black and white.
+//! Plots are drawn at twice their size, because the SVG backend has integer pixels. Colours are
+//! Okabe and Ito's, safe for colour-blind readers; shapes distinguish variants in black and white.
 
 use experiment::analysis::Verdict;
 use experiment::stats::describe;
@@ -12,17 +11,13 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::axis::Axis;
 
-/// Drawn pixels for each shown one.
+/// Drawn pixels per displayed pixel. Other sizes are in displayed pixels.
 pub(crate) const FINE: i32 = 2;
-/// Text and axes.
 pub(crate) const INK: RGBColor = RGBColor(0x33, 0x33, 0x33);
-/// Grid lines.
 pub(crate) const GRID: RGBColor = RGBColor(0xe4, 0xe4, 0xe4);
-/// The lines of the axes.
 const AXIS: RGBColor = RGBColor(0x9a, 0x9a, 0x9a);
-/// Shown size of the text, in pixels.
 pub(crate) const TEXT: i32 = 13;
-/// About how wide a character of that text is, in shown pixels.
+/// Approximate width.
 pub(crate) const CHARACTER: f64 = 7.2;
 
 pub(crate) type Canvas<'a> = DrawingArea<SVGBackend<'a>, Shift>;
@@ -41,13 +36,12 @@ const COLOURS: [RGBColor; 8] = [
     RGBColor(0xb8, 0xa6, 0x00),
 ];
 
-/// The colour of a variant by its place; the baseline, always first, is grey. Green and vermilion
-/// come last: they also mean better and worse.
+/// The baseline, always first, is grey. Green and vermilion, which also mean better and worse, are
+/// last.
 pub(crate) fn colour(variant: usize) -> RGBColor {
     COLOURS[variant % COLOURS.len()]
 }
 
-/// The colour of a verdict.
 pub(crate) const fn verdict_colour(verdict: Verdict) -> RGBColor {
     match verdict {
         Verdict::Better => RGBColor(0x00, 0x7d, 0x5b),
@@ -58,8 +52,8 @@ pub(crate) const fn verdict_colour(verdict: Verdict) -> RGBColor {
     }
 }
 
-/// Draws on a canvas of `size` shown pixels and wraps the SVG up for a page: it scales with its
-/// column and has `label` as its text for those who do not see it.
+/// Draws on a canvas of `size` pixels. The SVG scales with its column; `label` is its text
+/// alternative.
 pub(crate) fn svg(
     label: &str,
     size: (i32, i32),
@@ -73,8 +67,7 @@ pub(crate) fn svg(
         draw(&canvas)?;
         canvas.present()?;
     }
-    // The library's own opening tag fixes the size and names a namespace, which inside of a page is
-    // noise.
+    // Inline SVG needs neither the fixed size nor the namespace of the library's opening tag.
     let body = text.split_once('>').expect("a plot begins with its <svg> tag").1;
     Ok(format!(
         "<svg role=\"img\" aria-label=\"{}\" viewBox=\"0 0 {width} {height}\" style=\"max-width:{}px\">{body}",
@@ -83,8 +76,7 @@ pub(crate) fn svg(
     ))
 }
 
-/// The colours of plots, and the variable of the page that each is: in its dark form, which
-/// style.css has, a page has others.
+/// Maps colours to CSS variables, which style.css redefines for dark mode.
 pub(crate) const THEME: [(RGBColor, &str); 18] = [
     (INK, "--plot-ink"),
     (GRID, "--plot-grid"),
@@ -106,8 +98,7 @@ pub(crate) const THEME: [(RGBColor, &str); 18] = [
     (verdict_colour(Verdict::Invalid), "--invalid"),
 ];
 
-/// A plot with the colours of its page instead of fixed ones. A file of its own keeps the fixed
-/// ones.
+/// Replaces fixed colours with the page's variables.
 pub(crate) fn themed(svg: &str) -> String {
     THEME.iter().fold(svg.to_owned(), |svg, (RGBColor(r, g, b), name)| {
         let fixed = format!("=\"#{r:02X}{g:02X}{b:02X}\"");
@@ -115,8 +106,7 @@ pub(crate) fn themed(svg: &str) -> String {
     })
 }
 
-/// The dark form of a file of its own: rules that come before the colours of the elements, which a
-/// program that knows no rules still shows.
+/// Dark mode of a standalone file. Programs without CSS support show the colour attributes.
 fn dark_rules() -> String {
     let style = include_str!("../templates/style.css");
     let dark = style.split_once("prefers-color-scheme: dark").map_or("", |(_, dark)| dark);
@@ -132,8 +122,7 @@ fn dark_rules() -> String {
     format!("<style>@media (prefers-color-scheme: dark){{{rules}}}</style>")
 }
 
-/// A plot as a file of its own: with the namespace and the size that a page does without, a
-/// background, and a dark form.
+/// Adds the namespace and size that inline SVG omits, a background, and dark mode.
 pub(crate) fn whole_file(svg: &str) -> String {
     let size = |at: usize| {
         svg.split("viewBox=\"0 0 ").nth(1)?.split(['"', ' ']).nth(at)?.parse::<i32>().ok()
@@ -147,35 +136,30 @@ pub(crate) fn whole_file(svg: &str) -> String {
     format!("{}>{}{ground}{body}", tag.replacen("<svg ", &head, 1), dark_rules())
 }
 
-/// Text inside of a quoted attribute.
 pub(crate) fn attribute(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// A text style of so many shown pixels.
 pub(crate) fn text(size: i32, colour: RGBColor) -> TextStyle<'static> {
-    // The backend divides sizes by 1.24 to imitate the height of a font's box.
+    // The backend divides sizes by 1.24 to approximate the height of a font's box.
     ("sans-serif", f64::from(size * FINE) * 1.24).into_font().color(&colour)
 }
 
-/// The same, anchored elsewhere than at its upper left.
 pub(crate) fn anchored(size: i32, colour: RGBColor, h: HPos, v: VPos) -> TextStyle<'static> {
     text(size, colour).pos(Pos::new(h, v))
 }
 
-/// What goes around the data of a chart.
 pub(crate) struct Frame<'a> {
     pub(crate) x: &'a Axis,
     pub(crate) y: &'a Axis,
     pub(crate) x_title: String,
     pub(crate) y_title: String,
-    /// Shown pixels for the labels left of the data.
+    /// Pixels for the labels left of the data.
     pub(crate) left: i32,
-    /// Whether lines lead from the labels through the data: (of x, of y).
+    /// Whether grid lines start at the labels of (x, y).
     pub(crate) grid: (bool, bool),
 }
 
-/// Axes, labels and grid.
 pub(crate) fn chart<'a, 'b>(
     canvas: &'a Canvas<'b>,
     frame: &Frame<'_>,
@@ -210,13 +194,13 @@ pub(crate) fn chart<'a, 'b>(
     Ok(chart)
 }
 
-/// Room for the labels of a value axis with its title.
+/// The width of a value axis's labels and title.
 pub(crate) fn room_for(axis: &Axis) -> i32 {
     let longest = axis.ticks.iter().map(|(_, label)| label.chars().count()).max().unwrap_or(0);
     (longest as f64 * CHARACTER) as i32 + 36
 }
 
-/// The mark of a variant: colour and shape say the same. `size` is half its width in shown pixels.
+/// `size` is half the mark's width.
 pub(crate) fn mark(
     area: &Area<'_>,
     variant: usize,
@@ -237,7 +221,7 @@ pub(crate) fn mark(
     Ok(())
 }
 
-/// An invalid trial: hollow and crossed out, in the colour of its variant.
+/// Hollow and crossed out, in the variant's colour.
 pub(crate) fn invalid_mark(
     area: &Area<'_>,
     variant: usize,
@@ -251,7 +235,6 @@ pub(crate) fn invalid_mark(
     )?)
 }
 
-/// The mark of a variant alone, for a legend in the page.
 pub(crate) fn legend_mark(variant: usize) -> crate::Result<String> {
     svg("", (14, 14), |canvas| {
         let axis = Axis::of_names(vec![String::new()], false);
@@ -260,15 +243,13 @@ pub(crate) fn legend_mark(variant: usize) -> crate::Result<String> {
     })
 }
 
-/// The geometric mean of the positive values, which are those that verdicts are made of; none
-/// without any.
+/// Ignores values that are not positive, as verdicts do.
 pub(crate) fn geometric_mean(values: &[f64]) -> Option<f64> {
     let logs: Vec<f64> =
         values.iter().filter(|v| v.is_finite() && **v > 0.0).map(|v| v.ln()).collect();
     (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
 }
 
-/// The value below which a share `q` of the values lies.
 pub(crate) fn quantile(values: &[f64], q: f64) -> Option<f64> {
     let mut sorted: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
     sorted.sort_by(f64::total_cmp);

@@ -1,7 +1,5 @@
-//! Every trial of one metric: a column for each variant, and in it the rounds from first to last.
-//!
-//! Points instead of a box or a violin: with a dozen trials they show what a summary hides, such as
-//! two clusters, an outlier or a drift. Invalid trials are crossed out and stay visible.
+//! Every trial's value on one metric: one column per variant, rounds from left to right. Points,
+//! because with a dozen trials a summary would hide clusters, outliers and drift.
 
 use experiment::results::Trial;
 use plotters::prelude::*;
@@ -15,24 +13,21 @@ use crate::{invalid, words};
 
 const SIZE: (i32, i32) = (1000, 320);
 
-/// What the plots of trials are about.
 pub(crate) struct Subject<'a> {
-    /// Text for those who do not see the plot.
+    /// Text alternative.
     pub(crate) label: &'a str,
     /// The trials of one workload, in order.
     pub(crate) trials: &'a [&'a Trial],
-    /// All variants, the baseline first: their place decides colour and mark.
+    /// The baseline first. The index selects colour and mark.
     pub(crate) variants: &'a [&'a str],
-    /// The metric's name in the results file.
+    /// As named in the results file.
     pub(crate) metric: &'a str,
-    /// The metric in words.
     pub(crate) words: &'a str,
-    /// Its unit.
     pub(crate) scale: &'a Scale,
 }
 
 impl Subject<'_> {
-    /// Each trial's place of its variant, its value in the scale's unit, and whether it is invalid.
+    /// Variant index, scaled value, and whether the trial is invalid.
     pub(crate) fn points(&self) -> Vec<(usize, f64, bool, &Trial)> {
         let point = |trial: &&'_ Trial| {
             let variant = self.variants.iter().position(|variant| *variant == trial.variant)?;
@@ -47,8 +42,7 @@ impl Subject<'_> {
             .collect()
     }
 
-    /// Half the width of a mark in shown pixels: smaller where there are many, so that they do not
-    /// overlap.
+    /// Half the width of a mark; smaller if there are many, so that they do not overlap.
     pub(crate) fn mark_size(&self, room: i32) -> i32 {
         let each = self.trials.len() / self.variants.len().max(1);
         if each > 200 {
@@ -60,7 +54,6 @@ impl Subject<'_> {
         }
     }
 
-    /// The title of the axis of values.
     pub(crate) fn title(&self, axis: &Axis) -> String {
         let log = if axis.log { ", log scale" } else { "" };
         match self.scale.unit.as_str() {
@@ -70,7 +63,7 @@ impl Subject<'_> {
     }
 }
 
-/// The distribution plot; none when no trial has a value.
+/// `None` if no trial has a value.
 pub(crate) fn plot(subject: &Subject<'_>) -> crate::Result<Option<String>> {
     let points = subject.points();
     let Some(y) = Axis::of_values(points.iter().map(|(_, value, ..)| *value)) else {
@@ -133,7 +126,6 @@ pub(crate) mod tests {
     use crate::fixture::Lab;
     use proptest::prelude::*;
 
-    /// Draws with `plot` what a test made of the typical experiment's first workload.
     pub(crate) fn draw(
         trials: &[Trial],
         variants: &[&str],
@@ -152,7 +144,6 @@ pub(crate) mod tests {
         plot(&subject).expect("the plot is drawn")
     }
 
-    /// Any values, invalid and numbers of variants, drawn with `plot`.
     pub(crate) fn survives(
         values: &[f64],
         invalid: bool,
@@ -187,7 +178,7 @@ pub(crate) mod tests {
         let lab = Lab::typical();
         let svg = draw(&lab.trials, &["none", "mq-deadline", "kyber", "bfq"], plot)
             .expect("there are trials");
-        // The first variant's marks are its 14 circles; the invalid trial is hollow.
+        // 14 circles of the first variant, and the hollow one of the invalid trial.
         assert_eq!(svg.matches("<circle").count(), 14 + 1);
         assert_eq!(svg.matches("fill=\"none\" stroke=\"#E69F00\"").count(), 1, "one hollow circle");
     }

@@ -1,9 +1,8 @@
-//! The effect of each variant with its interval: the plot that a verdict can be read from.
+//! A forest plot: each variant's effect with its interval.
 //!
-//! The margin is a shaded band. An interval wholly beside it is a difference, wholly inside it is
-//! equivalence, and anything else is inconclusive. The small dots are the rounds. The axis is
-//! logarithmic in the ratio, so that 2× and 0.5× are equally long; an interval that leaves the plot
-//! ends in an arrow.
+//! An interval outside the shaded margin is a difference, one inside it is equivalence. Small dots
+//! are rounds. The axis is logarithmic, so 2× and 0.5× have equal length. Intervals that exceed the
+//! plot end in an arrow.
 
 use std::ops::Range;
 
@@ -16,12 +15,11 @@ use super::axis::Axis;
 use super::canvas::{self, CHARACTER, FINE, GRID, INK, TEXT, anchored, svg, verdict_colour};
 use crate::{number, verdict, words};
 
-/// Shown width of the plot and of the column of numbers at its right.
 const WIDTH: i32 = 1000;
 const NUMBERS: i32 = 230;
 const ROW: i32 = 46;
 
-/// The forest of one metric: `comparisons` from the top down. None without comparisons.
+/// Top to bottom; `None` without comparisons.
 pub(crate) fn plot(
     label: &str,
     comparisons: &[&Comparison],
@@ -84,8 +82,7 @@ pub(crate) fn plot(
     Ok(Some(drawn))
 }
 
-/// The forest of a table: a row for each of its rows, and the axis below them. All have the same
-/// range, so that they can be compared.
+/// A forest in the rows of a table, with a common range and the axis below.
 pub(crate) struct Rows {
     axis: Axis,
     margin: f64,
@@ -93,9 +90,8 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// Rows of `width` shown pixels for these comparisons.
     pub(crate) fn of(comparisons: &[&Comparison], margin: f64, width: i32) -> Rows {
-        // The labels below stay within the row.
+        // Keep the labels within the row.
         let text = |label: &str| label.chars().count() as f64 * CHARACTER;
         let mut axis = Axis::of_changes(span(comparisons, margin));
         let Range { start, end } = axis.range;
@@ -104,7 +100,6 @@ impl Rows {
         Rows { axis: axis.thinned(width, |label| text(label) + 12.0), margin, width }
     }
 
-    /// The interval of a comparison, its estimate and its rounds.
     pub(crate) fn row(&self, comparison: &Comparison) -> crate::Result<String> {
         let label =
             format!("{}: {}", words::clean(&comparison.variant), number::effect(comparison));
@@ -128,7 +123,6 @@ impl Rows {
         })
     }
 
-    /// The labels of the changes.
     pub(crate) fn axis(&self) -> crate::Result<String> {
         svg("", (self.width, 18), |canvas| {
             let chart = self.chart(canvas)?;
@@ -151,8 +145,7 @@ impl Rows {
     }
 }
 
-/// The logarithms of ratios that a plot of these comparisons shows: the band, every estimate and
-/// round, and of the intervals as much as leaves the rest readable.
+/// The band, all estimates and rounds, and as much of the intervals as keeps the rest readable.
 pub(crate) fn span(comparisons: &[&Comparison], margin: f64) -> Range<f64> {
     let log = |ratio: f64| ratio.max(f64::MIN_POSITIVE).ln();
     let sane = |x: &f64| x.is_finite() && x.abs() < 60.0;
@@ -173,7 +166,7 @@ pub(crate) fn span(comparisons: &[&Comparison], margin: f64) -> Range<f64> {
     low - pad..high + pad
 }
 
-/// The margin as logarithms of ratios: equally far either way, as the verdicts have it.
+/// Symmetric, as for the verdicts.
 pub(super) fn band(margin: f64) -> Range<f64> {
     let margin = if margin.is_finite() { margin.clamp(0.0, 0.95) } else { 0.0 };
     -margin.ln_1p()..margin.ln_1p()
@@ -191,7 +184,6 @@ fn interval(
     line(chart, comparison, at, range)
 }
 
-/// The interval with caps or arrows, and the estimate on it.
 fn line(
     chart: &mut canvas::Chart<'_, '_>,
     comparison: &Comparison,
@@ -205,7 +197,7 @@ fn line(
         comparison.low.map_or(f64::NEG_INFINITY, log).max(range.start),
         comparison.high.map_or(f64::INFINITY, log).min(range.end),
     ];
-    // Open on both sides it is no interval: a line across the whole plot would look like one.
+    // Open on both sides, a line across the plot would look like an interval.
     let ends =
         if number::has_interval(comparison) { &[(ends[0], -1), (ends[1], 1)][..] } else { &[] };
     let stroke = colour.stroke_width(3 * FINE as u32);

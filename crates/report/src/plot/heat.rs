@@ -1,8 +1,7 @@
-//! A heat map: cells of time and another quantity, darker where there were more requests.
+//! A heat map over time and another quantity; darker cells have more requests.
 //!
-//! The hue says whether most of a cell's requests read; the shade is the logarithm of their number,
-//! so that few are seen beside many. Cells of a shade are one path, which keeps a map of thousands
-//! of cells small.
+//! Hue shows whether most requests are reads. Shade is logarithmic, so that small counts remain
+//! visible. All cells of a shade form one path, which keeps large maps small.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -13,21 +12,18 @@ use super::axis::Axis;
 use super::canvas::{self, room_for, svg};
 
 const SIZE: (i32, i32) = (1000, 340);
-/// Shades of a hue.
 const SHADES: u32 = 8;
-/// Cells across, at most.
 const ACROSS: usize = 200;
 
-/// What the rows are.
 pub(crate) struct Rows<'a> {
     pub(crate) title: String,
-    /// A row's value on the axis.
+    /// Divisor of row values on the axis.
     pub(crate) unit: f64,
     pub(crate) log: bool,
     pub(crate) write: &'a dyn Fn(f64) -> String,
 }
 
-/// The map; none where nothing was counted.
+/// `None` if the map is empty.
 pub(crate) fn plot(label: &str, map: &HeatMap, rows: &Rows<'_>) -> crate::Result<Option<String>> {
     let (Some(low), Some(high)) = (map.edges.first(), map.edges.last()) else { return Ok(None) };
     if map.nr_columns() == 0 || map.nr_rows() == 0 {
@@ -85,7 +81,7 @@ pub(crate) fn plot(label: &str, map: &HeatMap, rows: &Rows<'_>) -> crate::Result
     Ok(Some(format!("{head}{layer}</svg>{tail}")))
 }
 
-/// The unit of a span of time on an axis: nanoseconds in one, and its name.
+/// Nanoseconds in a suitable unit, and its name.
 pub(crate) fn unit_of(ns: f64) -> (f64, &'static str) {
     match ns {
         ns if ns < 3e6 => (1e3, "µs"),
@@ -100,7 +96,7 @@ fn axis(low: f64, high: f64) -> Axis {
     Axis::linear(low, high).unwrap_or_else(|| Axis::from_zero(high))
 }
 
-/// Cells with requests, neighbouring columns as one where there are many.
+/// Merges adjacent columns if there are too many.
 fn cells(map: &HeatMap) -> BTreeMap<(usize, usize), (u64, u64)> {
     let step = map.nr_columns().div_ceil(ACROSS);
     let mut cells: BTreeMap<(usize, usize), (u64, u64)> = BTreeMap::new();

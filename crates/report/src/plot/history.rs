@@ -1,8 +1,5 @@
-//! Effects from test to test of a watch: whether last month's best variant still is the best.
-//!
-//! One line a variant: its change against the baseline with the interval of each test. Where the
-//! intervals of two tests lie apart the machine, the disk or the workload has changed; where they
-//! overlap, no change is shown.
+//! A watch's effects from test to test, relative to the baseline. If the intervals of two tests do
+//! not overlap, the machine, disk or workload has changed.
 
 use std::ops::Range;
 
@@ -12,22 +9,19 @@ use super::axis::Axis;
 use super::canvas::{self, FINE, INK, colour, mark, room_for, svg};
 
 const SIZE: (i32, i32) = (1000, 340);
-/// Beyond these natural logarithms of ratios an interval ends at the edge.
+/// Intervals are cut at these natural log ratios.
 const WIDEST: f64 = 7.0;
 
-/// One test of one variant.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Point {
-    /// Days after the first test.
     pub(crate) day: f64,
-    /// variant / baseline with its interval; an open end is infinite or 0.
+    /// An open end is infinite or 0.
     pub(crate) ratio: f64,
     pub(crate) low: f64,
     pub(crate) high: f64,
 }
 
-/// The plot; `variants` are the points of each variant in the order of time, the baseline's place
-/// (the first) being empty. `days` has the tick of each test that gets one. None without points.
+/// The first element of `variants`, the baseline's, is empty. `days` lists the labelled ticks.
 pub(crate) fn plot(
     label: &str,
     baseline: &str,
@@ -52,7 +46,7 @@ pub(crate) fn plot(
         let zero = vec![(x.range.start, 0.0), (x.range.end, 0.0)];
         chart.draw_series([PathElement::new(zero, INK.stroke_width(FINE as u32))])?;
         for (variant, points) in variants.iter().enumerate() {
-            // Side by side, so that the intervals of one test do not hide each other.
+            // Intervals of one test must not hide each other.
             let aside = (variant as f64 - variants.len() as f64 / 2.0) * last * 0.004;
             let at = |point: &Point| (point.day + aside, inside(point.ratio.ln(), &y.range));
             let path: Vec<_> = points.iter().map(at).collect();
@@ -79,7 +73,7 @@ fn inside(log: f64, range: &Range<f64>) -> f64 {
     if log.is_nan() { 0.0 } else { log.clamp(range.start, range.end) }
 }
 
-/// From the lowest end to the highest, with no change in it, and some room.
+/// Always includes 0, no change.
 fn span<'a>(points: impl Iterator<Item = &'a Point>) -> Option<Range<f64>> {
     let mut span: Option<(f64, f64)> = None;
     for point in points {

@@ -1,8 +1,8 @@
-//! Latency by percentile: the whole distribution with its tail, one line for each variant.
+//! Latency by percentile, one line per variant.
 //!
-//! x is stretched by 1/(1-p), so that each nine takes as much room as the one before: on a linear
-//! axis the tail would be in the last pixel. A line is the median of the trials' curves, its band
-//! their middle half: a curve of the requests of all trials would have the tail of the worst trial.
+//! x is stretched by 1/(1-p); on a linear axis the tail would be one pixel wide. A line is the
+//! median of the trials' curves and its band their interquartile range: pooled requests would show
+//! the tail of the worst trial.
 
 use experiment::results::{LatencyCurve, Trial};
 use plotters::prelude::*;
@@ -13,18 +13,15 @@ use crate::number;
 
 const SIZE: (i32, i32) = (490, 340);
 
-/// Percentiles at which the curves are compared.
 const GRID: [f64; 16] = [
     10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 97.5, 99.0, 99.5, 99.75, 99.9, 99.95, 99.99, 99.995,
     99.999, 99.9999,
 ];
 
-/// One variant's line: position of the percentile, and low quarter, median and high quarter of the
-/// latency in ns.
+/// Position of the percentile, and quartiles in ns.
 type Line = Vec<(f64, [f64; 3])>;
 
-/// The percentile curves of the requests of one kind (`all`, `read`, `write`); none when no valid
-/// trial has a curve.
+/// `None` if no valid trial has a curve of `op` (`all`, `read`, `write`).
 pub(crate) fn plot(
     label: &str,
     trials: &[&Trial],
@@ -73,7 +70,6 @@ pub(crate) fn plot(
     Ok(Some(drawn))
 }
 
-/// Which kinds of requests have curves, in reading order.
 pub(crate) fn kinds(trials: &[&Trial]) -> Vec<&'static str> {
     let has = |op: &&str| {
         trials.iter().any(|trial| trial.observation.latency.iter().any(|curve| curve.op == **op))
@@ -81,8 +77,7 @@ pub(crate) fn kinds(trials: &[&Trial]) -> Vec<&'static str> {
     ["all", "read", "write"].into_iter().filter(|op| has(op)).collect()
 }
 
-/// The line of one variant: a percentile is on it when at least half of the variant's valid trials
-/// reach it.
+/// Includes percentiles that at least half of the valid trials reach.
 fn line(trials: &[&Trial], variant: &str, op: &str) -> Line {
     let valid = trials
         .iter()
@@ -101,15 +96,14 @@ fn line(trials: &[&Trial], variant: &str, op: &str) -> Line {
     GRID.into_iter().filter_map(at_percentile).collect()
 }
 
-/// Whether a reason invalidates one metric only and leaves the curve as it is.
+/// Whether only one metric is invalid, so that the curve is usable.
 fn partial(reason: &experiment::results::InvalidReason) -> bool {
     matches!(reason, experiment::results::InvalidReason::TooFewIos { .. })
 }
 
-/// The latency at a percentile in ns, between the curve's points on a straight line as it will be
-/// drawn.
+/// In ns, interpolated linearly between the curve's points as drawn.
 fn latency_at(curve: &LatencyCurve, percentile: f64) -> Option<f64> {
-    // Beyond this a percentile is not even one request.
+    // Less than one request lies beyond the percentile.
     if (curve.count as f64 * (1.0 - percentile / 100.0)) < 1.0 - 1e-9 {
         return None;
     }
@@ -122,7 +116,7 @@ fn latency_at(curve: &LatencyCurve, percentile: f64) -> Option<f64> {
     Some((low + (high - low) * share).exp())
 }
 
-/// The position of a percentile: one step to the right for each nine.
+/// Each nine adds one.
 fn position(percentile: f64) -> f64 {
     -(1.0 - percentile / 100.0).max(1e-12).log10()
 }
@@ -140,7 +134,7 @@ fn percentiles(last: f64) -> Axis {
     }
 }
 
-/// `100 µs`, `5 ms`: the unit goes with the number, because the axis spans several.
+/// The axis spans several units, so each label has its own: `100 µs`, `5 ms`.
 fn tick(ns: f64) -> String {
     let text = number::latency_ns(ns);
     let (number, unit) = text.split_once(' ').unwrap_or((&text, ""));

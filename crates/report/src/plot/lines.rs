@@ -1,4 +1,4 @@
-//! Lines over a common axis: the course of a trace, and shares of values up to a value.
+//! Line charts: time series of a trace, and cumulative shares.
 
 use plotters::prelude::*;
 
@@ -7,13 +7,12 @@ use super::canvas::{self, FINE, colour, room_for, svg};
 
 const SIZE: (i32, i32) = (490, 300);
 
-/// A line and the colour that it has.
 pub(crate) struct Line {
     pub(crate) colour: usize,
     pub(crate) points: Vec<(f64, f64)>,
 }
 
-/// The lines; none where no line has two points.
+/// `None` if every line has fewer than two points.
 pub(crate) fn plot(
     label: &str,
     x_title: &str,

@@ -1,7 +1,5 @@
-//! The plots of a report, as inline SVG that needs nothing from another address.
-//!
-//! Every plot returns `None` when there is nothing to draw, and accepts one round, no valid trial
-//! and open intervals.
+//! The plots of a report, as self-contained inline SVG. A single round, no valid trial, and open
+//! intervals are accepted; a plot is `None` if there is nothing to draw.
 
 pub(crate) mod actuator;
 pub(crate) mod axis;

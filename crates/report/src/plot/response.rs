@@ -1,10 +1,8 @@
-//! Response curves: a metric over the values of one tunable.
+//! Response curves: the effect on a metric over the values of one tunable.
 //!
-//! Across: the values tried, and the default as a ring; logarithmic where they differ by ratios,
-//! with 0, which has no logarithm, at a place of its own at the left. Up: the ratio to the default,
-//! on the scale and with the shaded margin of the forest, so that the same rule can be read off: an
-//! interval wholly beside the band is a difference, one wholly inside it is none. All curves of a
-//! workload have one scale, so that the tunable that matters can be seen at once.
+//! The x axis, with a ring at the default, is logarithmic if the values differ by ratios; 0 then
+//! has a separate position. The y axis is that of the forest plot, common to a workload to reveal
+//! the tunable that matters.
 
 use std::ops::Range;
 
@@ -19,28 +17,22 @@ use crate::number::count;
 use crate::words;
 
 const SIZE: (i32, i32) = (490, 300);
-/// Values that span more than this go on a logarithmic axis.
+/// Above this ratio of values the axis is logarithmic.
 const RATIOS: f64 = 8.0;
 
-/// What a curve shows.
 pub(crate) struct Curve<'a> {
-    /// Text for those who do not see it.
+    /// Text alternative.
     pub(crate) label: &'a str,
-    /// The tunable.
     pub(crate) tunable: &'a str,
-    /// Its unit; may be empty.
     pub(crate) unit: &'a str,
-    /// Its value at the baseline, where that is known.
+    /// The baseline's value, if known.
     pub(crate) default: Option<&'a str>,
-    /// The values, and the comparison of each.
     pub(crate) points: Vec<(&'a str, &'a Comparison)>,
-    /// The metric in words, and which way is better.
+    /// In words, with its direction.
     pub(crate) metric: String,
-    /// The practical margin.
     pub(crate) margin: f64,
 }
 
-/// The scale that all curves of these comparisons share.
 pub(crate) fn span(comparisons: &[&Comparison], margin: f64) -> Range<f64> {
     let bare: Vec<Comparison> = comparisons
         .iter()
@@ -49,7 +41,7 @@ pub(crate) fn span(comparisons: &[&Comparison], margin: f64) -> Range<f64> {
     forest::span(&bare.iter().collect::<Vec<_>>(), margin)
 }
 
-/// The curve of one tunable; none where no value is a number.
+/// `None` if no value is a number.
 pub(crate) fn plot(curve: &Curve<'_>, range: &Range<f64>) -> crate::Result<Option<String>> {
     let points: Vec<(f64, &Comparison)> = curve
         .points
@@ -113,8 +105,7 @@ fn log_of(ratio: f64) -> f64 {
     ratio.max(f64::MIN_POSITIVE).ln()
 }
 
-/// One value: the vertical interval, with caps where it ends and arrows where it continues, and the
-/// estimate on it; a cross at the bottom where there is no evidence.
+/// Caps end an interval, arrows mark open ends; without evidence a cross at the bottom.
 fn mark(
     chart: &mut canvas::Chart<'_, '_>,
     comparison: &Comparison,
@@ -141,7 +132,7 @@ fn mark(
             let here = EmptyElement::at((x, at));
             let s = 5 * FINE;
             if open {
-                // Pixels count downwards.
+                // Pixel rows increase downwards.
                 let back = -8 * FINE * up;
                 chart.draw_series([
                     here + Polygon::new(vec![(0, 0), (-s, back), (s, back)], colour.filled())
@@ -161,7 +152,6 @@ fn mark(
     Ok(())
 }
 
-/// Positions of values: linear, or logarithmic with 0 (and below) at a place of its own.
 #[derive(Debug, Clone)]
 struct Places {
     values: Vec<f64>,
@@ -179,7 +169,7 @@ impl Places {
         let (least, most) =
             (positive.first().copied().unwrap_or(1.0), positive.last().copied().unwrap_or(1.0));
         let log = values.iter().all(|value| *value >= 0.0) && most / least > RATIOS;
-        // As far below the least as the values are from each other.
+        // As far below the smallest value as the values are apart.
         let step = (most / least).log10() / (positive.len().max(2) - 1) as f64;
         Places { log, zero: least.log10() - step.max(0.3), values }
     }
@@ -192,7 +182,7 @@ impl Places {
         }
     }
 
-    /// The axis, with a tick at every value as far as there is room; the default's first.
+    /// As many ticks as fit; the default has priority.
     fn axis(&self, default: Option<f64>) -> Axis {
         let ends = self
             .values
@@ -219,7 +209,7 @@ impl Places {
     }
 }
 
-/// A value as short as it is exact: `64`, `10,000`, `2 M`.
+/// The shortest exact form: `64`, `10,000`, `2 M`.
 fn written(value: f64) -> String {
     if value < 0.0 || value.fract() != 0.0 || value >= 1e18 {
         return super::axis::plain(value);

@@ -1,21 +1,16 @@
-//! A search: each candidate a dot where it was first tried, and the best so far as a line of steps.
+//! Candidates as dots at their first trials, and the best so far as a step line.
 
 use plotters::prelude::*;
 
 use super::axis::Axis;
 use super::canvas::{self, FINE, INK, colour, svg};
 
-/// Shown size.
 const SIZE: (i32, i32) = (1000, 360);
-/// Changes of more than this log ratio are drawn at the edge: a setting that is ten times worse
-/// must not flatten the others.
+/// Larger log ratios are drawn at the edge, so that one bad setting does not flatten the others.
 const FAR: f64 = 0.5;
 
-/// The plot: `dots` are (trials before, effect, holds the constraints), `line` is (trials, effect
-/// of the best so far), effects as log ratios to the default. None without a dot.
-///
-/// # Errors
-/// When the plot cannot be drawn, which no input should cause.
+/// `dots` are (trials before, effect, meets constraints), `line` is (trials, best effect so far),
+/// with effects as log ratios to the default.
 pub(crate) fn plot(
     label: &str,
     dots: &[(f64, f64, bool)],

@@ -1,9 +1,8 @@
-//! A piece of a trace, request by request: who waited for what, what the disk did, and where it
-//! was.
+//! An excerpt of a trace, request by request.
 //!
-//! Above, a stripe for each process: its requests from the time at which they were queued, pale
-//! while they wait and full while the disk has them. Below, the disk, in the colour of the process
-//! it works for, hatched pale while it is idle; and the sectors that it visits.
+//! Each process has a stripe with its requests since they were queued, pale while waiting and solid
+//! while in flight. Below is the disk in the colour of the process it serves, hatched while idle,
+//! and the sectors it visits.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -18,15 +17,13 @@ const WIDTH: f64 = 1000.0;
 const LEFT: f64 = 170.0;
 const STRIPE: f64 = 26.0;
 const PATH: f64 = 150.0;
-/// Processes with a stripe of their own.
 const STRIPES: usize = 8;
-/// Requests that are drawn.
 pub(crate) const REQUESTS: usize = 400;
 
-/// The stripe of a process, if it has one.
+/// Maps a process to its stripe, if any.
 type Stripe<'a> = dyn Fn(u32) -> Option<usize> + 'a;
 
-/// A part of the requests of one disk, in order of queued, and names of processes by their numbers.
+/// In queueing order.
 pub(crate) struct Piece<'a> {
     pub(crate) ios: &'a [Io],
     pub(crate) from_ns: u64,
@@ -34,7 +31,7 @@ pub(crate) struct Piece<'a> {
     pub(crate) names: &'a dyn Fn(u32) -> String,
 }
 
-/// The drawing; none without a request that the disk had.
+/// `None` if no request was issued.
 pub(crate) fn plot(label: &str, piece: &Piece<'_>) -> Option<String> {
     let inside = |io: &&Io| {
         io.queued < piece.until_ns && io.completed.get().is_some_and(|at| at > piece.from_ns)
@@ -87,7 +84,7 @@ pub(crate) fn plot(label: &str, piece: &Piece<'_>) -> Option<String> {
     ))
 }
 
-/// The sectors that the disk visits, in the order in which it gets the requests.
+/// In the order in which the disk receives the requests.
 fn path(
     body: &mut String,
     ios: &[&Io],
@@ -151,7 +148,7 @@ fn text(body: &mut String, x: f64, y: f64, anchor: &str, words: &str) {
     );
 }
 
-/// The fixed colour of a stripe, which a page replaces by its own.
+/// A page replaces these fixed colours.
 fn hue(row: usize) -> &'static str {
     ["#0072B2", "#E69F00", "#CC79A7", "#56B4E9", "#009E73", "#D55E00", "#B8A600", "#5A5A5A"]
         [row % STRIPES]

@@ -1,7 +1,5 @@
-//! The trials in the order in which they ran: drift, warm-up and interference by other programs.
-//!
-//! If a line climbs or falls, the machine changed during the experiment. The rounds cancel what
-//! affects all variants alike. A rise of one variant only is an effect of that variant.
+//! Trials in the order in which they ran. A trend means that the machine changed, which the rounds
+//! cancel; a trend of one variant only is an effect of that variant.
 
 use plotters::prelude::*;
 
@@ -11,7 +9,6 @@ use super::distribution::Subject;
 
 const SIZE: (i32, i32) = (490, 340);
 
-/// The time line; none when no trial has a value.
 pub(crate) fn plot(subject: &Subject<'_>) -> crate::Result<Option<String>> {
     let points = subject.points();
     let Some(y) = Axis::of_values(points.iter().map(|(_, value, ..)| *value)) else {

@@ -1,18 +1,17 @@
-//! What a profile says in plain words: who uses the disk, where requests spend their time, and
-//! whether waiting would pay.
+//! Findings of a profile in words: who uses the disk, where requests spend time, and whether
+//! anticipation would help.
 
 use trace::profile::{Actor, DeviceProfile, Waits};
 
 use super::{name_of, percent};
 use crate::number;
 
-/// A wait or a gain below this part of the time is not worth a line.
+/// Waits and gains below this share are omitted.
 const SMALL: f64 = 0.01;
 
-/// Processes that are named for the same reason.
 const NAMED: usize = 2;
 
-/// Sentences, the most important first; each names the process or pattern that it is about.
+/// The most important first.
 pub fn findings(device: &DeviceProfile) -> Vec<String> {
     let mut said = Vec::new();
     said.extend(who(device));
@@ -24,7 +23,6 @@ pub fn findings(device: &DeviceProfile) -> Vec<String> {
     said
 }
 
-/// The process that the disk works for most, and how it asks.
 fn who(device: &DeviceProfile) -> Option<String> {
     let first = device.processes.first()?;
     let all: u64 = device.processes.iter().map(|actor| actor.device_ns).sum();
@@ -37,7 +35,6 @@ fn who(device: &DeviceProfile) -> Option<String> {
     ))
 }
 
-/// How a process asks:
 /// `reads of 8 KiB, one after the other, 93 % sequential, thinking 0.4 ms between them`.
 pub(super) fn pattern(actor: &Actor) -> String {
     let data = (actor.reads + actor.writes).max(1);
@@ -68,7 +65,6 @@ pub(super) fn pattern(actor: &Actor) -> String {
     words.join(", ")
 }
 
-/// What waiting for the process served last would have done.
 fn anticipation(device: &DeviceProfile) -> Vec<String> {
     let seen = &device.anticipation;
     let span = device.span_ns().max(1) as f64;
@@ -130,13 +126,11 @@ fn anticipation(device: &DeviceProfile) -> Vec<String> {
     said
 }
 
-/// A share with its sign: what is saved, or costs.
 fn signed(share: f64) -> String {
     let words = percent(share.abs());
     if share < 0.0 && words != "0 %" { format!("costs {words}") } else { words }
 }
 
-/// Whether the scheduler in effect kept requests back while the disk was idle.
 fn held(device: &DeviceProfile) -> Option<String> {
     let idle = &device.idle;
     let part = idle.held_ns as f64 / device.span_ns().max(1) as f64;
@@ -163,7 +157,6 @@ fn idle(device: &DeviceProfile) -> Option<String> {
     })
 }
 
-/// Where requests spend their time.
 fn stages(device: &DeviceProfile) -> Option<String> {
     let mean = |name: &str| {
         let stage = device.stages.iter().find(|stage| stage.name == name)?;

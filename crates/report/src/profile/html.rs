@@ -1,4 +1,4 @@
-//! A profile as a page with plots that needs nothing from another address.
+//! A profile as a self-contained page with plots.
 
 use minijinja::{Value, context};
 use trace::Io;
@@ -14,25 +14,19 @@ use crate::plot::lines::{self, Line};
 use crate::plot::stripes::{self, Piece};
 use crate::template;
 
-/// Processes that have a line in a plot.
 const LINES: usize = 6;
 
-/// Requests of one disk that are shown one by one.
 pub struct Excerpt<'a> {
-    /// The index of the disk in the trace.
+    /// Index in the trace.
     pub device: u16,
-    /// In order of queued.
+    /// In queueing order.
     pub ios: Vec<Io>,
     pub from_ns: u64,
     pub until_ns: u64,
-    /// The name of a process by its number in the trace.
+    /// Process name by number in the trace.
     pub name: &'a dyn Fn(u32) -> String,
 }
 
-/// The page.
-///
-/// # Errors
-/// When a plot or the template fails, which no input should cause.
 pub fn page(profile: &Profile, excerpts: &[Excerpt<'_>]) -> crate::Result<String> {
     let devices = profile
         .devices
@@ -138,7 +132,7 @@ fn plain_tick(value: f64) -> String {
     number::significant(value)
 }
 
-/// A value of each column over time, in the unit of its axis.
+/// Points in axis units.
 fn course(device: &DeviceProfile, of: &dyn Fn(&trace::profile::Moment) -> f64) -> Vec<(f64, f64)> {
     let (divisor, _) = span(device);
     let width = device.series.column_ns as f64;
@@ -146,7 +140,7 @@ fn course(device: &DeviceProfile, of: &dyn Fn(&trace::profile::Moment) -> f64) -
     columns.map(|(at, moment)| ((at as f64 + 0.5) * width / divisor, of(moment))).collect()
 }
 
-/// Nanoseconds of a unit that suits the trace, and its name.
+/// Nanoseconds of a suitable unit, and its name.
 fn span(device: &DeviceProfile) -> (f64, &'static str) {
     unit_of(device.series.column_ns as f64 * device.series.columns.len() as f64)
 }
@@ -184,7 +178,6 @@ fn depth(device: &DeviceProfile) -> crate::Result<Option<String>> {
     )
 }
 
-/// The share of values up to each value.
 fn cumulative(of: &Distribution) -> Vec<(f64, f64)> {
     let mut sum = 0;
     let steps = of.buckets.iter().map(|(value, count)| {

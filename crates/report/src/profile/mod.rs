@@ -1,7 +1,6 @@
 //! A profile of recorded requests, in a terminal and as a page with plots.
 //!
-//! Names of processes and control groups come from outside: control characters are replaced here,
-//! and a page escapes what is left.
+//! Process and control group names are external: control characters are replaced here.
 
 mod findings;
 mod html;
@@ -15,7 +14,6 @@ pub use terminal::render;
 
 use crate::{number, words};
 
-/// A process as people know it: its name and number.
 pub fn name_of(actor: &Actor) -> String {
     let name = words::shortened(&words::clean(&actor.name), 40);
     match (name.is_empty(), actor.pid) {
@@ -26,12 +24,11 @@ pub fn name_of(actor: &Actor) -> String {
     }
 }
 
-/// A part of a whole as percent; nothing for a part of nothing.
+/// Empty if `whole` is 0.
 fn share(part: u64, whole: u64) -> String {
     if whole == 0 { String::new() } else { percent(part as f64 / whole as f64) }
 }
 
-/// A share with as many digits as say something.
 fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent == 0.0 || percent >= 9.95 {
@@ -41,7 +38,6 @@ fn percent(share: f64) -> String {
     }
 }
 
-/// The first line: what was recorded.
 fn headline(device: &DeviceProfile) -> String {
     let total = &device.total;
     let seconds = (device.span_ns() as f64 / 1e9).max(1e-9);

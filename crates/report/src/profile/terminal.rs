@@ -9,7 +9,7 @@ use crate::columns::Columns;
 use crate::grid::wrapped;
 use crate::{number, words};
 
-/// The profile, with so many processes and control groups of each disk, in so many columns.
+/// Lists `top` processes and control groups per disk.
 pub fn render(profile: &Profile, top: usize, width: usize) -> String {
     let mut out = String::new();
     for device in &profile.devices {
@@ -38,7 +38,6 @@ pub fn render(profile: &Profile, top: usize, width: usize) -> String {
     out
 }
 
-/// What the figures leave out.
 pub(super) fn notes(profile: &Profile) -> Vec<String> {
     let about = &profile.about;
     let mut notes = Vec::new();

@@ -1,4 +1,4 @@
-//! What a profile looks like, and what a name cannot do to it.
+//! Profile output, also with hostile names.
 
 use trace::profile::Profile;
 use trace::{At, Device, Flags, Io, Kind, Process, Trace};
@@ -7,8 +7,8 @@ use super::{Excerpt, findings, page, render};
 
 const MS: u64 = 1_000_000;
 
-/// Two sequential readers, far apart, between whom the disk goes to and fro: a seek takes 10 ms, a
-/// read in sequence 1 ms.
+/// The disk alternates between two distant sequential readers. A seek takes 10 ms, a sequential
+/// read 1 ms.
 fn deceived(name: &str) -> Trace {
     let read = |queued: u64, issued: u64, completed: u64, sector, process| Io {
         inserted: At::ns(queued),

@@ -1,8 +1,7 @@
-//! Sweeps: a table before and after, and one line for each tunable.
+//! Sweeps: a table of values before and after, and one line per tunable.
 //!
-//! Nothing is computed here: estimates, intervals and verdicts are those of the analysis's
-//! responses and comparisons. Where every variant is a point of the sweep, the table takes the
-//! place of the usual one, which would say the same once more.
+//! If every variant is a point of the sweep, the table replaces the usual one, which would repeat
+//! it.
 
 use experiment::analysis::{Analysis, Comparison, Verdict};
 use experiment::plan::Method;
@@ -12,38 +11,30 @@ use super::number;
 use super::view::MetricView;
 use super::words;
 
-/// One tried value, as text.
 #[derive(Debug, Clone)]
 pub(crate) struct SweepRow<'a> {
-    /// The tunable.
     pub(crate) tunable: String,
-    /// Its value at the baseline; `?` where the results file does not have it.
+    /// The baseline's value; `?` if unknown.
     pub(crate) default: String,
-    /// The value tried.
     pub(crate) tried: String,
-    /// The metric at the default, without its unit.
+    /// The metric at the default, without unit.
     pub(crate) before: String,
-    /// The metric at the value, without its unit.
+    /// The metric at the tried value, without unit.
     pub(crate) after: String,
-    /// The comparison of the variant.
     pub(crate) comparison: &'a Comparison,
 }
 
-/// The sweep of one metric of one workload.
 #[derive(Debug)]
 pub(crate) struct SweepView<'a> {
-    /// Its responses, tunable by tunable.
     pub(crate) responses: Vec<&'a Response>,
-    /// A row for each tunable and value.
     pub(crate) rows: Vec<SweepRow<'a>>,
-    /// Tunable, and what it does.
+    /// Tunable, and its effect.
     pub(crate) lines: Vec<(String, String)>,
-    /// Whether every variant of the metric is in it.
+    /// Whether every variant of the metric is in the sweep.
     pub(crate) complete: bool,
 }
 
-/// The sweep that a metric of a workload has; none where the experiment is no sweep, or the metric
-/// does not decide.
+/// `None` if the experiment is not a sweep or the metric is secondary.
 pub(crate) fn of<'a>(
     analysis: &'a Analysis,
     workload: &str,
@@ -66,7 +57,6 @@ pub(crate) fn of<'a>(
     Some(SweepView { lines: lines.collect(), complete: rows.len() == compared, rows, responses })
 }
 
-/// The comparison of a point's variant.
 pub(crate) fn comparison<'a>(metric: &MetricView<'a>, point: &Point) -> Option<&'a Comparison> {
     metric.rows.iter().find(|row| row.variant == point.variant)?.comparison
 }
@@ -84,7 +74,6 @@ fn row<'a>(response: &Response, point: &Point, metric: &MetricView<'a>) -> Optio
     })
 }
 
-/// What a tunable does over its values, in one line.
 fn line(analysis: &Analysis, response: &Response, metric: &MetricView<'_>) -> String {
     let effect_of = |variant: &str| {
         let point = response.points.iter().find(|point| point.variant == variant);
@@ -126,7 +115,6 @@ fn line(analysis: &Analysis, response: &Response, metric: &MetricView<'_>) -> St
         let of = |point: &&Point| point.verdict == verdict && named != Some(&point.variant);
         let values: Vec<String> =
             response.points.iter().filter(of).map(|point| words::clean(&point.value)).collect();
-        // What holds for all of them is in the line already.
         if !values.is_empty() && values.len() < all {
             text += &format!("; {word}: {}", values.join(", "));
         }
@@ -134,7 +122,7 @@ fn line(analysis: &Analysis, response: &Response, metric: &MetricView<'_>) -> St
     text
 }
 
-/// That no value matters; only compared values count.
+/// Counts compared values only.
 fn nothing(analysis: &Analysis, response: &Response) -> String {
     let equivalent =
         response.points.iter().filter(|point| point.verdict == Verdict::Equivalent).count();

@@ -1,4 +1,4 @@
-//! Sweeps in reports: the table before and after, the line of each tunable, and what is left out.
+//! Sweeps in reports.
 
 use experiment::analysis::analyze;
 use experiment::plan::parse_variants;
@@ -9,8 +9,7 @@ use crate::fixture::Lab;
 use crate::page::Page;
 use crate::view;
 
-/// A sweep of mq-deadline as it may come out: one tunable that helps, one that hurts, one that does
-/// nothing, one that is not known.
+/// One tunable helps, one hurts, one has no effect, one is unknown.
 pub(crate) fn swept() -> Results {
     let words = [
         "default=mq-deadline",
@@ -77,7 +76,6 @@ pub(crate) fn swept() -> Results {
     results
 }
 
-/// The lines of an analysis of the results file after `change`.
 fn lines(change: impl Fn(&mut Response)) -> Vec<(String, String)> {
     let mut analysis = analyze(&swept(), None);
     analysis.responses.iter_mut().for_each(change);

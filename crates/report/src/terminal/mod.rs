@@ -1,8 +1,6 @@
-//! The report in a terminal: the answer in the first lines, then the evidence for it.
+//! The report in a terminal: the answer first, then the evidence.
 //!
-//! In this order: what to do, one table per workload for the deciding metric, warnings, how many
-//! more rounds would decide the rest, where the files are. Everything else is printed only with
-//! `verbose`.
+//! `verbose` adds what the decision does not need.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -18,21 +16,18 @@ use super::table::Table;
 use super::view::{self, MetricView, WorkloadView};
 use super::{answer, cpu, invalid, method, number, remarks, verdict, words};
 
-/// How to print.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Columns of the terminal, 60 at least.
+    /// Terminal columns, at least 60.
     pub width: u16,
-    /// Whether verdicts are coloured.
     pub colour: bool,
-    /// All metrics and all remarks, not only those that decide.
+    /// Prints all metrics and remarks, not only deciding ones.
     pub verbose: bool,
-    /// The schedulers that the reader's kernel offers: the headline says whether the recommended
-    /// one is among them. Empty: not known.
+    /// Schedulers of the reader's kernel, for the headline; empty if unknown.
     pub offered: Vec<String>,
 }
 
-/// The whole report; `files` are named at its end.
+/// Lists `files` at the end.
 pub fn render(
     analysis: &Analysis,
     evidence: Option<&Evidence<'_>>,
@@ -53,7 +48,6 @@ pub fn render(
     printed.text
 }
 
-/// The text printed so far.
 struct Printed<'a> {
     text: String,
     options: &'a Options,
@@ -131,8 +125,7 @@ impl Printed<'_> {
         }
     }
 
-    /// Before and after, value by value. Where it is too wide, estimate and interval stand below
-    /// each other, then the rounds go.
+    /// If too wide, estimate and interval are stacked, then the rounds omitted.
     fn sweep_table(&mut self, sweep: &SweepView<'_>, metric: &MetricView<'_>) {
         let width = self.options.width.into();
         let layouts = [(false, true), (true, true), (true, false)];
@@ -144,7 +137,6 @@ impl Printed<'_> {
         self.text.push('\n');
     }
 
-    /// The tables beside the verdicts.
     fn tables(&mut self, tables: &[Table]) {
         for table in tables.iter().filter(|table| self.options.verbose || !table.detail) {
             self.text.push('\n');
@@ -160,8 +152,7 @@ impl Printed<'_> {
         }
     }
 
-    /// Each variant against the baseline. Where it is too wide, estimate and interval stand below
-    /// each other, then the rounds go.
+    /// If too wide, estimate and interval are stacked, then the rounds omitted.
     fn comparison(&mut self, metric: &MetricView<'_>) {
         let width = self.options.width.into();
         let layouts = [(false, true), (true, true), (true, false)];
@@ -172,7 +163,7 @@ impl Printed<'_> {
         self.text.push('\n');
     }
 
-    /// What the trials of each variant look like; least and most only where there is room.
+    /// Minimum and maximum only if there is room.
     fn spread(&self, metric: &MetricView<'_>) -> String {
         let width = self.options.width.into();
         let grids = [true, false].map(|range| spread(metric, range));
@@ -183,7 +174,6 @@ impl Printed<'_> {
             .draw(width, self.options.colour)
     }
 
-    /// Warnings, most severe first.
     fn warnings(&mut self, page: &Page<'_>) {
         let verbose = self.options.verbose;
         let mut lines: Vec<(&str, String, Option<&str>)> = Vec::new();
@@ -245,12 +235,12 @@ impl Printed<'_> {
         }
         self.paragraph("", &rules, Some("2"));
         for file in files {
-            // A path is never wrapped: it is there to be copied.
+            // Paths are not wrapped, so that they can be copied.
             let _ = writeln!(self.text, "  {}", words::clean(&file.display().to_string()));
         }
     }
 
-    /// Words wrapped to the width, continued lines under the first; `style` is an ANSI code.
+    /// Wraps with a hanging indent; `style` is an ANSI code.
     fn paragraph(&mut self, indent: &str, text: &str, style: Option<&str>) {
         let hanging = indent.chars().count();
         let room = (self.options.width as usize).saturating_sub(hanging).max(20);
@@ -264,8 +254,7 @@ impl Printed<'_> {
     }
 }
 
-/// A side table in the width of the terminal. Too wide for one, its columns go on in others, under
-/// the same names.
+/// If too wide, the columns continue in further tables with the same row names.
 pub(crate) fn parts(table: &Table, options: &Options) -> Vec<String> {
     let width = options.width.into();
     let (mut parts, mut first) = (Vec::new(), 0);
@@ -282,12 +271,10 @@ pub(crate) fn parts(table: &Table, options: &Options) -> Vec<String> {
     parts
 }
 
-/// The title of a part of a table after the first.
 pub(crate) fn continued(title: &str) -> String {
     format!("{title} (continued)")
 }
 
-/// The columns `first` up to `last` of a side table.
 fn columns(table: &Table, first: usize, last: usize) -> Grid {
     let rows = table.rows.iter().map(|(name, cells)| {
         (
@@ -382,7 +369,6 @@ fn before_and_after(
     Grid { names: "tunable", rows: rows.collect(), head }
 }
 
-/// The same for few columns: what belongs together stands below each other.
 fn tight(sweep: &SweepView<'_>, metric: &MetricView<'_>) -> Grid {
     let unit = if metric.scale.unit.is_empty() {
         String::new()

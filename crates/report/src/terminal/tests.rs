@@ -1,4 +1,4 @@
-//! What a terminal shows: the answer first, nothing wider than the screen, nothing that steers it.
+//! Terminal output: the answer first, nothing too wide, no control characters.
 
 use super::*;
 use crate::fixture::Lab;
@@ -103,7 +103,6 @@ fn invalid_evidence_is_loud_and_an_empty_analysis_is_said_to_be_one() {
     assert!(render(&lab.analysis, None, &[], &PLAIN).starts_with("Use mq-deadline"));
 }
 
-/// An experiment of the CPU arena: two settings with counters.
 fn on_cpus() -> Lab {
     let counters = [
         ("none", "task_migrations", 4.0),

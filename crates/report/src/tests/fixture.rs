@@ -1,8 +1,7 @@
-//! A made-up experiment that looks like a real one: what the renderers' tests show.
+//! A realistic synthetic experiment for the renderers' tests.
 //!
-//! Four schedulers on three workloads in fourteen rounds, with one invalid trial and every verdict.
-//! The intervals are made by a plain normal rule: they only have to look right here, the real ones
-//! are tested where they are computed.
+//! It has one invalid trial and every verdict. The intervals use a plain normal rule; they only
+//! have to look right here.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +17,6 @@ use experiment::results::{
 use super::evidence::Evidence;
 use super::invalid;
 
-/// A results file and its analysis.
 pub(crate) struct Lab {
     pub(crate) header: Header,
     pub(crate) trials: Vec<Trial>,
@@ -30,8 +28,8 @@ pub(crate) struct Lab {
 const VARIANTS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 const ROUNDS: u32 = 14;
 
-/// Workload, kind, primary metric, throughput of the baseline in MB/s, request size in bytes,
-/// median latency in µs, and each variant's factor on throughput and on the tail of latency.
+/// Workload, kind, primary metric, baseline throughput in MB/s, request size in bytes, median
+/// latency in µs, and each variant's factors on throughput and tail latency.
 type Row = (&'static str, &'static str, &'static str, f64, f64, f64, [(f64, f64); 4]);
 const WORK: [Row; 3] = [
     (
@@ -64,7 +62,6 @@ const WORK: [Row; 3] = [
 ];
 
 impl Lab {
-    /// The experiment that most tests show.
     pub(crate) fn typical() -> Lab {
         let mut noise = Noise(7);
         let trials = trials(&mut noise);
@@ -86,8 +83,7 @@ impl Lab {
         Lab { header, trials, notes, end, analysis }
     }
 
-    /// What an experiment can look like at its worst: eight variants with long names, one round,
-    /// open intervals, a hundredfold effect, evidence that is invalid.
+    /// Long names, one round, open intervals, a hundredfold effect, invalid evidence.
     pub(crate) fn extreme() -> Lab {
         let mut lab = Lab::typical();
         let names: Vec<String> = (0..8)
@@ -145,7 +141,6 @@ impl Lab {
         lab
     }
 
-    /// The results file as renderers get it.
     pub(crate) fn evidence(&self) -> Evidence<'_> {
         Evidence {
             header: &self.header,
@@ -157,7 +152,6 @@ impl Lab {
         }
     }
 
-    /// The same experiment with another name for one variant, everywhere.
     pub(crate) fn renamed(mut self, from: &str, to: &str) -> Lab {
         let swap = |name: &mut String| {
             if name == from {
@@ -181,7 +175,6 @@ impl Lab {
     }
 }
 
-/// A comparison to be changed by a test.
 pub(crate) fn comparison(variant: &str) -> Comparison {
     Comparison {
         workload: "oltp".into(),
@@ -205,11 +198,10 @@ pub(crate) fn comparison(variant: &str) -> Comparison {
     }
 }
 
-/// Small, seeded and good enough to draw dots with.
 struct Noise(u64);
 
 impl Noise {
-    /// About normal, mean 0, deviation 1.
+    /// Approximately normal, mean 0, deviation 1.
     fn next(&mut self) -> f64 {
         let mut sum = 0.0;
         for _ in 0..12 {
@@ -250,7 +242,7 @@ fn trials(noise: &mut Noise) -> Vec<Trial> {
 fn observation(row: &Row, variant: usize, round: u32, noise: &mut Noise) -> Observation {
     let &(workload, _, _, base, size, median_us, factors) = row;
     let (speed, tail) = factors[variant];
-    // A machine that warms up a little, the same for all variants of a round.
+    // Slight warm-up, equal for all variants of a round.
     let drift = 1.0 - 0.002 * f64::from(round) + 0.01 * (f64::from(round) * 1.3).sin();
     let spread = match (workload, variant) {
         ("seqread", 2) => 0.02,
@@ -260,8 +252,7 @@ fn observation(row: &Row, variant: usize, round: u32, noise: &mut Noise) -> Obse
     let throughput = base * speed * drift * (1.0 + spread * noise.next());
     let iops = throughput * 1e6 / size;
     let wobble = 1.0 + 0.05 * noise.next().abs();
-    // Nearly log-logistic; a factor on the 99th percentile is partly a shift of all latencies and
-    // partly a thinner tail.
+    // Roughly log-logistic: a factor on p99 is partly a shift, partly a thinner tail.
     let slope = 0.28 * (1.0 + 0.4 * tail.ln() / (99f64.ln() * 0.28));
     let middle = median_us / speed * tail.powf(0.6) * wobble;
     let latency = |p: f64| middle * ((p / (1.0 - p)).ln() * slope).exp();

@@ -1,8 +1,5 @@
-//! What all renderers show, arranged once: workloads, metrics and variants in the order in which a
-//! reader needs them.
-//!
-//! Pure arrangement and wording. Borrowed from the analysis, so that a renderer cannot change a
-//! number on its way.
+//! What all renderers show, in reading order. Everything is borrowed from the analysis, so a
+//! renderer cannot change a number.
 
 use experiment::analysis::{Analysis, Comparison, Summary, Verdict, WorkloadAdvice};
 use experiment::metric::{self, Direction};
@@ -13,72 +10,61 @@ use super::evidence::Evidence;
 use super::number::{self, Scale};
 use super::words::{clean, counted};
 
-/// One workload with its metrics, the deciding one first.
 pub(crate) struct WorkloadView<'a> {
-    /// The workload's label.
     pub(crate) name: &'a str,
-    /// What to do.
     pub(crate) advice: Option<&'a WorkloadAdvice>,
-    /// Its metrics: the primary one first.
+    /// The deciding metric first.
     pub(crate) metrics: Vec<MetricView<'a>>,
 }
 
-/// One metric of one workload.
 pub(crate) struct MetricView<'a> {
-    /// The metric's name in the results file.
+    /// As named in the results file.
     pub(crate) name: &'a str,
-    /// The name in words.
+    /// In words.
     pub(crate) label: String,
     /// Whether it decides.
     pub(crate) primary: bool,
-    /// Which way is better.
     pub(crate) direction: Direction,
-    /// The variant that the others are compared with, where there is a comparison.
     pub(crate) baseline: Option<&'a str>,
-    /// Unit of all values.
     pub(crate) scale: Scale,
-    /// The baseline's geometric mean: over the rounds of every comparison where all have the same,
-    /// else over all its valid trials.
+    /// Geometric mean over the rounds of the comparisons if all have the same rounds, otherwise
+    /// over all valid trials.
     pub(crate) baseline_mean: Option<f64>,
-    /// One per variant, the baseline first.
+    /// The baseline first.
     pub(crate) rows: Vec<RowView<'a>>,
 }
 
-/// One variant on one metric.
 pub(crate) struct RowView<'a> {
-    /// The variant.
     pub(crate) variant: &'a str,
-    /// Its trials; none when no trial was valid.
+    /// `None` if no trial was valid.
     pub(crate) summary: Option<&'a Summary>,
-    /// The comparison; none for the baseline.
+    /// `None` for the baseline.
     pub(crate) comparison: Option<&'a Comparison>,
-    /// The mark of a scheduler that is not confirmed in its source.
+    /// Set if the scheduler is not confirmed in its source.
     pub(crate) mark: Option<&'a str>,
 }
 
-/// A variant's name with the mark of its scheduler's evidence: `rg-scan [R]`.
+/// `rg-scan [R]`.
 pub(crate) fn marked(variant: &str, mark: Option<&str>) -> String {
     mark.map_or_else(|| clean(variant), |mark| format!("{} [{}]", clean(variant), clean(mark)))
 }
 
-/// The mark of a variant, where its scheduler is not confirmed in its source.
 pub(crate) fn mark<'a>(evidence: Option<&Evidence<'a>>, variant: &str) -> Option<&'a str> {
     evidence?.unconfirmed(variant).map(|(mark, _)| mark)
 }
 
 impl RowView<'_> {
-    /// The name with the mark.
     pub(crate) fn marked(&self) -> String {
         marked(self.variant, self.mark)
     }
 
-    /// `none (baseline)` or the name alone.
+    /// `none (baseline)`, or only the name.
     pub(crate) fn name(&self, metric: &MetricView<'_>) -> String {
         let name = self.marked();
         if metric.baseline == Some(self.variant) { format!("{name} (baseline)") } else { name }
     }
 
-    /// `14`, or `13 of 14` when some are invalid; valid trials for the baseline.
+    /// `14`, or `13 of 14` if some are invalid; valid trials for the baseline.
     pub(crate) fn rounds(&self) -> String {
         match (self.comparison, self.summary) {
             (Some(comparison), _) if comparison.invalid_rounds > 0 => {
@@ -94,8 +80,8 @@ impl RowView<'_> {
         }
     }
 
-    /// The value that the change beside it is computed from: the geometric mean over the rounds
-    /// that count. Of a metric that is not compared, which may be 0, the median.
+    /// The value from which the change is computed: the geometric mean over the valid rounds, or
+    /// the median of a metric that is not compared and may be 0.
     fn centre(&self, metric: &MetricView<'_>) -> Option<f64> {
         match self.comparison {
             _ if !metric.is_compared() => self.summary.map(|summary| summary.median),
@@ -104,18 +90,17 @@ impl RowView<'_> {
         }
     }
 
-    /// The same without its unit, `-` without evidence.
+    /// `-` without evidence.
     pub(crate) fn bare_centre(&self, metric: &MetricView<'_>) -> String {
         self.centre(metric).map_or_else(|| "-".into(), |value| metric.scale.bare(value))
     }
 
-    /// The same with its unit.
     pub(crate) fn centre_with_unit(&self, metric: &MetricView<'_>) -> String {
         self.centre(metric).map_or_else(|| "-".into(), |value| metric.scale.with_unit(value))
     }
 
-    /// The baseline's geometric mean in the rounds of this comparison, without its unit, where it
-    /// is not the one in the baseline's own row: the variant was not measured in every round.
+    /// The baseline's geometric mean in the rounds of this comparison, if it differs from the
+    /// baseline's row: the variant was not measured in every round.
     pub(crate) fn own_baseline(&self, metric: &MetricView<'_>) -> Option<String> {
         let shown = |mean: f64| metric.scale.bare(mean);
         let own = self.comparison.and_then(|comparison| comparison.baseline_mean).map(shown)?;
@@ -124,17 +109,14 @@ impl RowView<'_> {
 }
 
 impl MetricView<'_> {
-    /// Whether any variant is compared with a baseline.
     pub(crate) fn is_compared(&self) -> bool {
         self.rows.iter().any(|row| row.comparison.is_some())
     }
 
-    /// What the values beside the changes are.
     pub(crate) fn centre_head(&self) -> &'static str {
         if self.is_compared() { "geom. mean" } else { "median" }
     }
 
-    /// `higher is better` or `lower is better`.
     pub(crate) fn good(&self) -> &'static str {
         match self.direction {
             Direction::HigherIsBetter => "higher is better",
@@ -144,7 +126,7 @@ impl MetricView<'_> {
     }
 }
 
-/// The workloads of an analysis: in the plan's order where there is a plan.
+/// In the plan's order if there is a plan.
 pub(crate) fn workloads<'a>(
     analysis: &'a Analysis,
     evidence: Option<&Evidence<'a>>,
@@ -229,7 +211,7 @@ fn metric_view<'a>(
     }
 }
 
-/// Every variant, the baseline first, then in the plan's order.
+/// The baseline first, then in the plan's order.
 pub(crate) fn variants<'a>(
     analysis: &'a Analysis,
     evidence: Option<&Evidence<'a>>,
@@ -253,12 +235,12 @@ fn unique<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     seen
 }
 
-/// A metric's name in words; a foreign one as it is.
+/// External names are unchanged.
 pub(crate) fn label(name: &str) -> String {
     metric::label_of(name).unwrap_or_else(|| clean(name))
 }
 
-/// The value beside a change in a table of everything; empty for a metric that is not compared.
+/// Empty for a metric that is not compared.
 pub(crate) fn beside_change(metric: &MetricView<'_>, row: &RowView<'_>) -> String {
     match (metric.is_compared(), row.own_baseline(metric)) {
         (false, _) => String::new(),
@@ -267,12 +249,10 @@ pub(crate) fn beside_change(metric: &MetricView<'_>, row: &RowView<'_>) -> Strin
     }
 }
 
-/// About how many more rounds would decide an inconclusive comparison.
 pub(crate) fn more_rounds(comparison: &Comparison) -> Option<u32> {
     comparison.more_rounds.filter(|_| comparison.verdict == Verdict::Inconclusive)
 }
 
-/// The same as a clause.
 pub(crate) fn more_rounds_clause(comparison: &Comparison) -> Option<String> {
     let open = Some(comparison).filter(|comparison| comparison.verdict == Verdict::Inconclusive);
     let anew = || open?.new_plan_rounds;
@@ -288,7 +268,6 @@ pub(crate) fn more_rounds_clause(comparison: &Comparison) -> Option<String> {
         })
 }
 
-/// The title of a report.
 pub(crate) fn title(analysis: &Analysis) -> String {
     let name = clean(&analysis.name);
     if name.trim().is_empty() {
@@ -298,7 +277,7 @@ pub(crate) fn title(analysis: &Analysis) -> String {
     }
 }
 
-/// Name and value of what describes the experiment as a whole: device, time, trials, arena.
+/// Device, time, trials, arena.
 pub(crate) fn facts(
     analysis: &Analysis,
     evidence: Option<&Evidence<'_>>,
@@ -362,8 +341,7 @@ pub(crate) fn facts(
     ]
 }
 
-/// Date, host, drive and kernel, as far as the results file has them: what tells one report from
-/// another.
+/// Date, host, drive and kernel as far as known.
 pub(crate) fn about(evidence: &Evidence<'_>) -> Vec<String> {
     let header = evidence.header;
     let fact = |section: &str, name: &str| {

@@ -1,5 +1,4 @@
-//! One centre: the value shown beside a change is the one that the change is computed from, in
-//! every row of every format.
+//! In every format, the value next to a change is the one from which the change is computed.
 
 use experiment::results::InvalidReason;
 use experiment::samples::Sample;
@@ -9,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::page::Page;
 
-/// One value: variant, round, value; not a number for an invalid one.
+/// Variant, round, value; NaN for an invalid one.
 type Value = (usize, u32, f64);
 
 fn studied(values: &[Value]) -> Analysis {
@@ -32,8 +31,7 @@ fn studied(values: &[Value]) -> Analysis {
     analyze_samples("table", &samples, &options)
 }
 
-/// What a row shows: the variant's value, and the baseline's value that the reader compares it
-/// with.
+/// A row's value, and the baseline value that a reader compares it with.
 type Shown = fn(&MetricView<'_>, &RowView<'_>) -> [String; 2];
 
 fn one_centre(metric: &MetricView<'_>, row: &RowView<'_>) -> [String; 2] {
@@ -42,7 +40,6 @@ fn one_centre(metric: &MetricView<'_>, row: &RowView<'_>) -> [String; 2] {
     [row.bare_centre(metric), row.own_baseline(metric).or(baseline).unwrap_or_default()]
 }
 
-/// The rows as report.md has them, which other programs read.
 fn in_markdown(analysis: &Analysis) -> Vec<(String, [String; 2])> {
     let text = crate::markdown::render(&Page::of(analysis, None)).expect("a report");
     let table: Vec<Vec<&str>> = text
@@ -76,7 +73,6 @@ fn agrees(comparison: &Comparison, [variant, baseline]: &[String; 2]) -> Result<
         _ if change.ends_with('×') => (ratio - 1.0).signum(),
         _ => 0.0,
     };
-    // Three digits show every change of two percent.
     let visible = ratio.ln().abs() > 0.02;
     match difference * sign {
         product if product < 0.0 || (product == 0.0 && visible) => {
@@ -133,7 +129,6 @@ proptest! {
     }
 }
 
-/// Medians next to a change of geometric means.
 fn medians(metric: &MetricView<'_>, row: &RowView<'_>) -> [String; 2] {
     let of = |row: &RowView<'_>| {
         row.summary.map_or_else(String::new, |summary| metric.scale.bare(summary.median))
@@ -141,8 +136,6 @@ fn medians(metric: &MetricView<'_>, row: &RowView<'_>) -> [String; 2] {
     [of(row), metric.rows.iter().find(|row| row.comparison.is_none()).map(of).unwrap_or_default()]
 }
 
-/// One value of the baseline for all rows, although a variant was measured in some of the rounds
-/// only.
 fn one_baseline(metric: &MetricView<'_>, row: &RowView<'_>) -> [String; 2] {
     let baseline =
         metric.rows.iter().find(|row| row.comparison.is_none()).map(|row| row.bare_centre(metric));
