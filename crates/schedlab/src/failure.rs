@@ -34,8 +34,7 @@ const fn row(code: u8, name: &'static str, meaning: &'static str, then: &'static
     Status { code, name, meaning, then }
 }
 
-/// Every exit status but those of signals that cannot be handled and of the program under `kernel
-/// exec`.
+/// All but those of fatal signals and of the program under `kernel exec`.
 #[cfg_attr(not(test), allow(dead_code))]
 pub(crate) static STATUSES: &[Status] = &[
     row(
@@ -104,7 +103,6 @@ pub(crate) static STATUSES: &[Status] = &[
     row(143, "interrupted", "interrupted by SIGTERM", "`--resume` continues the experiment"),
 ];
 
-/// The exit status of a `--fail-if` condition.
 pub(crate) const fn condition(condition: Condition) -> u8 {
     match condition {
         Condition::Worse => 5,
@@ -114,7 +112,6 @@ pub(crate) const fn condition(condition: Condition) -> u8 {
     }
 }
 
-/// The exit status for these deciding verdicts under these `--fail-if` conditions.
 pub(crate) fn of_verdicts(verdicts: &[Verdict], conditions: &[Condition]) -> u8 {
     match Condition::first_that_holds(conditions, verdicts) {
         _ if Outcome::of(verdicts) == Outcome::Invalid => INVALID,
@@ -127,7 +124,6 @@ pub(crate) fn status_of(error: &anyhow::Error) -> u8 {
     signals::status().unwrap_or(if is_usage(error) { USAGE } else { FAILED })
 }
 
-/// The exit status of an experiment that was interrupted.
 pub(crate) fn cut_short() -> u8 {
     signals::status().unwrap_or(FAILED)
 }

@@ -55,8 +55,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Drops root's privileges in commands that only compute. Simulated experiments do so when their
-/// arena is known; commands that start kernels confine the kernels.
+/// Commands that only compute. Simulated experiments do so when their arena is known; commands that
+/// start kernels confine the kernels.
 fn give_up_rights(command: &Command) -> Result<()> {
     let result = match command {
         Command::Devices(_) | Command::List(_) | Command::Show(_) | Command::Status(_) => None,
@@ -125,7 +125,7 @@ use command::{fleet::run as fleet, package_files::run as package_files, record::
 
 #[cfg(not(feature = "full"))]
 mod minimal {
-    //! Commands that a minimal build lacks.
+    //! Commands missing from a minimal build.
 
     use anyhow::Result;
     use machine::Root;

@@ -1,12 +1,11 @@
 //! The only module that writes to standard output (results) and standard error (everything else); a
 //! test of `crates/docs` enforces it.
 //!
-//! Names of variants, files, processes and devices, table headers and program output are untrusted.
-//! Their terminal control characters are escaped here ([`text::escaped`]), into pipes as well,
-//! since pagers print them later. Our own colours pass only through [`report()`]. Under GitHub
-//! Actions, a line that looks like a workflow command is prefixed with a space, except in
-//! [`workflow_command`]. A closed pipe (`| head -1`) stops output only: settings are restored and
-//! reports written.
+//! Names, table headings and program output are untrusted. Their control characters are escaped
+//! here ([`text::escaped`]), into pipes as well, since a pager may print them later. Only
+//! [`report()`] passes our colours. Under GitHub Actions, lines that look like workflow commands
+//! get a leading space, except from [`workflow_command`]. A closed pipe (`| head -1`) stops output
+//! only: settings are still restored and reports written.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -26,18 +25,16 @@ pub(crate) fn line(text: impl Display) -> Result<()> {
     print(format_args!("{text}\n"))
 }
 
-/// Prints a report with colours, rendered with [`report_options`].
+/// `text` comes from [`report_options`] and may have colours.
 pub(crate) fn report(text: &str) -> Result<()> {
     write(&escaped_but_colours(text))
 }
 
-/// Whether GitHub Actions reads the output.
 pub(crate) fn is_github() -> bool {
     std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true")
 }
 
-/// Prints a workflow command on standard error, which GitHub reads too, to keep results alone on
-/// standard output.
+/// On standard error, which GitHub reads too, to keep results alone on standard output.
 pub(crate) fn workflow_command(command: &str) {
     let _ = writeln!(std::io::stderr(), "{}", escaped(command));
 }
@@ -45,8 +42,7 @@ pub(crate) fn workflow_command(command: &str) {
 /// Short enough for one pipe write.
 const REPORT_CUT: &str = "schedlab: interrupted before the report was complete; what was measured is kept: `--resume` continues an experiment\n";
 
-/// Reports that a signal cut the report short, unless standard error would block: the process is
-/// about to exit.
+/// Skipped if standard error would block, since the process is about to exit.
 pub(crate) fn report_cut() {
     let stderr = rustix::stdio::stderr();
     let mut ready = [PollFd::new(&stderr, PollFlags::OUT)];
@@ -55,7 +51,7 @@ pub(crate) fn report_cut() {
     }
 }
 
-/// Keeps untrusted text from being taken for a GitHub workflow command.
+/// Escapes what GitHub would take for a workflow command.
 fn guarded(text: &str) -> Cow<'_, str> {
     if is_github() { Cow::Owned(report::gate::defanged(text)) } else { Cow::Borrowed(text) }
 }
@@ -69,8 +65,7 @@ fn write(text: &str) -> Result<()> {
     }
 }
 
-/// Report options for standard output: its width (80 by default); colour only on a terminal and
-/// without `NO_COLOR`.
+/// 80 columns by default; colour only on a terminal without `NO_COLOR`.
 pub(crate) fn report_options(verbose: bool) -> report::terminal::Options {
     let width = width().clamp(60, 120) as u16;
     report::terminal::Options {
@@ -81,8 +76,7 @@ pub(crate) fn report_options(verbose: bool) -> report::terminal::Options {
     }
 }
 
-/// Options for an analysis, whose headline notes whether this kernel offers the recommended
-/// scheduler.
+/// The headline notes whether this kernel offers the recommended scheduler.
 pub(crate) fn analysis_options(root: &Root, verbose: bool) -> report::terminal::Options {
     report::terminal::Options {
         offered: machine::device::schedulers_of_kernel(root),
@@ -94,12 +88,11 @@ pub(crate) fn table(table: &report::Columns) -> Result<()> {
     print(table.text("", width()))
 }
 
-/// Prints text wrapped to the terminal's width.
 pub(crate) fn paragraph(text: &str) -> Result<()> {
     hanging("", text)
 }
 
-/// Prints text wrapped with a hanging indent after `lead`.
+/// `lead` is followed by text with a hanging indent.
 pub(crate) fn hanging(lead: &str, text: &str) -> Result<()> {
     let indent = lead.chars().count();
     let lines = report::wrapped(text, width().saturating_sub(indent).max(20));
@@ -112,7 +105,7 @@ pub(crate) fn is_terminal() -> bool {
     std::io::stdout().is_terminal()
 }
 
-/// Width of the terminal on standard output, else `COLUMNS`, else 80.
+/// From the terminal, else `COLUMNS`, else 80.
 pub(crate) fn width() -> usize {
     let named = || std::env::var("COLUMNS").ok()?.parse().ok();
     comfy_table::Table::new().width().map(usize::from).or_else(named).unwrap_or(80)
@@ -124,18 +117,17 @@ fn has_colours(terminal: bool) -> bool {
     terminal && !silent && !dumb
 }
 
-/// Prints a remark on standard error. Write errors are ignored.
+/// Write errors are ignored.
 pub(crate) fn note(text: impl Display) {
     let _ = writeln!(std::io::stderr(), "{}", guarded(&escaped(&text.to_string())));
 }
 
-/// Prints why the program fails. Continuation lines are indented so that foreign text cannot pass
-/// for a message of schedlab's.
+/// Continuation lines are indented so that foreign text cannot pass for our own message.
 pub(crate) fn error(error: &anyhow::Error) {
     note(format!("schedlab: {error:#}").trim_end().replace('\n', "\n  "));
 }
 
-/// Prints help or a usage error, escaped: shells expand file names into arguments.
+/// Escaped: shells expand file names into arguments.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     let text = |terminal: bool| match has_colours(terminal) {
         true => escaped_but_colours(&error.render().ansi().to_string()).into_owned(),
@@ -149,8 +141,8 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(crate::failure::USAGE))
 }
 
-/// Where a user's program prints. Pipes and files get its bytes unchanged, since they are its
-/// result; a terminal gets them escaped.
+/// Pipes and files get a program's bytes unchanged, since they are its result; a terminal gets them
+/// escaped.
 pub(crate) fn of_program() -> [Box<dyn Write>; 2] {
     let (out, err) = (std::io::stdout(), std::io::stderr());
     [

@@ -1,10 +1,9 @@
 //! Progress on standard error: a bar on a terminal, occasional lines elsewhere. Names are escaped
 //! as in [`out`].
 //!
-//! The log of a long run must show activity and findings and stay short. A line is written at most
-//! once a round and after a tenth of the expected time, but no sooner than ten seconds and no later
-//! than five minutes after the last. Shorter experiments write none. `SCHEDLAB_PROGRESS_S` replaces
-//! the ten seconds.
+//! Logs of long runs must show activity and stay short: at most a line per round, a tenth of the
+//! expected time after the last, between ten seconds and five minutes. Shorter experiments write
+//! none. `SCHEDLAB_PROGRESS_S` replaces the ten seconds.
 
 use std::io::IsTerminal;
 use std::iter;
@@ -31,7 +30,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Shows a bar, or lines if standard error is not a terminal; nothing if `quiet`.
+    /// Shows a bar, or lines if standard error is not a terminal.
     pub(crate) fn new(quiet: bool) -> Progress {
         let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new(0) };
         bar.set_style(
@@ -42,7 +41,6 @@ impl Progress {
         Progress { bar, quiet, lines: Mutex::new(Lines::new(Instant::now())), monitor: None }
     }
 
-    /// Like [`Progress::new`], with external monitoring.
     pub(crate) fn watched(quiet: bool, monitor: &MonitorArgs) -> Result<Progress> {
         Ok(Progress { monitor: monitor.begin()?, ..Progress::new(quiet) })
     }
@@ -56,7 +54,6 @@ impl Progress {
     }
 }
 
-/// Columns of the bar and the space after it.
 const BAR: usize = 11;
 
 impl lab::progress::Progress for Progress {
@@ -123,7 +120,6 @@ impl lab::progress::Progress for Progress {
     }
 }
 
-/// A log line: the trial, the standing, the time left.
 fn words(step: &Step<'_>) -> String {
     let Step { workload, variant, standing, .. } = step;
     let known = if standing.is_empty() { String::new() } else { format!(" · {standing}") };
@@ -131,7 +127,7 @@ fn words(step: &Step<'_>) -> String {
     format!("{workload} · round {} · {variant}{known} · {}{left}", step.round + 1, time_spent(step))
 }
 
-/// The text after the bar: time left first, then whatever fits into `columns`.
+/// Time left first, then whatever fits into `columns`.
 fn words_within(step: &Step<'_>, columns: usize) -> String {
     let time = time_left(step).unwrap_or_else(|| time_spent(step));
     let known = step.standing.split("; ").filter(|part| !part.is_empty()).map(str::to_owned);
@@ -161,13 +157,10 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Decides when a log line is due.
 #[derive(Debug)]
 struct Lines {
     began: Instant,
-    /// Minimum interval between lines.
     shortest: Duration,
-    /// Time, round and workload of the last line.
     last: Option<(Instant, u32, String)>,
 }
 
@@ -183,7 +176,7 @@ impl Lines {
         Lines { began: now, shortest, last: None }
     }
 
-    /// Whether a line is due for the step that begins now; if so, records it as written.
+    /// If true, the line counts as written.
     fn is_due(&mut self, step: &Step<'_>, now: Instant) -> bool {
         let expected = now.duration_since(self.began) + step.left.unwrap_or_default();
         let every = (expected / 10).max(self.shortest).min(Self::LONGEST);
@@ -216,7 +209,6 @@ mod tests {
         }
     }
 
-    /// The seconds at which lines are written, with one trial a second.
     fn written(total_s: u64, trials_a_round: u64) -> Vec<u64> {
         let began = Instant::now();
         let mut lines = Lines::new(began);

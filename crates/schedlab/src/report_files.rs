@@ -13,16 +13,15 @@ use report::{ActuatorPath, Evidence, Visit};
 
 use crate::out;
 
-/// A plot of more visits would be black, and a foreign trace may have all of them at once.
+/// More visits make a plot black.
 const MOST_VISITS: usize = 1_000_000;
 
-/// The evidence of a results file, with the units of our schedulers' tunables.
 pub(crate) fn evidence(results: &Results) -> Evidence<'_> {
     Evidence { unit_of, ..Evidence::of(results) }
 }
 
-/// The actuator path of each trial that `--trace` wrote into `dir`, for [`Evidence::actuator`]. An
-/// unreadable trace is reported on standard error and skipped.
+/// The actuator paths of trials that `--trace` wrote into `dir`, for [`Evidence::actuator`].
+/// Unreadable traces are reported and skipped.
 pub(crate) fn actuator_paths(dir: &Path, results: &Results) -> Vec<ActuatorPath> {
     let traces = dir.join(TRACES);
     if !traces.is_dir() {
@@ -86,10 +85,8 @@ fn unit_of(scheduler: &str, tunable: &str) -> &'static str {
 }
 
 /// Writes analysis.json, report.html, report.md, comparisons.csv, for a sweep sweep.csv, and with
-/// `evidence` trials.csv into `dir`, which is created if missing. Returns the files written.
-///
-/// Each file is replaced atomically: a reader never sees half a file, and a full disk leaves the
-/// previous report in place.
+/// `evidence` trials.csv; returns the files. Each is replaced atomically, so a full disk leaves the
+/// previous one in place.
 pub(crate) fn write_all(
     dir: &Path,
     analysis: &Analysis,
@@ -110,7 +107,6 @@ mod tests {
 
     use super::*;
 
-    /// Two variants in three rounds, with their own intervals and verdicts.
     fn results() -> Results {
         let plan = "device = '/dev/sdb'\nworkload = [{ name = 'oltp', kind = 'oltp', primary = 'iops' }]\n\
                     variant = [{ name = 'none', scheduler = 'none' }, { name = 'bfq', scheduler = 'bfq' }]";

@@ -1,11 +1,9 @@
 //! Drops root's privileges in commands that only compute, before they read untrusted input.
 //!
-//! With `analyze`, `report`, `list`, `devices`, `show` and the like, and in the simulator, root
-//! drops all capabilities (all but file permissions if the named files require them), and Landlock
-//! confines writes to the directory of the results. The user id stays, so that results belong to
-//! the caller and `--out` may be readable by root only. Threads and children inherit the
-//! restrictions, so they are set before the first is created. Alternatives:
-//! docs/decisions/0017-as-little-root.md.
+//! Root drops all capabilities (all but file permissions if the named files require them), and
+//! Landlock confines writes to the directory of the results. The user id stays, so results belong
+//! to the caller and `--out` may be private to root. Threads and children inherit the restrictions,
+//! so they come first. Alternatives: docs/decisions/0017-as-little-root.md.
 
 use std::env;
 use std::fs::{self, Metadata};
@@ -15,23 +13,22 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use machine::confine::Landlock;
 
-/// Drops root's privileges; does nothing for other users. `result` is the file or directory of the
-/// results and need not exist. Inputs are `reads` and the paths on the command line.
+/// Does nothing for other users. `result` need not exist; inputs are `reads` and the paths on the
+/// command line.
 pub(crate) fn give_up(reads: &[PathBuf], result: Option<&Path>) -> Result<()> {
     give_up_but(reads, result.as_slice())
 }
 
-/// Like [`give_up`], but TCP connections stay allowed, listening does not.
+/// TCP connections stay allowed, listening does not.
 pub(crate) fn give_up_but_connections(result: Option<&Path>) -> Result<()> {
     give_up_with(&[], result.as_slice(), &[], Landlock::read_all_write_only_and_connect)
 }
 
-/// Like [`give_up`] with several result paths.
 pub(crate) fn give_up_but(reads: &[PathBuf], results: &[&Path]) -> Result<()> {
     give_up_with(reads, results, &[], Landlock::read_all_write_only)
 }
 
-/// Like [`give_up`] with directories from which entries may be removed but not written.
+/// Entries may be removed from, but not written to, `removals`.
 pub(crate) fn give_up_but_removals(results: &[&Path], removals: &[PathBuf]) -> Result<()> {
     give_up_with(&[], results, removals, |below| {
         Landlock::read_all_write_only_and_remove(below, removals)
@@ -68,7 +65,6 @@ fn give_up_with(
     Ok(())
 }
 
-/// Narrows writes to directories that were created since.
 pub(crate) fn write_only_below(dirs: &[&Path]) -> Result<()> {
     if rustix::process::geteuid().is_root() {
         // An empty relative path is the working directory.
@@ -81,14 +77,12 @@ pub(crate) fn write_only_below(dirs: &[&Path]) -> Result<()> {
     Ok(())
 }
 
-/// The nearest existing ancestor directory, or `path` itself if it is one.
 fn nearest_directory(path: &Path) -> PathBuf {
     let whole = env::current_dir().unwrap_or_default().join(path);
     whole.ancestors().find(|at| at.is_dir()).unwrap_or(Path::new("/")).to_path_buf()
 }
 
-/// Existing paths among the command line's words and their parts, such as FILE in
-/// `replay:file=FILE`.
+/// Includes parts of words, such as FILE in `replay:file=FILE`.
 fn named_on_the_command_line() -> Vec<PathBuf> {
     let words: Vec<String> =
         env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
@@ -99,8 +93,8 @@ fn named_on_the_command_line() -> Vec<PathBuf> {
     found
 }
 
-/// Whether root without capabilities has these permissions (bits of `rwx`) on a path and may search
-/// every directory above it. ACLs are ignored.
+/// Whether root without capabilities has these bits of `rwx` on a path and may search every
+/// directory above it. ACLs are ignored.
 fn owner_may(path: &Path, needed: u32) -> bool {
     let whole = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let enters = whole

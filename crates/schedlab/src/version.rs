@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::out;
 
-/// Package version and source revision, as `--version` prints them.
+/// With the source revision, as `--version` prints it.
 pub(crate) const VERSION: &str =
     concat!(env!("CARGO_PKG_VERSION"), " (", env!("SCHEDLAB_SOURCE"), ")");
 
@@ -15,7 +15,7 @@ pub(crate) fn register() {
     text::build::register(|| lab::build::identity(env!("SCHEDLAB_SOURCE")));
 }
 
-/// Handles `--version --json`, since clap cannot nest an option below another.
+/// clap cannot nest an option below `--version`.
 pub(crate) fn print_json() -> Option<Result<()>> {
     let words: Vec<_> = env::args_os().skip(1).collect();
     let is_asked =

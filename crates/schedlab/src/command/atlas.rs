@@ -21,7 +21,6 @@ use crate::out;
 use crate::progress::Progress;
 use crate::rights;
 
-/// Measures missing cells and renders the atlas.
 pub(crate) fn atlas(args: &AtlasArgs) -> Result<u8> {
     let dir = Output::Named(args.out.clone()).open()?;
     let design = design(args, &dir)?;
@@ -69,7 +68,6 @@ pub(crate) fn atlas(args: &AtlasArgs) -> Result<u8> {
     })
 }
 
-/// The design that the options give, or that stored in the directory.
 fn design(args: &AtlasArgs, dir: &Dir) -> Result<Design> {
     if !args.chooses() {
         if let Some(design) = Design::read(dir)? {
@@ -100,14 +98,13 @@ fn design(args: &AtlasArgs, dir: &Dir) -> Result<Design> {
     Ok(design)
 }
 
-/// Indices of the cells to measure here.
 fn todo(args: &AtlasArgs, plans: &Plans, found: &[Looked]) -> Vec<usize> {
     let is_mine = |at: &usize| args.shard.is_none_or(|part| at % part.of == part.number - 1);
     let is_open = |at: &usize| matches!(found[*at], Looked::Missing | Looked::Unfinished);
     (0..plans.cells.len()).filter(is_mine).filter(is_open).collect()
 }
 
-/// Measures the cells; returns how it was interrupted, if it was.
+/// Returns how the measurement was interrupted, if it was.
 fn measured(args: &AtlasArgs, dir: &Dir, plans: &Plans, todo: &[usize]) -> Result<Option<End>> {
     if todo.is_empty() {
         return Ok(None);
@@ -124,7 +121,6 @@ fn measured(args: &AtlasArgs, dir: &Dir, plans: &Plans, todo: &[usize]) -> Resul
     Ok(cut)
 }
 
-/// After an interruption: the cells complete, and the command that continues.
 fn going_on(args: &AtlasArgs, whole: usize, of: usize) -> String {
     let of = counted(of as u64, "cell");
     let shard =
@@ -137,7 +133,6 @@ fn going_on(args: &AtlasArgs, whole: usize, of: usize) -> String {
     )
 }
 
-/// The atlas of the cells found.
 fn drawn(plans: Plans, found: Vec<Looked>, dir: &Dir) -> Atlas {
     let (mut cells, mut holes): (Vec<Cell>, Vec<Hole>) = (Vec::new(), plans.holes);
     for (planned, found) in plans.cells.into_iter().zip(found) {

@@ -10,7 +10,6 @@ use super::plan::designed;
 use crate::cli::{CommandsArgs, DesignArgs};
 use crate::failure::usage;
 
-/// The unchecked plan.
 pub(super) fn plan_of_commands(
     commands: &CommandsArgs,
     design: &DesignArgs,

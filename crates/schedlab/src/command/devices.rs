@@ -10,7 +10,6 @@ use crate::cli::DevicesArgs;
 use crate::failure::{REACHED, usage};
 use crate::out;
 
-/// Prints a table of all devices, or one in detail.
 pub(crate) fn run(root: &Root, args: &DevicesArgs) -> Result<u8> {
     let devices = match &args.device {
         Some(word) => vec![device::find(root, word).map_err(|e| usage(e.to_string()))?],
@@ -42,7 +41,6 @@ pub(crate) fn run(root: &Root, args: &DevicesArgs) -> Result<u8> {
     Ok(REACHED)
 }
 
-/// Cells: name, size, kind, model, schedulers, nr_requests, use.
 fn cells(device: &Device) -> [String; 7] {
     [
         device.path.display().to_string(),
@@ -55,8 +53,7 @@ fn cells(device: &Device) -> [String; 7] {
     ]
 }
 
-/// A table if it fits into `width` columns, otherwise a few lines per device, so that scheduler
-/// names are never broken.
+/// A table if it fits into `width`, otherwise a few lines per device, so names are never broken.
 fn listed(devices: &[Device], width: usize) -> String {
     let all: Vec<[String; 7]> = devices.iter().map(cells).collect();
     let mut table =

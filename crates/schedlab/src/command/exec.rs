@@ -15,7 +15,7 @@ use lab::arena::kernel::{ATTRIBUTES, Setting, source};
 use lab::resolve::locate_patch;
 use lab::signals::Stop;
 
-/// Status for failures outside the program, as in env(1) and timeout(1).
+/// As in env(1) and timeout(1).
 const NOT_THE_PROGRAMS: u8 = 125;
 /// Variant attributes that only schedlab's own clients use.
 const OF_CLIENTS: [&str; 3] = ["turnaround_us", "clients", "fs"];

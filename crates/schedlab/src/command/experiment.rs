@@ -39,7 +39,6 @@ pub(crate) fn compare(root: &Root, args: &CompareArgs) -> Result<u8> {
     as_designed(root, resolved, &asked, &args.design, &args.conduct)
 }
 
-/// The unchecked plan.
 pub(super) fn plan_of_comparison(root: &Root, args: &CompareArgs) -> Result<Plan> {
     let baseline = args.baseline.as_deref();
     if !args.commands.commands.is_empty() {
@@ -57,7 +56,6 @@ pub(super) fn plan_of_comparison(root: &Root, args: &CompareArgs) -> Result<Plan
     plan_of(root, &args.design, &args.schedulers, baseline, destroy_data)
 }
 
-/// In the simulator, drops root's privileges; `reads` are files of the plan.
 pub(super) fn give_up_rights(
     arena: &ArenaFacts,
     reads: &[PathBuf],
@@ -73,7 +71,6 @@ pub(super) fn give_up_rights(
     rights::give_up_but(reads, &results)
 }
 
-/// Runs or prints a plan made from flags.
 pub(super) fn as_designed(
     root: &Root,
     resolved: Resolved,
@@ -91,8 +88,7 @@ pub(super) fn as_designed(
     carry_out(root, resolved, asked, conduct, Agreement::Given)
 }
 
-/// Prints a plan with comments on the programs it starts and the effects it can detect, or both as
-/// JSON.
+/// With comments on the programs that the plan starts and the effects it can detect.
 fn print_plan(resolved: &Resolved, programs: &ProgramOptions, json: bool) -> Result<u8> {
     let plan = &resolved.plan;
     feasibility::check(plan)?;
@@ -110,7 +106,7 @@ fn print_plan(resolved: &Resolved, programs: &ProgramOptions, json: bool) -> Res
     Ok(REACHED)
 }
 
-/// Resolves the plan of a design. A fixed number of rounds without a budget sets the budget.
+/// A fixed number of rounds without a budget sets the budget.
 pub(super) fn settle(mut plan: Plan, design: &DesignArgs) -> Result<Resolved> {
     locate_patches(&mut plan, None)?;
     locate_files(&mut plan, None);
@@ -123,7 +119,6 @@ pub(super) fn settle(mut plan: Plan, design: &DesignArgs) -> Result<Resolved> {
     Ok(resolved)
 }
 
-/// The unchecked plan of a file.
 pub(super) fn plan_of_file(path: &Path) -> Result<Plan> {
     let named = || path.display().to_string();
     let text = PLAN_BYTES.read_text_file(path);
@@ -134,7 +129,6 @@ pub(super) fn plan_of_file(path: &Path) -> Result<Plan> {
     Ok(plan)
 }
 
-/// Files named in a plan, which the simulator reads.
 pub(super) fn files_of(plan: &Plan) -> Vec<PathBuf> {
     let words =
         plan.workloads.iter().flat_map(|workload| workload.params.values()).chain([&plan.device]);
@@ -151,7 +145,7 @@ pub(crate) fn run_plan(root: &Root, args: &RunArgs) -> Result<u8> {
     planned(root, plan, &args.conduct, agreement)
 }
 
-/// Reads a plan file and drops the privileges that its plan does not need.
+/// Drops the privileges that the plan does not need.
 pub(super) fn plan_to_run(args: &RunArgs) -> Result<Plan> {
     let mut plan = plan_of_file(&args.plan)?;
     if let Some(word) = &args.budget {
@@ -177,7 +171,7 @@ pub(crate) fn planned(
     carry_out(root, resolve(plan)?, &asked, conduct, agreement)
 }
 
-/// `asked` is the trial length that the user gave; the plan has the chosen one.
+/// `asked` is the user's trial length; the plan has the chosen one.
 fn carry_out(
     root: &Root,
     resolved: Resolved,
@@ -193,10 +187,8 @@ fn carry_out(
 /// A check of the environment that may refuse it.
 pub(super) type Check<'a> = dyn Fn(&Environment) -> Result<()> + 'a;
 
-/// What a command does around an experiment.
 #[derive(Default)]
 pub(super) struct Beside<'a> {
-    /// Runs before anything is measured or written.
     pub(super) check: Option<&'a Check<'a>>,
     /// Further directories that are written to afterwards.
     pub(super) writes: &'a [&'a Path],
@@ -236,14 +228,14 @@ impl Hooks for Along<'_> {
 pub(super) struct Measured<'a> {
     pub(super) root: &'a Root,
     pub(super) resolved: Resolved,
-    /// The trial length that the user gave; the plan has the chosen one.
+    /// The user's trial length; the plan has the chosen one.
     pub(super) asked: &'a TrialLength,
     pub(super) args: &'a ConductArgs,
     pub(super) agreement: Agreement,
     pub(super) beside: &'a Beside<'a>,
 }
 
-/// Measures a plan; returns the results directory and how the experiment ended.
+/// Returns the results directory and how the experiment ended.
 pub(super) fn measure(mut of: Measured<'_>) -> Result<(PathBuf, End)> {
     let args = of.args;
     if args.resume {
@@ -296,7 +288,6 @@ fn trial_of_results(asked: &TrialLength, args: &ConductArgs) -> Result<TrialLeng
     Ok(trial)
 }
 
-/// The results directory: --out, or one named after the time.
 pub(super) fn results_options(args: &ConductArgs) -> ResultsOptions {
     ResultsOptions {
         output: Output::of(args.out.clone(), ""),
@@ -320,7 +311,6 @@ pub(super) struct Shown<'a> {
     pub(super) fail_if: &'a FailIfArgs,
 }
 
-/// Analyzes finished results, writes the reports into their directory, and prints one.
 pub(super) fn conclude_results(dir: &Path, results: &Results, shown: &Shown<'_>) -> Result<u8> {
     let analysis = experiment::analyze(results, None);
     let actuator = report_files::actuator_paths(dir, results);
@@ -350,12 +340,12 @@ pub(super) fn conclude_results(dir: &Path, results: &Results, shown: &Shown<'_>)
     })
 }
 
-/// The command that repeats the experiment, shell-quoted, without the output options.
+/// The command line that repeats the experiment, without the output options.
 pub(super) fn repeat_command() -> String {
     repeat_command_without(&[])
 }
 
-/// Like [`repeat_command`], also without these flags, which affect only how the result is shown.
+/// Also omits these flags, which affect only how the result is shown.
 pub(super) fn repeat_command_without(flags: &[&str]) -> String {
     let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
     words.next();

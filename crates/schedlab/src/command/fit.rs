@@ -44,7 +44,6 @@ pub(crate) fn run(root: &Root, args: &FitArgs) -> Result<u8> {
     done(&fitted, args)
 }
 
-/// Rejects options that cannot be combined with a trace.
 fn check_trace(args: &FitArgs) -> Result<()> {
     if args.kind == Some(FitKind::Hdd) {
         return Err(usage(format!(
@@ -119,7 +118,6 @@ fn show(fitted: &Fitted, args: &FitArgs) -> Result<()> {
     }
 }
 
-/// Rows per kind of request and latency figure.
 fn work_table(work: &[KindError]) -> Columns {
     let mut table = Columns::new(["REQUESTS", "LATENCY", "DEVICE µs", "MODEL", "OFF", "ITSELF"]);
     for KindError { kind, error, own_mean, own_median, own_p99 } in work {
@@ -154,7 +152,6 @@ fn itself(share: Option<f64>) -> String {
     share.map_or_else(|| "-".to_owned(), |share| format!("±{:.1} %", share.abs() * 100.0))
 }
 
-/// Rows per size and depth.
 fn table(cells: &[CellError]) -> Columns {
     let mut table = Columns::new([
         "SIZE",
@@ -192,7 +189,6 @@ fn table(cells: &[CellError]) -> Columns {
     table
 }
 
-/// Cells within the bound, and whether the device itself is that repeatable.
 fn summary(cells: &[CellError]) -> String {
     let count = |of: &dyn Fn(&CellError) -> Option<bool>| {
         let all: Vec<bool> = cells.iter().filter_map(of).collect();

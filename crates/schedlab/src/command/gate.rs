@@ -25,7 +25,6 @@ use crate::out;
 use crate::report_files;
 use crate::rights;
 
-/// Earlier results, and the user's name for them.
 struct Reference {
     results: Results,
     from: PathBuf,
@@ -79,14 +78,12 @@ pub(crate) fn gate(root: &Root, args: &GateArgs) -> Result<u8> {
     }
 }
 
-/// Directory of the JUnit file.
 fn parent(args: &GateArgs) -> Option<&Path> {
     let parent = args.junit.as_deref()?.parent()?;
     Some(if parent.as_os_str().is_empty() { Path::new(".") } else { parent })
 }
 
-/// Where last-good results are kept, and the results to compare with; None before the first good
-/// run.
+/// None before the first good run.
 fn reference(args: &GateArgs, state: &Path) -> Result<(Option<LastGood>, Option<Reference>)> {
     if args.against == LAST_GOOD {
         let kept = LastGood::of(state, &args.plan)?;
@@ -104,7 +101,7 @@ fn reference(args: &GateArgs, state: &Path) -> Result<(Option<LastGood>, Option<
     Ok((None, Some(Reference { results, from })))
 }
 
-/// The checked plan with exactly the gate's number of rounds and the reference's trial length.
+/// The plan with the gate's number of rounds and the reference's trial length.
 fn designed(mut plan: Plan, args: &GateArgs, reference: Option<&Reference>) -> Result<Resolved> {
     if args.kernel.is_some() {
         plan.kernel.clone_from(&args.kernel);
@@ -154,7 +151,6 @@ fn designed(mut plan: Plan, args: &GateArgs, reference: Option<&Reference>) -> R
     Ok(resolved)
 }
 
-/// Reports that there was nothing to compare with, and stores the first results.
 fn first(args: &GateArgs, results: &Results, dir: &Path, kept: &LastGood) -> Result<u8> {
     let analysis = experiment::analyze(results, None);
     let status = failure::of_verdicts(&experiment::outcome::deciding_verdicts(&analysis), &[]);
@@ -224,7 +220,6 @@ fn concluded(
     Ok(status)
 }
 
-/// Advice after an inconclusive gate.
 fn remark(comparisons: &[GateComparison], dir: &Path) {
     if comparisons.iter().any(|one| one.verdict == Verdict::Inconclusive) {
         out::note(format_args!(

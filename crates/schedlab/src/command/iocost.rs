@@ -1,5 +1,4 @@
-//! `schedlab iocost`: measures the io.cost model of a device and prints it as a table and as lines
-//! for the kernel or systemd.
+//! `schedlab iocost`: measures a device's io.cost model.
 
 use std::time::Duration;
 
@@ -64,7 +63,6 @@ fn trial_time(word: &str) -> Result<Duration> {
     Ok(Duration::from_secs_f64(seconds))
 }
 
-/// The configuration lines of a complete measurement.
 struct Lines {
     model: String,
     qos: String,

@@ -98,7 +98,6 @@ fn age(built: u64) -> String {
     format!("{} ago", indicatif::HumanDuration(Duration::from_secs(now.saturating_sub(built))))
 }
 
-/// A kernel in `--json` output.
 fn shown(kernel: &Kernel) -> Value {
     json!({
         "key": kernel.key,

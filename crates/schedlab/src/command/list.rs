@@ -46,7 +46,6 @@ pub(crate) fn run(root: &Root, args: &ListArgs) -> Result<u8> {
     Ok(REACHED)
 }
 
-/// Explains a table's columns and adds what does not fit.
 fn explain(what: Listing, rows: &[Value], beside: &[Value]) -> Result<()> {
     if matches!(what, Listing::Schedulers) {
         out::line("")?;
@@ -168,7 +167,6 @@ fn schedulers(root: &Root) -> Vec<Value> {
     known.chain(simulated).chain(others).collect()
 }
 
-/// Origin of a scheduler in the kernel arena.
 fn in_the_kernel(name: &str) -> &'static str {
     if kernel::MODULES.contains(&name) {
         "ours"
@@ -179,7 +177,6 @@ fn in_the_kernel(name: &str) -> &'static str {
     }
 }
 
-/// Adds the simulator's facts about a scheduler.
 fn add_simulated(fields: &mut Value, kind: &ElevatorKind) {
     let default = (kind.build)(&Build::default());
     let parameters: Vec<Value> = kind
@@ -255,7 +252,6 @@ fn loads() -> Vec<Value> {
     LOADS.iter().map(row).collect()
 }
 
-/// Defaults and meanings of options.
 fn described(
     options: impl Iterator<Item = &'static text::Field>,
 ) -> (Map<String, Value>, Map<String, Value>) {
@@ -302,7 +298,6 @@ fn formats() -> Vec<Value> {
     import::IMPORTERS.iter().map(row).collect()
 }
 
-/// Keys of CPU variants: the scheduler and its settings.
 fn settings(root: &Root) -> Vec<Value> {
     let row = |name: &str, example: String, help: &str, here: machine::cpu::Here| {
         let (now, why) = if here.is_here {
@@ -360,7 +355,6 @@ fn text(value: &Value) -> String {
 mod tests {
     use super::*;
 
-    /// The schedulers on the literature map, and their names here.
     const MAP: &[(&str, &[(&str, &str)])] = &[
         (
             "Linux today",

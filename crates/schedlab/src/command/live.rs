@@ -13,7 +13,7 @@ use crate::failure::usage;
 use crate::progress::Progress;
 use crate::rights;
 
-/// Interval of draining the kernel's ring, which holds a second of events at 200,000 a second.
+/// Drain interval: the kernel's ring holds a second of events at 200,000 a second.
 const EVERY: Duration = Duration::from_millis(50);
 /// Longer times are rejected as typos.
 const LONGEST_S: f64 = 366.0 * 86_400.0;
@@ -29,8 +29,8 @@ pub(super) fn length(word: &str, such_as: &str) -> Result<Duration> {
     Ok(Duration::from_secs_f64(seconds))
 }
 
-/// Begins to follow a disk, then drops privileges except for writing the results and removing what
-/// it created. First restores what crashed processes left changed.
+/// Restores what crashed processes left, starts following a disk, and drops privileges except to
+/// write results and to clean up.
 pub(super) fn begin(
     root: &Root,
     options: &Options,
@@ -47,7 +47,7 @@ pub(super) fn begin(
     Ok(live)
 }
 
-/// Waits until the ring is to be drained next; false when the time is up.
+/// Waits for the next drain; false when the time is up.
 pub(super) fn wait(began: Instant, length: Option<Duration>) -> bool {
     let left = length.map(|length| length.saturating_sub(began.elapsed()));
     if left == Some(Duration::ZERO) {

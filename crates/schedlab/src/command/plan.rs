@@ -16,13 +16,12 @@ use crate::cli::{DesignArgs, MethodArg};
 use crate::failure::usage;
 use crate::out;
 
-/// Default workloads of a comparison.
 const DEFAULT_WORKLOADS: [&str; 2] = ["oltp", "mixed"];
 
-/// Default workloads on a device that may not be written to.
+/// For a device that may not be written to.
 const READ_ONLY_WORKLOADS: [&str; 2] = ["randread", "dss"];
 
-/// Reads, checks and completes a plan; old names are replaced with a note on standard error.
+/// Old names are replaced with a note on standard error.
 pub(super) fn resolve(plan: Plan) -> Result<Resolved> {
     lab::resolve::resolve(plan, &mut |note| out::note(note))
 }
@@ -38,8 +37,7 @@ impl From<MethodArg> for Method {
     }
 }
 
-/// The unchecked plan that compares schedulers, by default all available ones against the current
-/// one.
+/// By default all available schedulers against the current one.
 pub(super) fn plan_of(
     root: &Root,
     design: &DesignArgs,
@@ -67,8 +65,7 @@ pub(super) fn plan_of(
     Ok(plan)
 }
 
-/// The unchecked plan of a design with these variants; the first is its baseline. `destroy_data` is
-/// the device that may be written to.
+/// The first variant is the baseline; `destroy_data` is the device that may be written to.
 pub(super) fn designed(
     design: &DesignArgs,
     variants: Vec<Variant>,
@@ -150,15 +147,14 @@ pub(super) fn designed(
     })
 }
 
-/// A user's device is only read by default. `--fs` without consent is refused when the device is
-/// opened.
+/// A user's device is only read by default. `--fs` without consent is refused on opening.
 fn default_workloads(design: &DesignArgs, destroy_data: Option<&str>) -> Result<[&'static str; 2]> {
     let is_users = design.arena.has_disk() && !Target::is_temporary(&design.device)?;
     let only_reads = is_users && destroy_data.is_none() && design.place.fs.is_none();
     Ok(if only_reads { READ_ONLY_WORKLOADS } else { DEFAULT_WORKLOADS })
 }
 
-/// Sets this number of clients in workloads that take clients and set no number themselves.
+/// Only in workloads that take clients and set no number themselves.
 fn set_clients(workloads: &mut [WorkloadSpec], clients: u32) -> Result<()> {
     let mut taken = false;
     for spec in workloads.iter_mut() {
@@ -189,7 +185,7 @@ fn is_plain(variant: &Variant, scheduler: &str) -> bool {
     name == scheduler && variant.tunables.is_empty()
 }
 
-/// The device's current scheduler; a temporary loop device starts with `none`.
+/// A temporary loop device starts with `none`.
 pub(super) fn present_scheduler(root: &Root, word: &str) -> Result<Option<String>> {
     if Target::is_temporary(word)? {
         return Ok(Some("none".to_owned()));
@@ -197,8 +193,8 @@ pub(super) fn present_scheduler(root: &Root, word: &str) -> Result<Option<String
     Ok(device::find(root, word).map_err(|e| usage(e.to_string()))?.scheduler)
 }
 
-/// All available schedulers: those of the device on the host (for loop:SIZE, which does not exist
-/// yet, those it will have), those of current Linux in virtual time.
+/// On the host the device's schedulers, or those that loop:SIZE will have; in virtual time current
+/// Linux's.
 pub(super) fn every_scheduler(root: &Root, design: &DesignArgs) -> Result<Vec<String>> {
     let word = design.device.as_str();
     if design.arena.is_virtual() {
@@ -217,7 +213,7 @@ pub(super) fn every_scheduler(root: &Root, design: &DesignArgs) -> Result<Vec<St
     Ok(device.available_schedulers.into_iter().chain(device.unloaded_schedulers).collect())
 }
 
-/// The user's schedulers by their current names; each must be available.
+/// Current names of the user's schedulers, each of which must be available.
 pub(super) fn named_schedulers(
     root: &Root,
     design: &DesignArgs,
@@ -237,7 +233,7 @@ pub(super) fn named_schedulers(
     words.iter().map(one).collect()
 }
 
-/// The plan for the CPU arena: the first variant is the baseline, LINPACK the default workload.
+/// The first variant is the baseline, LINPACK the default workload.
 fn plan_of_cpu(design: &DesignArgs, variants: &[String], baseline: Option<&str>) -> Result<Plan> {
     if variants.is_empty() {
         return Err(usage(
@@ -251,7 +247,6 @@ fn plan_of_cpu(design: &DesignArgs, variants: &[String], baseline: Option<&str>)
     Ok(plan)
 }
 
-/// The design with the default CPU workload if it names none.
 pub(super) fn with_cpu_work(design: &DesignArgs) -> DesignArgs {
     let mut design = design.clone();
     if design.workload.is_empty() {

@@ -19,11 +19,10 @@ use crate::failure::{FAILED, REACHED, usage};
 use crate::out;
 use crate::progress::Progress;
 
-/// Interval at which to check that the disk still exists.
+/// Checks for the disk's removal.
 const LOOK: Duration = Duration::from_millis(500);
 const NO_SPACE: &str = "no space was left for the trace";
 
-/// Records until the time is up, a signal arrives, or an error occurs.
 pub(crate) fn run(root: &Root, args: &RecordArgs) -> Result<u8> {
     let summary = recorded(root, args)?;
     if args.json {
@@ -152,7 +151,6 @@ fn record(
     Ok((about, counts))
 }
 
-/// Writes a batch, as far as space allows.
 fn put(
     batch: &mut Vec<Io>,
     live: &Live,

@@ -1,5 +1,4 @@
-//! `--repeat N` of `compare` and `run`: measures one plan several times, hours apart, and pools the
-//! results.
+//! `--repeat N`: measures one plan several times, hours apart, and pools the results.
 
 use std::path::Path;
 
@@ -51,8 +50,8 @@ pub(crate) fn run(root: &Root, args: &RunArgs, several: &Several) -> Result<u8> 
     measure(root, &resolve(plan)?, &asked, several, &args.conduct, args.consent.agreement())
 }
 
-/// Measures the next repeat of a checked plan (all missing ones in virtual time), pools the
-/// finished ones, and schedules the next.
+/// Measures the next repeat (all missing ones in virtual time), pools the finished ones, and
+/// schedules the next.
 fn measure(
     root: &Root,
     resolved: &Resolved,
@@ -131,7 +130,6 @@ fn own_args(args: &ConductArgs, dir: &Dir, number: u32, resume: bool) -> Conduct
     }
 }
 
-/// The first incomplete repeat.
 fn missing(dir: &Dir, several: &Several) -> Result<Option<u32>> {
     for number in 1..=several.number {
         if !matches!(repeats::look(dir.path(), number)?, Repeat::Whole(_)) {
@@ -141,7 +139,6 @@ fn missing(dir: &Dir, several: &Several) -> Result<Option<u32>> {
     Ok(None)
 }
 
-/// Pools the complete repeats, and writes and prints the report.
 fn conclude(root: &Root, dir: &Dir, several: &Several, args: &ConductArgs) -> Result<u8> {
     let mut all_results: Vec<(String, Results)> = Vec::new();
     for number in 1..=several.number {
@@ -170,7 +167,7 @@ fn pooled(all_results: &[(String, Results)], planned: u32) -> Result<Analysis> {
         .map_err(|difference| usage(difference.to_string()))
 }
 
-/// Schedules the next repeat with systemd, or prints the command if systemd is not running.
+/// Uses systemd, or else prints the command.
 fn start_later(
     root: &Root,
     next: u32,

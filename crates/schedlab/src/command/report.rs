@@ -1,8 +1,8 @@
-//! `schedlab report`: rewrites the reports of a results file, or exports figures for a paper.
+//! `schedlab report`: rewrites reports, or exports figures for a paper.
 //!
-//! Figures are SVG. `rsvg-convert` (package librsvg2-bin) converts them to PDF with embedded fonts;
-//! a library for that would be the largest part of the program. It is a pipe: SVG in, PDF out.
-//! Under root it has no capabilities, may read system programs and fonts, and writes nothing.
+//! `rsvg-convert` (librsvg2-bin) converts figures to PDF with embedded fonts; a library for that
+//! would be the largest part of the program. It is a pipe; under root it has no capabilities, may
+//! read system programs and fonts, and writes nothing.
 
 use std::io::Write;
 use std::path::Path;
@@ -78,7 +78,6 @@ fn write_paper(
     Ok(REACHED)
 }
 
-/// Directories of fonts and their configuration.
 const FONTS: [&str; 3] = ["/etc/fonts", "/usr/local/share/fonts", "/var/cache/fontconfig"];
 
 fn pdf(svg: &str) -> Result<Vec<u8>> {
@@ -99,7 +98,7 @@ fn pdf(svg: &str) -> Result<Vec<u8>> {
             "--format pdf: rsvg-convert does not start; install librsvg2-bin, or take --format svg",
         )?;
     let mut input = child.stdin.take().context("rsvg-convert: no standard input")?;
-    // A figure may exceed the pipe buffer, and the converter reads all input before it writes.
+    // A figure may exceed the pipe buffer, and the converter reads to EOF before it writes.
     let text = svg.to_owned();
     let writer = std::thread::spawn(move || input.write_all(text.as_bytes()));
     let output = child.wait_with_output().context("rsvg-convert: cannot be waited for")?;

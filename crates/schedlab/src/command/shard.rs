@@ -25,10 +25,8 @@ use crate::out;
 use crate::progress::Progress;
 use crate::rights;
 
-/// Ranges of missing rounds named in a message.
 const NAMED: usize = 4;
 
-/// Measures some rounds of a plan, or reports how many it has.
 pub(crate) fn measure(args: &ShardRunArgs) -> Result<u8> {
     let plan = plan_of_file(&args.plan)?;
     if plan.arena.is_in_process() {
@@ -71,7 +69,7 @@ pub(crate) fn measure(args: &ShardRunArgs) -> Result<u8> {
 }
 
 fn keep(made: &Shard, file: &Path, as_json: bool) -> Result<u8> {
-    // Atomically: the file is a whole segment, or is unchanged.
+    // Atomically: a whole segment or none.
     replace_at(file, &made.segment)
         .with_context(|| format!("{}: cannot write the segment", file.display()))?;
     let identity = made.prepared.identity();
@@ -92,7 +90,6 @@ fn keep(made: &Shard, file: &Path, as_json: bool) -> Result<u8> {
     Ok(REACHED)
 }
 
-/// Reports the number of rounds.
 fn count(prepared: &Prepared, file: &Path, as_json: bool) -> Result<u8> {
     let plan = prepared.plan();
     let (most, fixed) = (prepared.most_rounds(), plan.budget.rounds.is_some());
@@ -114,7 +111,6 @@ fn count(prepared: &Prepared, file: &Path, as_json: bool) -> Result<u8> {
     Ok(REACHED)
 }
 
-/// Merges segments into one experiment and compares it.
 pub(crate) fn join(root: &Root, args: &MergeArgs) -> Result<u8> {
     rights::give_up(&args.segments, Some(&args.out))?;
     store::check_free(Some(&args.out))?;
@@ -157,7 +153,6 @@ fn read(files: &[PathBuf]) -> Result<Vec<(String, Vec<u8>)>> {
     Ok(all)
 }
 
-/// Names the missing rounds and the command that measures them.
 fn lacks(missing: &Missing, args: &MergeArgs) -> Result<u8> {
     let rounds = missing.rounds();
     let plan = plan_word(&missing.prepared.header().command);
@@ -204,8 +199,7 @@ fn lacks(missing: &Missing, args: &MergeArgs) -> Result<u8> {
     Ok(INCOMPLETE)
 }
 
-/// The plan named in a segment's command, if it is a plain word: the command is untrusted, and the
-/// user may paste what is printed into a shell.
+/// A plain word only: the segment's command is untrusted, and the user may paste what is printed.
 fn plan_word(command: &str) -> &str {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,+@".contains(c);
     let word = command.strip_prefix("schedlab run ").unwrap_or_default();

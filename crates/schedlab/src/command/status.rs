@@ -12,7 +12,6 @@ use crate::cli::StatusArgs;
 use crate::failure::REACHED;
 use crate::out;
 
-/// Exit status for an interrupted experiment.
 const CUT_OFF: u8 = 1;
 
 pub(crate) fn run(args: &StatusArgs) -> Result<u8> {
@@ -64,8 +63,7 @@ fn words(standing: &Standing, dir: &Path) -> Vec<String> {
 
 fn of_workload(workload: &WorkloadStanding) -> Vec<String> {
     let WorkloadStanding { name, rounds, planned, variants } = workload;
-    // Decided variants leave their time to further rounds of the others, so the estimate can be
-    // exceeded.
+    // Decided variants leave their time to the others, so the estimate can be exceeded.
     let of = Some(planned).filter(|planned| **planned as usize >= *rounds);
     let of = of.map_or_else(String::new, |planned| format!(" of about {planned}"));
     let widest = variants.iter().map(|variant| variant.name.chars().count()).max().unwrap_or(0);

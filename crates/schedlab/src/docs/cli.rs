@@ -54,10 +54,8 @@ fn option(arg: &Arg) -> [String; 3] {
     }
 }
 
-/// Options shared by at least this many commands are explained once.
 const SHARED_BY: usize = 3;
 
-/// Commands shown in help, subcommands included, with their full names.
 fn all_commands(command: &Command, path: &str, into: &mut Vec<(String, Command)>) {
     let visible = |command: &&Command| !command.is_hide_set() && command.get_name() != "help";
     for subcommand in command.get_subcommands().filter(visible) {
@@ -81,7 +79,7 @@ fn options(command: &Command) -> Vec<[String; 3]> {
         .collect()
 }
 
-/// The paragraphs after the options, each as in clap and as printed in 100 columns.
+/// Paragraphs after the options, as in clap and as printed in 100 columns.
 fn help_parts(command: &Command) -> Vec<(String, String)> {
     let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let printed =
@@ -91,7 +89,6 @@ fn help_parts(command: &Command) -> Vec<(String, String)> {
     owned.filter(|(part, _)| !part.is_empty()).collect()
 }
 
-/// The page so far, and what it has explained already.
 struct CommandPage {
     sheet: Sheet,
     shared: BTreeSet<[String; 3]>,

@@ -4,7 +4,6 @@ use clap::{Command, CommandFactory, Parser, error::ErrorKind};
 
 use crate::cli::Cli;
 
-/// Shown commands must parse as they stand.
 fn fault(words: &[String]) -> Option<String> {
     match Cli::try_parse_from(words) {
         Ok(_) => None,
@@ -17,7 +16,7 @@ fn fault(words: &[String]) -> Option<String> {
     }
 }
 
-/// Commands within prose may be shortened: their subcommands and options must exist.
+/// For commands within prose, which may be shortened: subcommands and options must exist.
 fn unknown(words: &[String]) -> Option<String> {
     let mut command: Command = Cli::command();
     command.build();

@@ -4,8 +4,7 @@ use experiment::plan::Plan;
 
 use super::sheet::{Sheet, code};
 
-/// A table of the plan with its keys: name, default, meaning. `within` is a plan that ends with the
-/// table's header.
+/// `within` is a plan that ends with the table's header.
 struct Part {
     title: &'static str,
     introduction: &'static str,
@@ -254,7 +253,7 @@ const PARTS: &[Part] = &[
     },
 ];
 
-/// The keys that a table accepts, from the parser's error on an unknown key.
+/// From the parser's error on an unknown key.
 fn keys_of(within: &str) -> Vec<String> {
     let answer = toml::from_str::<Plan>(&format!("{within}no_such_key = 1\n"))
         .expect_err("no plan has this key")

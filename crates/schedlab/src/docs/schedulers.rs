@@ -138,7 +138,6 @@ fn attribute(row: &QueueAttribute) -> [String; 5] {
     [code(row.name), row.unit.to_owned(), values(row), initial, row.help.to_owned()]
 }
 
-/// Whether a tunable exists on a real machine.
 fn is_real(row: &Tunable) -> bool {
     matches!(row.role, Role::Knob | Role::Window | Role::Alias(_))
 }
@@ -151,7 +150,6 @@ fn default_of(elevator: &dyn Elevator, row: &Tunable) -> String {
     }
 }
 
-/// Whether current Linux has a scheduler of this name.
 fn is_of_linux(kind: &ElevatorKind) -> bool {
     LINUX.iter().any(|row| row.name == kind.name)
 }

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 pub(super) struct Sheet(String);
 
 impl Sheet {
-    /// A page with a title and an introduction, taken verbatim.
     pub(super) fn new(title: &str, introduction: &str) -> Sheet {
         let note =
             "<!-- generated from the program's tables: `make docs` writes this page anew -->";
@@ -33,7 +32,7 @@ impl Sheet {
         self.line(format_args!("\n```{language}\n{}\n```", text.trim_end()))
     }
 
-    /// A table; columns without any content are omitted.
+    /// Omits empty columns.
     pub(super) fn table<const N: usize>(
         &mut self,
         header: [&str; N],
@@ -63,7 +62,7 @@ impl Sheet {
     }
 }
 
-/// Escapes cell text: bars separate cells, and angle brackets outside code would be HTML.
+/// Bars separate cells, and angle brackets outside code would be HTML.
 fn cell(text: &str) -> String {
     let mut escaped = String::new();
     let mut code = false;
@@ -89,7 +88,7 @@ pub(super) fn yes(condition: bool) -> String {
     if condition { "yes" } else { "no" }.to_owned()
 }
 
-/// A range; limits such as `2^31 - 1` mean no limit.
+/// Bounds such as `2^31 - 1` mean no limit.
 pub(super) fn range(min: impl std::fmt::Display, max: u64) -> String {
     match max {
         max if max >= u64::from(u32::MAX) || max == i32::MAX as u64 => format!("≥ {min}"),

@@ -32,7 +32,6 @@ mod server {
     pub(super) fn serve(_listener: TcpListener, _running: Arc<Mutex<Running>>) {}
 }
 
-/// Minimum interval between writes of the textfile.
 const EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -44,7 +43,7 @@ pub(crate) struct Monitor {
 }
 
 impl MonitorArgs {
-    /// Opens the port while privileges still allow it. An unusable address is a usage error.
+    /// While privileges still allow it. An unusable address is a usage error.
     pub(crate) fn reserve(&self) -> Result<()> {
         let Some(word) = &self.metrics_listen else { return Ok(()) };
         server::check()?;
@@ -65,13 +64,11 @@ impl MonitorArgs {
         Ok(())
     }
 
-    /// Directory in which the textfile is created and replaced.
     pub(crate) fn directory(&self) -> Option<&Path> {
         let parent = self.metrics_file.as_deref()?.parent()?;
         Some(if parent.as_os_str().is_empty() { Path::new(".") } else { parent })
     }
 
-    /// Starts monitoring, if any was requested.
     pub(crate) fn begin(&self) -> Result<Option<Monitor>> {
         let file = self
             .metrics_file
@@ -108,7 +105,7 @@ impl Monitor {
         self.file.as_ref().map(|(dir, _)| dir.path())
     }
 
-    /// Publishes the experiment and starts the serving thread, under the remaining privileges.
+    /// Also starts the serving thread, under the remaining privileges.
     pub(crate) fn serve(&self, plan: &Plan) -> Result<()> {
         let mut running = self.lock();
         plan.name.clone_into(&mut running.name);
@@ -161,7 +158,7 @@ impl Monitor {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes the textfile. A failure does not end the experiment; it is reported once.
+    /// A failure does not end the experiment; it is reported once.
     fn write(&self, now: bool) {
         let Some((dir, name)) = &self.file else { return };
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);

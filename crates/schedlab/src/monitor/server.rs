@@ -1,9 +1,9 @@
 //! The server of `--metrics-listen`: one page, one thread, many clients.
 //!
 //! Clients may be hostile, so threads, connections, memory and time are bounded. hyper, which
-//! buckets require anyway, bounds a request's bytes and time. tiny_http (0.12, 2022) lets clients
-//! start threads and never times out. Connections are bounded here: beyond the limit the oldest is
-//! closed, so a client that holds them all cannot keep others out.
+//! buckets require anyway, bounds a request's bytes and time; tiny_http (0.12, 2022) would bound
+//! neither threads nor time. Beyond the limit the oldest connection is closed, so no client can
+//! keep others out.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -28,18 +28,16 @@ use tokio::time::timeout;
 
 use crate::out;
 
-/// Media types of OpenMetrics and of other responses.
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const PLAIN: &str = "text/plain; charset=utf-8";
 
-/// Maximum request size: the smallest buffer that hyper allows.
+/// The smallest buffer that hyper allows.
 const REQUEST_BYTES: usize = 8192;
 const HEADERS: usize = 64;
 
-/// Pause after a failed accept, e.g. when descriptors run out.
+/// After a failed accept, e.g. when descriptors run out.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Limits on clients.
 #[derive(Debug, Clone, Copy)]
 struct Bounds {
     connections: usize,
@@ -52,13 +50,11 @@ struct Bounds {
 const BOUNDS: Bounds =
     Bounds { connections: 256, request: Duration::from_secs(1), whole: Duration::from_secs(10) };
 
-/// Whether this build has a server.
 #[allow(clippy::unnecessary_wraps, reason = "a build without the server refuses")]
 pub(super) fn check() -> Result<()> {
     Ok(())
 }
 
-/// Serves clients without privileges until the process ends.
 pub(super) fn serve(listener: TcpListener, running: Arc<Mutex<Running>>) {
     let confined = machine::confine::drop_capabilities()
         .and_then(|()| Landlock::read_all_write_only::<&str>(&[])?.restrict());

@@ -1,5 +1,5 @@
-//! `schedlab advise`: from a trace and a model to a recommendation, its reasons, and a plan that
-//! confirms it.
+//! `schedlab advise`: a recommendation from a trace and a model, with reasons and a plan to confirm
+//! it.
 
 mod trace;
 
@@ -98,7 +98,6 @@ pub(crate) fn run(root: &Root, args: &AdviseArgs) -> Result<u8> {
     })
 }
 
-/// Writes the plan for the real device, if this machine has it.
 fn confirmation(root: &Root, case: &Case, advice: &Advice, dir: &Path) -> Result<Option<PathBuf>> {
     if machine::device::find(root, &case.confirm_on).is_err() {
         return Ok(None);
@@ -146,7 +145,7 @@ fn fitted(
     Ok(path.display().to_string())
 }
 
-/// Replays the trace under each variant; None if interrupted.
+/// None if interrupted.
 fn replayed(root: &Root, args: &AdviseArgs, case: &Case, dir: &Path) -> Result<Option<Advice>> {
     let conduct = ConductArgs {
         out: Some(dir.join("replay")),

@@ -1,5 +1,5 @@
-//! Records the disk that advice is requested for, in a child process: recording drops root's
-//! privileges for good, and the replay must still start kernels and write results.
+//! Records the disk for `advise` in a child process: recording drops root's privileges for good,
+//! and the replay must still start kernels and write results.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -18,12 +18,10 @@ use crate::command::watch;
 use crate::failure::{USAGE, usage};
 use crate::out;
 
-/// Polling interval.
 const EVERY: Duration = Duration::from_millis(50);
-/// A summary has some hundred bytes.
 const SUMMARY_BYTES: u64 = 1 << 20;
 
-/// Records the disk into the directory. A signal ends the trace early.
+/// A signal ends the trace early.
 pub(super) fn of(args: &AdviseArgs, dir: &Path, stop: &Stop) -> Result<PathBuf> {
     let file = dir.join("trace.parquet");
     let mut command = programs::itself(&watch::program()?);
@@ -57,7 +55,6 @@ pub(super) fn of(args: &AdviseArgs, dir: &Path, stop: &Stop) -> Result<PathBuf> 
     }
     let summary: Value = serde_json::from_str(&said).unwrap_or_default();
     match summary["requests"].as_u64() {
-        // The reason is on standard error.
         None if status.code() == Some(USAGE.into()) => {
             Err(usage(format!("{}: cannot be recorded so; see above", args.subject)))
         }

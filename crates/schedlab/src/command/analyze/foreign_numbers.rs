@@ -57,7 +57,6 @@ pub(super) fn of_table(source: &Path, args: &AnalyzeArgs) -> Result<Analysis> {
     Ok(experiment::analyze_samples(&file_name(source), &samples, &options))
 }
 
-/// A table's samples, and the options from the flags.
 pub(super) fn evidence_of_table(
     source: &Path,
     args: &AnalyzeArgs,
@@ -144,7 +143,6 @@ fn evidence(
     Ok((samples, options))
 }
 
-/// Rejects metrics given twice or only with a direction.
 fn check_names(args: &AnalyzeArgs) -> Result<()> {
     for (i, name) in args.metric.iter().enumerate() {
         if args.metric[..i].contains(name) {
@@ -175,7 +173,6 @@ fn check_names(args: &AnalyzeArgs) -> Result<()> {
     Ok(())
 }
 
-/// The named baseline, or a variant with a baseline's usual name.
 fn baseline(name: &str, samples: &[Sample], args: &AnalyzeArgs) -> Result<String> {
     let mut variants: Vec<&str> = Vec::new();
     for sample in samples {
@@ -205,8 +202,8 @@ fn baseline(name: &str, samples: &[Sample], args: &AnalyzeArgs) -> Result<String
     })
 }
 
-/// Directions from the user, the format, or the metric's name. A metric that was named or that
-/// decides must have one.
+/// From the user, the format, or the metric's name; required for a metric that was named or
+/// decides.
 fn all_directions(
     name: &str,
     samples: &[Sample],

@@ -22,7 +22,6 @@ mod foreign_numbers;
 
 use criteria::criteria;
 
-/// Compares each source; the exit status reports invalid evidence.
 pub(crate) fn analyze(root: &Root, args: &AnalyzeArgs) -> Result<u8> {
     if args.pool {
         return pooled(root, args);
@@ -53,7 +52,7 @@ pub(crate) fn analyze(root: &Root, args: &AnalyzeArgs) -> Result<u8> {
     }
     let analyses: Vec<&Analysis> = all.iter().map(|(analysis, _)| analysis).collect();
     if args.json {
-        // One source prints one analysis, as in analysis.json; several print a list.
+        // A single source prints one analysis, as in analysis.json.
         out::print(match analyses[..] {
             [analysis] => report::json(analysis)?,
             _ => report::json_of_all(&analyses)?,
@@ -62,8 +61,8 @@ pub(crate) fn analyze(root: &Root, args: &AnalyzeArgs) -> Result<u8> {
     Ok(args.fail_if.status_of_all(analyses))
 }
 
-/// The format of sources that are read together, given or detected. None for results and tables,
-/// which are compared one by one.
+/// The format of sources that are read together; None for results and tables, which are compared
+/// one by one.
 fn format_of(args: &AnalyzeArgs) -> Result<Option<&'static Importer>> {
     if let Some(name) = &args.from {
         return Ok(import::find(name));
@@ -135,7 +134,6 @@ fn is_table(source: &Path) -> bool {
         .any(|table| source.extension().is_some_and(|e| e.eq_ignore_ascii_case(table)))
 }
 
-/// Compares the sources as repeats of one experiment.
 fn pooled(root: &Root, args: &AnalyzeArgs) -> Result<u8> {
     let sources: Vec<PathBuf> = args.sources.iter().flat_map(|source| repeats_of(source)).collect();
     let tables = sources.iter().filter(|source| is_table(source)).count();
@@ -185,15 +183,12 @@ fn pooled(root: &Root, args: &AnalyzeArgs) -> Result<u8> {
     Ok(args.fail_if.status(&analysis))
 }
 
-/// The repeats in a directory of `--repeat`; otherwise the source itself.
 fn repeats_of(source: &Path) -> Vec<PathBuf> {
     let below =
         if source.join(store::RESULTS).exists() { Vec::new() } else { repeats::below(source) };
     if below.is_empty() { vec![source.to_owned()] } else { below }
 }
 
-/// Analyzes a results file and writes its reports into its directory; returns the analysis and the
-/// files.
 pub(super) fn write_again(source: &Path) -> Result<(Analysis, Vec<PathBuf>)> {
     let results = store::read(source)?;
     let analysis = experiment::analyze(&results, None);

@@ -42,7 +42,6 @@ pub(crate) fn run(root: &Root, args: &FleetArgs) -> Result<u8> {
     }
 }
 
-/// The fleet's location, from --fleet or the environment.
 fn at(place: &FleetPlaceArgs) -> Result<Location> {
     let word = place.fleet.as_deref();
     let word = word.ok_or_else(|| {
@@ -56,7 +55,7 @@ fn key_of(word: &str) -> Key {
     row.map(|(key, _)| *key).expect("the command line takes the words of the table alone")
 }
 
-/// The directory to write to; None for a bucket.
+/// None for a bucket.
 fn directory(location: &Location) -> Option<&Path> {
     match location {
         Location::Directory(path) => Some(path),
@@ -120,13 +119,11 @@ fn push(root: &Root, args: &FleetPushArgs) -> Result<u8> {
     Ok(REACHED)
 }
 
-/// A results file, or those of the repeats in a directory.
 fn results_at(path: &Path) -> Vec<PathBuf> {
     let below = if path.is_dir() { repeats::below(path) } else { Vec::new() };
     if below.is_empty() { vec![path.to_path_buf()] } else { below }
 }
 
-/// Retained reports of this machine's watches.
 fn watched(root: &Root) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for history in History::all(root)? {
@@ -139,7 +136,7 @@ fn watched(root: &Root) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The given name, or this machine's if the results were measured on a machine like it.
+/// The given name, or this machine's if the results fit it.
 fn machine(root: &Root, args: &FleetPushArgs, results: &Results, source: &Path) -> Result<Machine> {
     if let Some(name) = &args.machine {
         text::limits::NAME_BYTES
@@ -327,7 +324,6 @@ fn learn(root: &Root, args: &FleetLearnArgs) -> Result<u8> {
     Ok(REACHED)
 }
 
-/// What the learned fleet knows about a drive; empty if nothing was learned.
 pub(crate) fn known_of(root: &Root, model: Option<&str>) -> Vec<String> {
     let Some(model) = model else { return Vec::new() };
     let model = model.split_whitespace().collect::<Vec<_>>().join(" ");

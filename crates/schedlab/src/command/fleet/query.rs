@@ -15,7 +15,7 @@ use crate::cli::FleetQueryArgs;
 use crate::failure::{REACHED, usage};
 use crate::{out, rights};
 
-/// Not every distribution packages the duckdb program; its Python module is common.
+/// The duckdb program is not packaged everywhere; the Python module is.
 const PYTHON: &str = "import sys, duckdb\nfound = duckdb.sql(sys.argv[1])\nif found is not None:\n    found.show(max_rows=10000, max_width=100000)";
 
 pub(super) fn query(location: Location, args: &FleetQueryArgs) -> Result<u8> {

@@ -11,7 +11,6 @@ use report::Columns;
 
 use crate::out;
 
-/// Maximum lines of one kind.
 const MOST: usize = 20;
 
 pub(super) fn report(analysis: &FleetAnalysis) -> Result<()> {
@@ -104,7 +103,6 @@ fn word(of: &FleetComparison) -> String {
     }
 }
 
-/// Excluded machines, and kinds of machines.
 fn of_machines(of: &FleetComparison) -> Result<()> {
     for outlier in of.outliers.iter().take(MOST) {
         out::line(format_args!(

@@ -92,7 +92,7 @@ pub(crate) fn persist(root: &Root, args: &PersistArgs) -> Result<u8> {
     Ok(REACHED)
 }
 
-/// Removes persisted files, by device or by a name of `--list`.
+/// By device or by a name of `--list`.
 pub(crate) fn unpersist(root: &Root, args: &UnpersistArgs) -> Result<u8> {
     let mut removed = Vec::new();
     let mut told: Vec<String> = Vec::new();
@@ -226,7 +226,6 @@ struct Answer {
     device: Device,
     persisted: Persisted,
     conflicts: Vec<Conflict>,
-    /// Persisted values not currently in effect.
     missing: Vec<String>,
     told: Vec<String>,
     done: bool,

@@ -1,5 +1,4 @@
-//! The setting to persist: from the command line, an experiment's recommendation, or the device's
-//! current state.
+//! The source of the setting to persist.
 
 use std::path::Path;
 
@@ -22,16 +21,10 @@ const TUNE: &str = "tune.json";
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) setting: Setting,
-    /// The verdict, if any.
     pub(super) because: Option<String>,
-    /// Caveats on how the setting was chosen.
     pub(super) remarks: Vec<String>,
 }
 
-/// Returns the setting to persist.
-///
-/// # Errors
-/// Invalid assignments, or an experiment that recommends nothing, or nothing for this device.
 pub(super) fn source(root: &Root, device: &Device, args: &PersistArgs) -> Result<Source> {
     match &args.from {
         Some(dir) if dir.join(TUNE).is_file() => from_tuning(device, dir, args.force),
@@ -149,7 +142,6 @@ fn from_tuning(device: &Device, dir: &Path, force: bool) -> Result<Source> {
             path.display()
         );
     };
-    // A word, or an object with the word and the interval.
     let word =
         found.verdict.as_str().or_else(|| found.verdict["verdict"].as_str()).unwrap_or_default();
     if word != "better" {
@@ -167,7 +159,7 @@ fn from_tuning(device: &Device, dir: &Path, force: bool) -> Result<Source> {
     Ok(Source { setting, because: Some(because), remarks })
 }
 
-/// Checks that the results were measured on this device; `force` turns the error into a caution.
+/// `force` turns the error into a caution.
 fn meant_for(
     device: &Device,
     identity: &str,

@@ -25,13 +25,11 @@ use super::live::{Key, Screen};
 use crate::failure::usage;
 use crate::out;
 
-/// Seconds shown.
 const SECONDS: usize = 240;
 /// Heat-map rows: two per octave of latency, from 1 µs.
 const ROWS: usize = 48;
 const LOWEST_LOG: u32 = 10;
 
-/// Sort key of the process table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum SortKey {
     #[default]
@@ -40,7 +38,6 @@ enum SortKey {
     Latency,
 }
 
-/// One second of I/O.
 #[derive(Debug, Clone)]
 struct Second {
     at: u64,
@@ -92,7 +89,6 @@ impl Screen for Dashboard {
         self.paused
     }
 
-    /// Counts a request in the second of its completion.
     fn count(&mut self, io: &Io) {
         let Some(completed) = io.completed.get() else { return };
         let at = completed / 1_000_000_000;
@@ -240,7 +236,6 @@ impl Dashboard {
         }
     }
 
-    /// Heat map of recent latencies, longest at the top.
     fn heat(&self, frame: &mut Frame<'_>, area: Rect) {
         let block = titled("Latency, a column a second");
         let inner = block.inner(area);
@@ -331,13 +326,13 @@ fn row_of(ns: u64) -> usize {
     (((log - LOWEST_LOG) as usize) * 2 + half).min(ROWS - 1)
 }
 
-/// Lower bound of a row, in nanoseconds.
+/// In nanoseconds.
 fn start_of(row: usize) -> u64 {
     let log = LOWEST_LOG + row as u32 / 2;
     if row.is_multiple_of(2) { 1 << log } else { 3 << (log - 1) }
 }
 
-/// A cell; its shade is logarithmic in `count`.
+/// Logarithmic in `count`.
 fn shade(count: u64, most: u64) -> Span<'static> {
     if count == 0 {
         return Span::raw(" ");

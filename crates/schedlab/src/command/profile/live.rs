@@ -1,7 +1,7 @@
-//! Profiles a live disk for a given time or until interrupted.
+//! Profiles a live disk.
 //!
-//! Requests arrive in completion order and are profiled in queueing order, two seconds later. A
-//! request that takes longer is counted and reported as out of order.
+//! Requests arrive in completion order and are profiled in queueing order, two seconds later;
+//! slower requests are counted as out of order.
 
 use std::time::{Duration, Instant};
 
@@ -17,16 +17,13 @@ use super::super::live;
 use crate::cli::ProfileArgs;
 use crate::progress::Progress;
 
-/// Dashboard refresh interval.
 const DRAW: Duration = Duration::from_millis(500);
 /// Expected maximum duration of a request, in nanoseconds.
 const HORIZON: u64 = 2_000_000_000;
-/// Default of --for.
 const LENGTH: Duration = Duration::from_secs(10);
-/// The most recent requests, kept for the page's excerpt.
+/// Recent requests, for the page's excerpt.
 const REMEMBERED: usize = 1 << 20;
 
-/// A full-screen view of the growing profile.
 pub(super) trait Screen {
     fn begin(&mut self) -> Result<()>;
     fn end(&mut self);
@@ -39,9 +36,7 @@ pub(super) trait Screen {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key {
-    /// End the profile.
     End,
-    /// Restart it.
     Again,
 }
 
@@ -55,7 +50,6 @@ fn open_screen() -> Result<Box<dyn Screen>> {
     Err(crate::failure::usage(text::absent("--watch", "it", "leave it out, or ")))
 }
 
-/// The profile so far.
 struct Session {
     profiler: Profiler,
     order: InOrder,
@@ -78,8 +72,8 @@ impl Session {
     }
 }
 
-/// Profiles until the time is up, a signal arrives or a key ends it. Returns the profile and a
-/// trace of the last requests.
+/// Profiles until the time is up, a signal arrives or a key ends it. The trace has the last
+/// requests.
 pub(super) fn run(root: &Root, args: &ProfileArgs) -> Result<(Profile, Trace)> {
     let length = args.length.as_deref().map(|word| live::length(word, "30s")).transpose()?;
     let length = if args.watch { length } else { Some(length.unwrap_or(LENGTH)) };
@@ -132,7 +126,6 @@ fn follow(
     while stop.signal().is_none() && live::wait(began, length) {
         live.drain(&mut |io| {
             latest = latest.max(io.completed.get().unwrap_or(io.queued));
-            // Requests queued before a restart do not count.
             if io.queued >= forgotten {
                 session.order.push(io);
             }

@@ -21,7 +21,6 @@ use crate::cli::ProfileArgs;
 use crate::failure::{REACHED, usage};
 use crate::out;
 
-/// Maximum requests of an excerpt.
 const EXCERPT: usize = 2000;
 
 pub(crate) fn run(root: &Root, args: &ProfileArgs) -> Result<u8> {
@@ -59,7 +58,6 @@ pub(crate) fn run(root: &Root, args: &ProfileArgs) -> Result<u8> {
     Ok(REACHED)
 }
 
-/// A flag that applies only to live profiles, if one was given.
 fn live_flag(args: &ProfileArgs) -> Option<&'static str> {
     let given = [
         ("--for", args.length.is_some()),
@@ -86,7 +84,7 @@ fn write_page(path: &Path, profile: &Profile, trace: &Trace) -> Result<()> {
     Ok(())
 }
 
-/// The requests around the completion where not waiting cost most, or else around the middle.
+/// Around the completion where not waiting cost most, or else around the middle.
 fn excerpt<'a>(
     device: &DeviceProfile,
     ios: &[Io],

@@ -42,13 +42,11 @@ const ROLE: &str = "setting-keeper";
 
 #[derive(Debug, Serialize, Deserialize)]
 enum KeeperReply {
-    /// The setting is in effect and the keeper owns it.
     Set { done: Done, lasting: Lasting },
-    /// Refused; nothing has changed.
     Refused { message: String, status: u8 },
 }
 
-/// A keeper that holds the setting and waits for its release. Dropping it reverts the setting.
+/// Reverts the setting if dropped before its release.
 pub(super) struct HeldSetting {
     pub(super) done: Done,
     pub(super) lasting: Lasting,
@@ -57,7 +55,6 @@ pub(super) struct HeldSetting {
 }
 
 impl HeldSetting {
-    /// Lets the keeper run on its own.
     pub(super) fn release(mut self) -> Result<()> {
         let mut pipe = self.keeper.stdin.take().expect("the keeper was started with a pipe");
         pipe.write_all(b"!")
@@ -65,7 +62,7 @@ impl HeldSetting {
     }
 }
 
-/// Starts a keeper, which owns the setting when this returns.
+/// The keeper owns the setting when this returns.
 pub(super) fn start(
     root: &Root,
     device: &Device,
@@ -110,7 +107,6 @@ pub(super) fn start(
     }
 }
 
-/// Runs the keeper if this process was started as one.
 pub(crate) fn dispatch() -> Option<ExitCode> {
     let mut words = env::args_os().skip(1);
     if words.next().is_none_or(|role| role != ROLE) {
@@ -180,12 +176,12 @@ fn tell(what: &KeeperReply) -> Result<()> {
     Ok(out.flush()?)
 }
 
-/// Waits for the release; false if the parent has died.
+/// False if the parent has died.
 fn released() -> bool {
     matches!(io::stdin().read(&mut [0]), Ok(1))
 }
 
-/// Ends the wait: the time or a signal. Prepared before anything is set, so no signal is missed.
+/// The time or a signal. Prepared before anything is set, so that no signal is missed.
 struct Ending {
     signals: UnixStream,
 }

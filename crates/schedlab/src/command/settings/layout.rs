@@ -1,19 +1,15 @@
 //! Layout of `schedlab show`.
 //!
-//! At eighty columns a six-column table would break every description into single words, so each
-//! setting has its numbers on one line and its meaning on the next. From [`WIDE`] columns it has
-//! one line. The mark comes before the name, where the eye scans.
+//! In eighty columns each setting has its numbers on one line and its meaning on the next, from
+//! [`WIDE`] columns one line. The mark comes before the name, where the eye scans.
 
 use report::wrapped;
 use std::fmt::Write;
 
 use super::lines::{Group, Line};
 
-/// From this width, one line per setting.
 const WIDE: usize = 150;
-/// Minimum width.
 const NARROWEST: usize = 60;
-/// Indent of a meaning.
 const INDENT: usize = 6;
 
 pub(super) fn page(scheduler: &str, lines: &[Line], width: usize) -> String {
@@ -67,7 +63,7 @@ fn right(line: &Line) -> String {
     was.into_iter().chain(default).chain(range).collect::<Vec<_>>().join(", ")
 }
 
-/// The meaning, and the default's rule if its value cannot be computed here.
+/// Adds the default's rule if its value cannot be computed here.
 fn meaning(line: &Line) -> String {
     match (&line.rule, &line.default) {
         (Some(rule), None) if line.writable => format!("{}. Default: {rule}", line.help),

@@ -1,4 +1,4 @@
-//! A line for each setting or attribute of a device: what the tables know, and its current value.
+//! A line for each setting of a device: what the tables know, and its current value.
 
 use elevator::{Build, Evidence, Initial, Knob, LINUX, QueueFacts, Values, queue_attribute};
 use machine::Root;
@@ -7,7 +7,6 @@ use machine::settings::device_attributes::{ROWS, Row};
 use machine::settings::{Holder, Snapshot, is_in_effect};
 use serde::Serialize;
 
-/// Location in sysfs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Group {
@@ -29,15 +28,13 @@ pub(super) struct Line {
     /// The kernel's default for the active scheduler; None if only the driver or kernel knows it.
     pub(super) default: Option<String>,
     pub(super) default_from: String,
-    /// The rule by which the kernel computes the default, if any.
     #[serde(skip)]
     pub(super) rule: Option<String>,
-    /// Whether it differs from the default; None if unknown.
+    /// None if unknown.
     pub(super) differs: Option<bool>,
     pub(super) writable: bool,
     pub(super) min: Option<i64>,
     pub(super) max: Option<u64>,
-    /// Accepted words, if it takes words.
     pub(super) words: Vec<&'static str>,
     /// The value that `schedlab set --for` will restore.
     pub(super) set_by_schedlab_from: Option<String>,
@@ -57,7 +54,6 @@ pub(super) fn all(root: &Root, device: &Device, holder: Option<&Holder>) -> Vec<
         .filter(|(name, _)| *name != "scheduler")
         .map(|(name, shown)| known.attribute(name, shown))
         .collect();
-    // Writable ones first, in the table's order.
     let rank = |line: &Line| {
         let at = elevator::QUEUE_ATTRIBUTES.iter().position(|row| row.name == line.name);
         (!line.writable, at.unwrap_or(usize::MAX))
@@ -71,7 +67,6 @@ pub(super) fn all(root: &Root, device: &Device, holder: Option<&Holder>) -> Vec<
     tunables
 }
 
-/// Settings of the device outside its queue.
 fn device_attributes(root: &Root, device: &Device, holder: Option<&Holder>) -> Vec<Line> {
     let shown = Snapshot::take(root, &device.name).device;
     let line = |row: &Row, value: &String| {
@@ -88,7 +83,6 @@ fn device_attributes(root: &Root, device: &Device, holder: Option<&Holder>) -> V
     ROWS.iter().filter_map(|row| Some(line(row, shown.get(row.name)?))).collect()
 }
 
-/// The original value of a temporarily changed setting.
 fn before(holder: &Holder, device: &Device, line: &Line) -> Option<String> {
     holder.lasting?;
     let original = match line.place {
@@ -194,7 +188,7 @@ impl Line {
         }
     }
 
-    /// Accepted values, in words; empty if unknown or read-only.
+    /// Empty if unknown or read-only.
     pub(super) fn range(&self) -> String {
         const UNBOUNDED: u64 = i32::MAX as u64;
         match (self.min, self.max) {
@@ -206,7 +200,7 @@ impl Line {
         }
     }
 
-    /// The value with its unit; switches have none.
+    /// Switches have no unit.
     pub(super) fn with_unit(&self) -> String {
         match self.unit {
             "" | "switch" => self.value.clone(),

@@ -24,10 +24,9 @@ use lab::arena::disk::DiskArena;
 pub(crate) use show::show;
 pub(crate) use words::{current_name, failed, read};
 
-/// Maximum duration of a temporary setting, in seconds: a year.
+/// A year.
 const LONGEST_S: f64 = 365.0 * 86_400.0;
 
-/// Sets the values, and prints what changed and how to revert it.
 pub(crate) fn set(root: &Root, args: &SetArgs) -> Result<u8> {
     let device = device::find(root, &args.device).map_err(failed)?;
     if args.end {
@@ -109,7 +108,6 @@ fn report(device: &Device, done: &Done, kept: Option<(Lasting, u32)>, as_json: b
     }
 }
 
-/// The equivalent command, shell-quoted.
 fn command(device: &str, setting: &Setting) -> String {
     let scheduler = setting.scheduler.iter().map(|name| ("scheduler", name));
     let named = setting.tunables.iter().map(|(name, value)| (name.as_str(), value));

@@ -114,7 +114,6 @@ fn who(device: &Device, holder: &Holder) -> String {
     }
 }
 
-/// The legend of the marks and how to change a setting, one per line.
 fn legend(device: &str, width: usize) -> String {
     let lines = [
         "* differs from the default".to_owned(),

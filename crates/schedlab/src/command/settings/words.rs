@@ -8,7 +8,7 @@ use machine::settings::Setting;
 use crate::failure::usage;
 use crate::out;
 
-/// Parses assignments. Old scheduler names are replaced with a warning.
+/// Old scheduler names are replaced with a warning.
 pub(crate) fn read(values: &[String]) -> Result<Setting> {
     let mut setting = Setting::default();
     for word in values {

@@ -1,9 +1,8 @@
 //! `schedlab sweep`: one tunable at a time.
 //!
-//! A sweep is an ordinary experiment. Its baseline is the scheduler with defaults, and each other
-//! value of each tunable is a variant. Every arena, `--resume` and the family-wise error rate
-//! apply, and the report recognises a sweep from its plan (`experiment::sweep`). This module builds
-//! that plan.
+//! An ordinary experiment, whose baseline is the scheduler with defaults and whose variants are the
+//! other values. Every arena, `--resume` and the family-wise error rate apply, and the report
+//! recognises a sweep by its plan (`experiment::sweep`). This module builds the plan.
 
 mod size;
 
@@ -31,7 +30,6 @@ pub(crate) fn sweep(root: &Root, args: &SweepArgs) -> Result<u8> {
     as_designed(root, resolved, &asked, &args.design, &args.conduct)
 }
 
-/// The unchecked plan.
 fn plan_of(root: &Root, args: &SweepArgs) -> Result<Plan> {
     let mut baseline = baseline(args)?;
     let offer = Offer::of(root, args.design.arena, &args.design.device, &baseline)?;
@@ -53,7 +51,7 @@ fn plan_of(root: &Root, args: &SweepArgs) -> Result<Plan> {
     Ok(plan)
 }
 
-/// The scheduler as the user named it, or its current name in arenas that run a current kernel.
+/// Under its current name in arenas that run a current kernel.
 fn baseline(args: &SweepArgs) -> Result<Variant> {
     let is_of_cpus = args.design.arena.is_cpu();
     let word = match &args.scheduler {
@@ -89,7 +87,6 @@ fn baseline(args: &SweepArgs) -> Result<Variant> {
     Ok(variant)
 }
 
-/// The baseline and a variant per other value.
 fn variants(baseline: &Variant, turns: &[Turn]) -> Vec<Variant> {
     let mut variants = vec![baseline.clone()];
     for turn in turns {
@@ -104,7 +101,6 @@ fn variants(baseline: &Variant, turns: &[Turn]) -> Vec<Variant> {
     variants
 }
 
-/// The swept tunables, for the title.
 fn listed(turns: &[Turn]) -> String {
     match turns {
         [one] => one.name.clone(),

@@ -1,8 +1,7 @@
-//! The duration of a sweep, reported before it starts.
+//! The duration of a sweep.
 //!
 //! With twenty to thirty-five variants sharing α, an interval needs a round or two more than with
-//! four, and a round takes half a minute. The usual budget of a minute would end before any
-//! verdict.
+//! four, and a round takes half a minute: the usual minute would end before any verdict.
 
 use std::time::Duration;
 
@@ -19,10 +18,9 @@ use report::number::span_ms;
 /// Rounds that the default budget allows on the host: enough for an effect of two round-to-round
 /// SDs at the levels of twenty variants.
 const ROUNDS: f64 = 20.0;
-/// Default trial length on the host.
 const TRIAL_MS: u64 = 1000;
 
-/// Sets the default length of a sweep on the host; virtual time keeps the usual default.
+/// Only on the host; virtual time keeps the usual default.
 pub(super) fn plan(plan: &mut Plan, design: &DesignArgs) {
     if plan.arena.is_virtual() || design.budget.is_some() {
         return;
@@ -33,10 +31,7 @@ pub(super) fn plan(plan: &mut Plan, design: &DesignArgs) {
     }
 }
 
-/// Reports the duration of a round and the rounds that the budget allows.
-///
-/// # Errors
-/// The budget allows fewer rounds than an interval needs.
+/// Reports the rounds that the budget allows; an error if an interval needs more.
 pub(super) fn tell(plan: &Plan, quiet: bool) -> Result<()> {
     let (round, least) =
         (length::round_s(plan), least_rounds(&plan.criteria, plan.variants.len() - 1));

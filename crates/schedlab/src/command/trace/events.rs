@@ -1,6 +1,5 @@
-//! Summary of the event trace of a simulated trial.
-//!
-//! The figures are computed from the events alone, as a check on the simulator's own counters.
+//! Summary of a simulated trial's event trace, from the events alone, as a check on the simulator's
+//! own counters.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -35,7 +34,7 @@ struct TraceSummary {
     counts: BTreeMap<EventKind, u64>,
     first: Option<Time>,
     last: Time,
-    /// Bios in progress by process, direction and first sector, in order of submission.
+    /// Bios in progress by process, direction and first sector, in submission order.
     open: BTreeMap<(Option<u32>, Option<Op>, u64), VecDeque<Time>>,
     /// Requests on the device, by tag.
     inside: BTreeMap<Option<u32>, Time>,
@@ -43,7 +42,7 @@ struct TraceSummary {
     busy_ns: u64,
     reads: OpTotals,
     writes: OpTotals,
-    /// From the device's receiving a request to completion.
+    /// From receipt by the device to completion.
     service: OpTotals,
 }
 
@@ -98,7 +97,6 @@ impl TraceSummary {
         self.first.map_or(0.0, |first| (self.last - first) as f64 / 1e9)
     }
 
-    /// Name, value and unit of each available figure.
     fn figures(&self) -> Vec<(String, f64, &'static str)> {
         let seconds = self.seconds();
         let mut figures = vec![("time".to_owned(), seconds, "s")];

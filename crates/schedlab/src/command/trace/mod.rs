@@ -1,7 +1,7 @@
-//! `schedlab trace convert`: summarises a trace or converts it.
+//! `schedlab trace convert`: summarises or converts a trace.
 //!
-//! The event trace of a simulated trial is summarised by [`events`], every other trace by
-//! [`requests`], which also converts events to a request format.
+//! [`events`] summarises event traces of simulated trials; [`requests`] does the rest, including
+//! their conversion to a request format.
 
 mod events;
 mod requests;

@@ -1,4 +1,4 @@
-//! Summary of a trace (origin, contents, gaps) and conversion to another format.
+//! Summary of a trace of requests, and conversion to another format.
 
 use anyhow::Result;
 use lab::traces;
@@ -12,7 +12,6 @@ use crate::cli::ConvertArgs;
 use crate::failure::{REACHED, usage};
 use crate::out;
 
-/// Maximum rows of a table.
 const SHOWN: usize = 20;
 
 pub(super) fn run(args: &ConvertArgs) -> Result<u8> {
@@ -44,7 +43,6 @@ fn sum(trace: &Trace, kind: Kind) -> (u64, u64) {
     of.fold((0, 0), |(count, bytes), io| (count + 1, bytes + u64::from(io.sectors) * 512))
 }
 
-/// The number of requests with each timestamp.
 fn stages(trace: &Trace) -> Vec<(&'static str, usize)> {
     let of = |stage: fn(&trace::Io) -> At| {
         trace.ios.iter().filter(|io| stage(io) != At::UNKNOWN).count()

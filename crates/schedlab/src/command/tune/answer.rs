@@ -178,7 +178,6 @@ fn objective_words(design: &Design) -> String {
     }
 }
 
-/// The recommendation in one or two sentences.
 fn answer(
     design: &Design,
     variants: &[String],

@@ -1,4 +1,4 @@
-//! Turns the flags of `tune` into the design that is fixed before the first trial.
+//! The design of a search, fixed before the first trial.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,6 @@ use lab::tune::space::{Attribute, Field, SpaceRequest, build_on, modelled_attrib
 
 /// Trials that the default trial length aims at on a real machine.
 const TRIALS_AIMED_AT: f64 = 150.0;
-/// Default wall-clock budget on a real machine.
 const USUAL_BUDGET: &str = "10m";
 
 pub(super) fn design(root: &Root, args: &TuneArgs) -> Result<Design> {
@@ -121,7 +120,7 @@ pub(super) fn conduct_args(args: &TuneArgs) -> ConductArgs {
     }
 }
 
-/// The flags shared with `compare`, and the search's time limit if it has one.
+/// Also returns the search's time limit, if it has one.
 fn design_args(args: &TuneArgs) -> Result<(DesignArgs, Option<f64>)> {
     let virtual_time = args.arena.is_virtual();
     let budget = match (&args.budget, args.trials) {
@@ -171,7 +170,6 @@ fn fixed(words: &[String]) -> Result<BTreeMap<String, String>> {
     words.iter().map(pair).collect()
 }
 
-/// The scheduler that the winner must beat.
 fn baseline(root: &Root, args: &TuneArgs, schedulers: &[String]) -> Result<String> {
     const KERNELS_CHOICE: &str = "mq-deadline";
     if let Some(name) = &args.baseline {
@@ -225,7 +223,6 @@ fn field(root: &Root, args: &TuneArgs, request: &SpaceRequest) -> Result<Field> 
                 // Without a scheduler, nr_requests cannot exceed the hardware's tags.
                 levels.retain(|level| default.is_some_and(|tags| *level <= tags));
             }
-            // An attribute that the device does not have cannot be set.
             let there = found.is_none() || read(row.name).is_some();
             there.then(|| Attribute { name: row.name.to_owned(), default, levels })
         });
@@ -233,8 +230,7 @@ fn field(root: &Root, args: &TuneArgs, request: &SpaceRequest) -> Result<Field> 
     })
 }
 
-/// Whether to search a queue attribute. Those that affect only the page cache are searched only if
-/// the user names them.
+/// Attributes of the page cache are searched only if the user names them.
 fn is_turned(name: &str, request: &SpaceRequest) -> bool {
     const OF_THE_CACHE: [&str; 2] = ["read_ahead_kb", "wbt_lat_usec"];
     let named = request.tunables.iter().any(|own| own == name) || request.fixed.contains_key(name);

@@ -19,7 +19,7 @@ pub(super) fn render(tuned: &Tuned) -> Result<String> {
     Ok(page)
 }
 
-/// The recommendation in a sentence, without the setting, which may be long and follows.
+/// Without the setting, which may be long and follows.
 fn headline(tuned: &Tuned) -> String {
     let place = format!("for {} on {}", tuned.workloads.join(" and "), tuned.device);
     let Some(found) = &tuned.recommended else {

@@ -27,9 +27,8 @@ use lab::watch::history::{History, Outcome};
 use lab::watch::window::{Days, Window};
 use lab::watch::{self, Apply, Watch, units};
 
-/// Default of --budget.
 const BUDGET: &str = "5min";
-/// Default of --workload: read-only.
+/// Read-only.
 const WORKLOAD: &str = "randread";
 
 pub(crate) fn watch(root: &Root, args: &WatchArgs) -> Result<u8> {
@@ -47,7 +46,7 @@ pub(crate) fn watch(root: &Root, args: &WatchArgs) -> Result<u8> {
     }
 }
 
-/// Resolves a watch's own name, or any name of its device that `watch add` accepts.
+/// By the watch's name, or any name of its device that `watch add` accepts.
 fn name_of(root: &Root, word: &str) -> Result<String> {
     if watch::names(root).iter().any(|name| name == word) {
         return Ok(word.to_owned());
@@ -61,8 +60,7 @@ fn name_of(root: &Root, word: &str) -> Result<String> {
         .collect();
     match names.as_slice() {
         [name] => Ok(name.clone()),
-        // The device is gone or the file unreadable: use the name that `watch add` would have
-        // chosen.
+        // Device gone or file unreadable: use the name that `watch add` would have chosen.
         [] if word.contains('/') => Ok(watch::name_for(Path::new(word))),
         [] => Ok(word.to_owned()),
         several => Err(usage(format!(
@@ -119,7 +117,6 @@ fn add(root: &Root, args: &WatchAddArgs) -> Result<u8> {
     Ok(REACHED)
 }
 
-/// Cautions after adding a watch.
 fn cautions(watch: &Watch, device: &Device, started: Timer) {
     let name = &watch.name;
     match started {
@@ -146,12 +143,10 @@ fn cautions(watch: &Watch, device: &Device, started: Timer) {
     }
 }
 
-/// Whether the device can be identified by its name only.
 fn has_only_a_name(device: &Device) -> bool {
     device.identity.starts_with("name ")
 }
 
-/// Paths and texts of a watch's files.
 fn files(root: &Root, watch: &Watch) -> Result<Vec<(PathBuf, String)>> {
     let units = units::units(root, watch)
         .map_err(|e| usage(e.to_string()))?
@@ -159,12 +154,12 @@ fn files(root: &Root, watch: &Watch) -> Result<Vec<(PathBuf, String)>> {
     Ok([(watch::path(root, &watch.name), watch.to_toml())].into_iter().chain(units).collect())
 }
 
-/// The key under which a watch's files are locked and journaled.
+/// For locks and the journal.
 fn key(name: &str) -> String {
     format!("watch-{name}")
 }
 
-/// The device, if it is permanent.
+/// Only permanent devices.
 fn watched(root: &Root, args: &WatchAddArgs) -> Result<Device> {
     if let Some(why) = args.design.arena.watch_refusal {
         return Err(usage(why));
@@ -252,7 +247,6 @@ fn described(root: &Root, args: &WatchAddArgs, device: &Device) -> Result<Watch>
     Ok(watch)
 }
 
-/// Checks that the service can write the file and node_exporter read it.
 fn textfile(path: &Path) -> Result<PathBuf> {
     let whole = std::path::absolute(path)?;
     if whole.extension().is_none_or(|end| end != "prom") {
@@ -329,7 +323,7 @@ fn remove(root: &Root, name: &str, force: bool) -> Result<u8> {
         Err(error) => return Err(error),
     };
     DiskArena::require_root()?;
-    // The config file may be edited by the user, the units may not.
+    // The config file may be edited, the units may not.
     let files: Vec<_> = files(root, &watch)?
         .into_iter()
         .map(|(path, text)| if path == config { (path, None) } else { (path, Some(text)) })
@@ -354,7 +348,6 @@ fn remove(root: &Root, name: &str, force: bool) -> Result<u8> {
     Ok(REACHED)
 }
 
-/// Removes a watch's files regardless of their content.
 fn remove_whatever_is_there(root: &Root, name: &str) -> Result<u8> {
     watch::check_name(name)?;
     DiskArena::require_root()?;

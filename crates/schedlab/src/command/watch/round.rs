@@ -27,11 +27,10 @@ use lab::watch::history::{Entry, History, Measured, Outcome};
 use lab::watch::quiet::{self, NotNow};
 use lab::watch::{Apply, Watch};
 
-/// Time of a test beyond its budget: opening, warm-up trials, comparison.
+/// Opening, warm-up trials, comparison.
 const BESIDE: Duration = Duration::from_secs(60);
 
-/// Runs one test. A test skipped for the hour or for noise is not a failure; it is recorded in the
-/// history.
+/// A test skipped for the hour or for noise is not a failure, only recorded.
 pub(crate) fn test(root: &Root, watch: &Watch, now: bool, programs: &ProgramOptions) -> Result<u8> {
     let Some(_mine) = watch.lock(root)? else {
         out::note(format_args!("{} is being tested by another process", watch.name));
@@ -68,7 +67,7 @@ pub(crate) fn test(root: &Root, watch: &Watch, now: bool, programs: &ProgramOpti
     }
 }
 
-/// Waits for a quiet moment; returns the reason if none came.
+/// Returns the reason if no quiet moment came.
 fn not_now(root: &Root, watch: &Watch, device: &Device) -> Result<Option<NotNow>> {
     let stop = Stop::install()?;
     let began = Instant::now();
@@ -78,7 +77,6 @@ fn not_now(root: &Root, watch: &Watch, device: &Device) -> Result<Option<NotNow>
     quiet::wait(watch, left, needed, &mut listen, &|| began.elapsed(), &stop)
 }
 
-/// Measures into the history's directory.
 fn measure(
     root: &Root,
     watch: &Watch,
@@ -121,8 +119,7 @@ fn measure(
     Ok((Measured::of(&analysis, &results, report), status))
 }
 
-/// Writes the file atomically and world-readable, whatever the service's umask: node_exporter runs
-/// as another user.
+/// World-readable whatever the service's umask: node_exporter runs as another user.
 fn write_textfile(path: &Path, name: &str, results: &Results, analysis: &Analysis) -> Result<()> {
     let exported = Exported { name, results, analysis };
     let text =
@@ -133,7 +130,6 @@ fn write_textfile(path: &Path, name: &str, results: &Results, analysis: &Analysi
     Ok(())
 }
 
-/// Appends the history entry, applies the recommendation if configured, and reports a change.
 fn conclude(root: &Root, watch: &Watch, device: &Device, mut measured: Measured) -> Result<()> {
     let mut history = History::of(root, &watch.identity)?;
     let former = finding::standing(&history.entries, &watch.name, &watch.plan.variants);
@@ -170,7 +166,6 @@ fn conclude(root: &Root, watch: &Watch, device: &Device, mut measured: Measured)
     Ok(())
 }
 
-/// The previous verdict, and the finding that changed it.
 struct VerdictChange {
     former: Option<String>,
     finding: Option<Finding>,
@@ -202,7 +197,7 @@ fn words(watch: &Watch, device: &Device, measured: &Measured, change: &VerdictCh
     format!("{changed} {}{applied}{hint}", measured.sentence)
 }
 
-/// Applies the recommended setting; returns what changed, if anything.
+/// Returns what changed, if anything.
 fn apply(root: &Root, watch: &Watch, device: &Device, variant: &str) -> Result<Option<String>> {
     let variant = watch
         .plan
@@ -218,7 +213,7 @@ fn apply(root: &Root, watch: &Watch, device: &Device, variant: &str) -> Result<O
     Ok(Some(changed.join(" ")).filter(|words| !words.is_empty()))
 }
 
-/// Runs the user's command with the text on its standard input. A failure is only reported.
+/// A failure is only reported.
 fn tell(command: &str, words: &str) {
     let mut shell = programs::helper_at(Path::new("/bin/sh"));
     shell
@@ -251,13 +246,12 @@ fn note(root: &Root, watch: &Watch, device: &str, outcome: Outcome) -> Result<()
     History::of(root, &watch.identity)?.append(root, entry)
 }
 
-/// Path of this executable for systemd units.
 pub(crate) fn program() -> Result<std::path::PathBuf> {
     let exe = std::env::current_exe().context("schedlab: cannot find its own executable")?;
     Ok(fs::canonicalize(&exe).unwrap_or(exe))
 }
 
-/// Whether a unit may name this executable: not in /tmp or a build directory.
+/// Not in /tmp or a build directory.
 pub(crate) fn will_stay(program: &Path) -> bool {
     !program.starts_with("/tmp") && !program.components().any(|part| part.as_os_str() == "target")
 }
