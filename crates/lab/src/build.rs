@@ -12,10 +12,8 @@ use load::programs::RUNNERS;
 use load::programs::cpu::LOADS;
 use sha2::{Digest, Sha256};
 
-/// Hexadecimal digits of the tables' hash.
 const DIGITS: usize = 12;
 
-/// The identity of a build from `source`.
 pub fn identity(source: &str) -> String {
     format!("{source}+{}", tables())
 }

@@ -26,8 +26,8 @@ const LOOKAHEAD: u32 = 128;
 /// Index of a variant in the plan.
 type Variant = usize;
 
-/// Measures a plan from the end of `results` (only a header for a new experiment) and appends the
-/// end to the results file. `variants` are the plan's variants in the arena.
+/// Measures a plan from the end of `results` (only a header for a new experiment). `variants` are
+/// the plan's variants in the arena.
 pub(crate) fn conduct(
     plan: &Plan,
     results: &Results,
@@ -57,7 +57,6 @@ pub(crate) fn conduct(
     }
 }
 
-/// Time spent by all sessions of a results file.
 pub(crate) fn spent(plan: &Plan, results: &Results) -> Duration {
     if !plan.arena.is_virtual() {
         return Duration::from_millis(results.last_ms());
@@ -71,18 +70,15 @@ pub(crate) fn virtual_time<'t>(plan: &Plan, trials: impl Iterator<Item = &'t Tri
     trials.map(|trial| warmup + Duration::from_nanos(trial.observation.duration_ns)).sum()
 }
 
-/// The rounds of one workload.
 #[derive(Debug, Default, Clone)]
 struct Track {
     next: u32,
     /// Complete rounds. A truncated round stays in the results and is repeated.
     whole: u32,
-    /// Variants of the last round.
     planned: Vec<Variant>,
-    /// Variants of the last round that are still unmeasured.
+    /// Variants of `planned` that are not measured yet.
     lacking: Vec<Variant>,
-    /// Longest mean trial time of a round in this session. Programs determine their own run time;
-    /// setup and cleanup are included.
+    /// Longest mean trial time of a round in this session, including setup and cleanup.
     trial: Duration,
 }
 
@@ -112,17 +108,14 @@ fn is_interrupted(trial: &Trial) -> bool {
         .any(|reason| matches!(reason, InvalidReason::Interrupted { .. }))
 }
 
-/// The state of a comparison.
 struct Experiment<'a> {
     plan: &'a Plan,
     indexes: &'a [VariantIndex],
     store: &'a mut dyn ResultsLog,
     decider: Decider,
-    /// Rounds by workload, in the plan's order.
     tracks: Vec<Track>,
     /// Variants whose settings the kernel refused; they are not measured again.
     refused: Vec<Variant>,
-    /// Total trial time in round 0.
     first_round: Duration,
     /// Whether the budget differs from the one that the experiment began with.
     budget_changed: bool,
@@ -157,8 +150,8 @@ impl<'a> Experiment<'a> {
         };
         let resumed = Looks { ended: false, ..Looks::of(results, &plan.criteria) };
         course.decider.set_looks(resumed);
-        // Replaying every round can take long. A signal may cut it short: `measure` checks for one
-        // before it uses the result.
+        // Replaying many rounds takes long. A signal may cut it short, because `measure` checks for
+        // one first.
         for trial in results.trials.iter().take_while(|_| stop.signal().is_none()) {
             let workload =
                 plan.workloads.iter().position(|workload| workload.name == trial.workload);
@@ -185,8 +178,8 @@ impl<'a> Experiment<'a> {
         }
     }
 
-    /// Fixes the planned number of rounds for [`Method::Spending`] if the plan does not: after the
-    /// first round of every workload, when its duration is known, and before the first look.
+    /// Fixes the planned rounds for [`Method::Spending`], after the first round of every workload
+    /// and before the first look.
     fn plan_rounds(&mut self, driver: &Driver<'_>) -> Result<()> {
         let open = self.plan.criteria.method != Method::Spending || self.budget_changed;
         let begun = self.tracks.iter().any(|track| track.whole == 0);
@@ -255,9 +248,8 @@ impl<'a> Experiment<'a> {
         }
     }
 
-    /// Whether the next round of a workload ends within the budget, if programs determine its
-    /// length. Other trials were sized to fit the budget, and their last round may exceed it
-    /// slightly.
+    /// Whether the next round ends within the budget, if programs determine its length. Other
+    /// trials were sized for the budget.
     fn fits(&self, workload: usize, spent_s: f64) -> bool {
         let plan = self.plan;
         let trial_s = self.tracks[workload].trial.as_secs_f64();
@@ -341,10 +333,9 @@ impl<'a> Experiment<'a> {
         Ok(None)
     }
 
-    /// Number and variants of the next round, and the variants it still has to measure. Real trials
-    /// of a round must be measured together, so a round interrupted in an earlier session is
-    /// replaced by a new one. Virtual trials depend only on their seed, so the round is completed
-    /// and the results equal those of an uninterrupted run.
+    /// Number and variants of the next round, and those still to measure. On a machine a round's
+    /// trials must be measured together, so an interrupted round is replaced; in virtual time it is
+    /// completed.
     fn next_round(
         &mut self,
         driver: &Driver<'_>,
@@ -361,7 +352,6 @@ impl<'a> Experiment<'a> {
         (next, variants.clone(), variants)
     }
 
-    /// Announces the trials of this round and of those that may follow.
     fn announce(
         &self,
         driver: &mut Driver<'_>,

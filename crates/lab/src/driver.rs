@@ -32,11 +32,9 @@ pub trait ResultsLog: TrialLog {
     fn append_end(&mut self, end: End) -> Result<()>;
 }
 
-/// The owner of a series of trials.
 pub trait Series {
     fn log(&mut self) -> &mut dyn TrialLog;
 
-    /// The status to show while the next trial runs.
     fn status(&self, driver: &Driver<'_>, workload: &str) -> Status;
 
     /// Called after a trial was measured and stored.
@@ -44,7 +42,6 @@ pub trait Series {
     -> Result<()>;
 }
 
-/// Progress of a series.
 #[derive(Debug, Clone)]
 pub struct Status {
     /// Completed share, 0 to 1.
@@ -60,12 +57,10 @@ pub struct Status {
 /// Variants to measure under one workload, in shuffled order.
 #[derive(Debug, Clone)]
 pub struct Round<'b> {
-    /// Index of the workload in the plan.
+    /// Index in the plan.
     pub workload: usize,
     pub number: u32,
-    /// The variants to shuffle.
     pub variants: &'b [(VariantIndex, &'b str)],
-    /// Variants not measured yet.
     pub missing: &'b [VariantIndex],
 }
 
@@ -92,7 +87,6 @@ pub fn is_cut_short(trial: &Trial) -> bool {
     Halt::of(trial).is_some()
 }
 
-/// Totals of earlier sessions.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Earlier {
     pub trials: u64,
@@ -105,9 +99,9 @@ pub struct Driver<'a> {
     pub arena: &'a mut dyn Arena,
     pub stop: &'a Stop,
     pub progress: &'a dyn Progress,
-    /// Start of the series in this process's clock.
+    /// In this process's clock.
     began: Instant,
-    /// The same in the arena's clock.
+    /// In the arena's clock.
     arena_began: Duration,
     /// Time spent in earlier sessions.
     offset: Duration,
@@ -118,7 +112,6 @@ pub struct Driver<'a> {
 }
 
 impl<'a> Driver<'a> {
-    /// Begins a series or continues one after earlier sessions.
     pub fn new(
         plan: &'a Plan,
         arena: &'a mut dyn Arena,
@@ -142,15 +135,15 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Number of trials, including those of earlier sessions.
+    /// Includes earlier sessions.
     pub fn nr_trials(&self) -> u64 {
         self.sequence
     }
 
     /// Measures the missing trials of a round. Returns the reason if it ended early.
     ///
-    /// An interrupted trial in virtual time is discarded, because its seed reproduces it. The
-    /// results of a resumed experiment therefore equal those of an uninterrupted one.
+    /// In virtual time an interrupted trial is discarded, so that resumed results equal
+    /// uninterrupted ones.
     pub fn round(&mut self, round: &Round<'_>, series: &mut dyn Series) -> Result<Option<Halt>> {
         self.arena.begin_round()?;
         let workload = &self.plan.workloads[round.workload];
@@ -196,8 +189,8 @@ impl<'a> Driver<'a> {
         Ok(None)
     }
 
-    /// Announces trials to an arena that measures in parallel: first `next`, then possibly the
-    /// rounds `then` with the variants of the last group.
+    /// Announces `next`, then possibly the rounds `then` with the last group's variants, to an
+    /// arena that measures in parallel.
     pub fn announce(&mut self, workload: usize, next: Vec<Group>, then: Range<u32>) -> Result<()> {
         if !self.arena.one_seed_a_round() || next.is_empty() {
             return Ok(());
@@ -232,8 +225,8 @@ impl<'a> Driver<'a> {
         Ok(observation)
     }
 
-    /// Runs a pilot trial of a workload under each of `variants`, with a seed that no round uses.
-    /// Pilot trials are not evidence and leave no note.
+    /// Runs a pilot trial under each of `variants`, with a seed that no round uses. Pilot trials
+    /// are not evidence and leave no note.
     pub fn run_pilots(
         &mut self,
         workload: usize,
@@ -261,12 +254,12 @@ impl<'a> Driver<'a> {
         Note { at_ms: self.at_ms(), event }
     }
 
-    /// Time spent by the arena's clock, including earlier sessions.
+    /// By the arena's clock, including earlier sessions.
     pub fn spent(&self) -> Duration {
         self.offset + self.spent_now()
     }
 
-    /// Time spent in this session by the arena's clock.
+    /// By the arena's clock, in this session.
     pub fn spent_now(&self) -> Duration {
         self.arena.elapsed() - self.arena_began
     }

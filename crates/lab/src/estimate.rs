@@ -1,9 +1,8 @@
-//! Interim findings of a comparison for display: verdicts, the leading effect, and the effect that
-//! the remaining rounds can detect.
+//! Interim findings for display: verdicts, the leading effect, and the effect that the remaining
+//! rounds can detect.
 //!
-//! Nothing here enters the results file. Estimates come from the plan's method if it allows a look
-//! after every round. Methods with a single look have none, because stopping on them would be
-//! biased.
+//! Nothing here enters the results file. Methods with a single look give no estimates, because
+//! stopping on them would be biased.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

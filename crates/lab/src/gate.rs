@@ -1,9 +1,8 @@
-//! The reference of a gate: a results file named by the user, or the last good one of a plan in a
-//! state directory.
+//! The reference of a gate: a results file named by the user, or the last good one of a plan.
 //!
-//! A gate compares two measurements of one plan on one machine and detects changes of kernel,
-//! programs or file system. An edited plan, another disk or another build of schedlab would make
-//! the comparison meaningless and is refused.
+//! A gate compares two measurements of one plan on one machine to detect changes of kernel,
+//! programs or file system. Comparisons with an edited plan, another disk or another build of
+//! schedlab are refused.
 
 use std::path::{Path, PathBuf};
 
@@ -24,7 +23,6 @@ pub const LAST_GOOD: &str = "last-good";
 /// Maximum number of plan edits to report.
 const MOST_EDITS: usize = 5;
 
-/// Facts that identify machines and drives.
 const IDENTITY: [(&str, &str); 8] = [
     ("device", "identity"),
     ("device", "size_bytes"),
@@ -45,7 +43,6 @@ pub struct LastGood {
 }
 
 impl LastGood {
-    /// The last good results of a plan file, in a state directory.
     pub fn of(dir: &Path, plan: &Path) -> Result<LastGood> {
         let stem = plan.file_stem().unwrap_or_default().to_string_lossy();
         let plain: String =

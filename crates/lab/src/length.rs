@@ -17,11 +17,9 @@ const LONGEST_CHOSEN: Duration = Duration::from_secs(10);
 /// their time to the others.
 const MOST_TIMES_MORE: f64 = 1.5;
 
-/// The planned rounds per workload for spending functions, fixed after the first rounds: those that
-/// fit into the budget, or more if variants may stop early. `spent` is all time so far, `cycle` the
-/// trial time of the first rounds.
-///
-/// Planning too many costs little, because unspent alpha is spent at the end of the budget.
+/// The planned rounds per workload for spending functions: those that fit into the budget, or more
+/// if variants may stop early. `spent` is all time so far, `cycle` the trial time of the first
+/// rounds. Planning too many costs little, because unspent alpha is spent at the end of the budget.
 pub fn planned_rounds(plan: &Plan, spent: Duration, cycle: Duration) -> u32 {
     let left = (plan.budget.time_s - spent.as_secs_f64()).max(0.0);
     let trials = plan.variants.len() as f64 * plan.workloads.len() as f64;
@@ -37,7 +35,7 @@ pub(crate) const TOLERATED: f64 = 2.0;
 /// Approximate time to switch and check settings, per trial on a machine.
 const OVERHEAD: Duration = Duration::from_millis(30);
 
-/// One round of every workload including preconditioning, in seconds.
+/// One round of every workload including preconditioning.
 pub fn cycle_s(plan: &Plan) -> f64 {
     let (duration, warmup) = trial_length(plan);
     let preconditions = usize::from(!plan.arena.is_virtual());
@@ -45,7 +43,6 @@ pub fn cycle_s(plan: &Plan) -> f64 {
     trials * (duration + warmup + overhead(plan)).as_secs_f64()
 }
 
-/// One round of every workload, in seconds.
 pub fn round_s(plan: &Plan) -> f64 {
     let (duration, warmup) = trial_length(plan);
     let trials = plan.variants.len() as f64 * plan.workloads.len() as f64;

@@ -1,8 +1,8 @@
-//! An append-only file of lines: the results of an experiment, search or bisection.
+//! An append-only, locked file of lines: the results of an experiment, search or bisection.
 //!
-//! The file is locked against a second writer. Each line is synced before the next measurement, so
-//! a crash costs at most the line being written. A partially written line (file system full) is cut
-//! off, so that the file stays readable and the work can be resumed.
+//! Each line is synced before the next measurement, so a crash costs at most the line being
+//! written. A partially written line (file system full) is cut off, so that the file remains
+//! readable.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
@@ -24,14 +24,10 @@ pub(crate) struct LogFile {
 
 impl LogFile {
     /// Opens a file of a directory, creating it if missing.
-    ///
-    /// # Errors
-    /// Another process writes it, or it cannot be opened.
     pub(crate) fn open(dir: &Dir, name: &str, limit: &'static Limit) -> Result<LogFile> {
         LogFile::lock(dir, name, dir.append(name)?, limit)
     }
 
-    /// Opens an existing file.
     pub(crate) fn open_existing(dir: &Dir, name: &str, limit: &'static Limit) -> Result<LogFile> {
         LogFile::lock(dir, name, dir.append_existing(name)?, limit)
     }
@@ -69,7 +65,6 @@ impl LogFile {
         Ok(text)
     }
 
-    /// Truncates to `len` bytes.
     pub(crate) fn cut(&mut self, len: u64) -> Result<()> {
         self.file
             .set_len(len)

@@ -12,7 +12,6 @@ use machine::files::Dir;
 /// Parent of the new directories used without `--out`.
 pub const PARENT: &str = "schedlab-out";
 
-/// A directory that is not open yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
     /// Named by the user; may exist.

@@ -6,7 +6,6 @@ use std::time::Duration;
 use experiment::results::Trial;
 
 pub trait Progress: fmt::Debug + Sync {
-    /// A trial begins.
     fn trial(&self, step: &Step<'_>);
 
     /// A trial was measured and stored; `metric` is the workload's primary metric.
@@ -18,7 +17,6 @@ pub trait Progress: fmt::Debug + Sync {
     /// Progress before the first trial: `done` of `total` units.
     fn prepare(&self, what: &str, done: u64, total: u64);
 
-    /// A part of a longer operation begins.
     fn phase(&self, what: &str);
 
     fn say(&self, text: &str);
@@ -35,7 +33,6 @@ pub trait Progress: fmt::Debug + Sync {
     fn clear(&self);
 }
 
-/// Shows nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Silent;
 
@@ -48,7 +45,6 @@ impl Progress for Silent {
     fn clear(&self) {}
 }
 
-/// A new trial and the state of the experiment.
 #[derive(Debug, Clone, Copy)]
 pub struct Step<'a> {
     /// Completed share, 0 to 1.
@@ -63,11 +59,10 @@ pub struct Step<'a> {
     pub workload: &'a str,
     pub variant: &'a str,
     pub round: u32,
-    /// Findings so far: verdicts and the leading effect; may be empty.
+    /// Verdicts and the leading effect; may be empty.
     pub standing: &'a str,
 }
 
-/// Reports a kernel build to a [`Progress`].
 #[derive(Debug)]
 pub struct BuildProgress<'a> {
     shown: &'a dyn Progress,

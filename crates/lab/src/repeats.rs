@@ -16,10 +16,9 @@ use text::limits::{PLAN_BYTES, REPEATS, RESULTS_BYTES};
 use crate::failure::usage;
 use crate::store::{RESULTS, read};
 
-/// The common plan.
 const PLAN: &str = "plan.toml";
 
-/// The directory name of a repeat, counted from 1.
+/// Counted from 1.
 pub fn name(number: u32) -> String {
     format!("repeat-{number}")
 }
@@ -101,7 +100,6 @@ pub enum Repeat {
     Whole(Box<Results>),
 }
 
-/// Looks at a repeat of the experiment in `dir`.
 pub fn look(dir: &Path, number: u32) -> Result<Repeat> {
     let dir = dir.join(name(number));
     if !has_results(&dir) {
@@ -112,7 +110,6 @@ pub fn look(dir: &Path, number: u32) -> Result<Repeat> {
     Ok(if whole { Repeat::Whole(Box::new(results)) } else { Repeat::Unfinished })
 }
 
-/// The trial length of a repeat that has begun.
 pub fn trial_length(dir: &Path, number: u32) -> Result<Option<TrialLength>> {
     let dir = dir.join(name(number));
     if has_results(&dir) { Ok(Some(read(&dir)?.header.plan.trial)) } else { Ok(None) }

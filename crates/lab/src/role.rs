@@ -5,7 +5,6 @@ use std::io::{self, ErrorKind, Write};
 
 use anyhow::{Context, Result};
 
-/// The status of a successful role.
 pub(crate) const DONE: u8 = 0;
 
 /// Prints a line for the parent process; a closed pipe is not an error.

@@ -46,9 +46,8 @@ pub enum Pilot<'a> {
 }
 
 pub enum Destination<'a> {
-    /// A new directory, or one to resume.
     Directory(ResultsOptions),
-    /// In memory. `command` repeats the experiment.
+    /// `command` repeats the experiment.
     Memory { command: &'a str },
     /// A log that already holds the beginning of this results file.
     Begun { results: Box<Results>, log: &'a mut dyn ResultsLog },
@@ -91,7 +90,6 @@ pub enum Kept {
 }
 
 impl Kept {
-    /// The results directory.
     pub fn directory(self) -> PathBuf {
         match self {
             Kept::Directory(dir) => dir,
@@ -120,7 +118,6 @@ pub fn run(experiment: Experiment<'_>, console: Console<'_>) -> Result<Outcome> 
     }
 }
 
-/// The remaining steps once the arena is open.
 struct Steps<'a> {
     variants: Vec<VariantIndex>,
     pilot: Pilot<'a>,
@@ -129,7 +126,6 @@ struct Steps<'a> {
     traces: Option<Format>,
 }
 
-/// The open results.
 enum OpenLog<'a> {
     Directory(Store),
     Memory(Memory),

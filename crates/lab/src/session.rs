@@ -22,11 +22,9 @@ pub struct ResultsOptions {
     pub output: Output,
     /// Whether to resume the existing results; requires a named directory.
     pub resume: bool,
-    /// The command that repeats the experiment.
     pub command: String,
 }
 
-/// Creates the results file of an experiment, or opens the one to resume.
 pub fn open(
     plan: &Plan,
     options: &ResultsOptions,
@@ -54,7 +52,6 @@ pub fn open(
     Ok((store, results))
 }
 
-/// Begins a results file in memory.
 pub fn in_memory(plan: &Plan, command: &str, arena: &mut dyn Arena) -> Result<(Memory, Results)> {
     let header = header(plan, arena.capture()?, command, Timestamp::now())?;
     Ok((Memory::new(&header)?, Results::new(header)))

@@ -18,7 +18,6 @@ const REPORT: Duration = Duration::from_millis(1500);
 /// The signal received; outlives the experiment and its [`Stop`] for the exit status.
 static CAME: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
 
-/// The exit status after a signal, by shell convention.
 pub fn status() -> Option<u8> {
     let came = CAME.get()?.load(Ordering::Relaxed);
     (came != 0).then(|| of_signal(came))
@@ -80,9 +79,9 @@ impl Stop {
         self.flag.store(true, Ordering::Relaxed);
     }
 
-    /// Lets signals end the process at once: the settings are restored and the results are on disk,
-    /// from which reports can be repeated. If a signal has already arrived, the report has a moment
-    /// to finish; if it does not, `report_cut` says so. The exit status is the same.
+    /// Lets signals end the process at once, because the settings are restored and the results are
+    /// on disk. If a signal has already arrived, the report has a moment to finish; if it does not,
+    /// `report_cut` says so. The exit status is the same.
     pub fn end_at_once(&self, report_cut: fn()) {
         self.nothing_to_undo.store(true, Ordering::Relaxed);
         if self.signal().is_some() {
@@ -105,7 +104,6 @@ impl Stop {
         of_signal(self.signal.load(Ordering::Relaxed))
     }
 
-    /// The name of the signal received.
     pub fn signal(&self) -> Option<&'static str> {
         self.flag.load(Ordering::Relaxed).then(|| {
             match i32::try_from(self.signal.load(Ordering::Relaxed)) {

@@ -22,7 +22,6 @@ const DEPTH: usize = 12;
 
 #[derive(Debug, Clone)]
 pub enum Source {
-    /// The directory of an experiment, or its results.jsonl.
     Results,
     Table,
     /// Output of another program, or a directory with such files.
@@ -96,7 +95,6 @@ fn format_within(dir: &Path) -> Result<Option<&'static Importer>> {
     Ok(None)
 }
 
-/// Reads a table.
 pub fn table(path: &Path) -> Result<String> {
     let text = text_of(path, &TABLE_BYTES)?;
     if text.trim().is_empty() {

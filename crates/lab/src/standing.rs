@@ -92,7 +92,6 @@ pub fn newest() -> Result<PathBuf> {
     Ok(newest.ok_or_else(none)?.1)
 }
 
-/// The progress of the experiment in a directory.
 pub fn standing(dir: &Path) -> Result<Standing> {
     let path = if dir.is_dir() { dir.join(RESULTS) } else { dir.to_path_buf() };
     if !path.exists() && dir.join(SEARCH).exists() {

@@ -15,24 +15,20 @@ use crate::log_file::LogFile;
 use crate::signals::Stop;
 
 pub const RESULTS: &str = "results.jsonl";
-/// The subdirectory of traces.
 pub const TRACES: &str = "traces";
 
-/// A results file in memory.
 #[derive(Debug, Default)]
 pub struct Memory {
     text: Vec<u8>,
 }
 
 impl Memory {
-    /// Begins a results file with this line.
     pub fn new(header: &Header) -> Result<Memory> {
         let mut memory = Memory::default();
         memory.append(&Line::Header(Box::new(header.clone())))?;
         Ok(memory)
     }
 
-    /// The content of results.jsonl.
     pub fn into_bytes(self) -> Vec<u8> {
         self.text
     }
@@ -119,7 +115,6 @@ impl Store {
         self.dir.path()
     }
 
-    /// A subdirectory, created if missing.
     pub fn subdir(&self, name: &str) -> Result<Dir> {
         Ok(self.dir.subdir(name)?)
     }

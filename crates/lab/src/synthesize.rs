@@ -52,12 +52,10 @@ pub struct Request {
     pub device: Option<String>,
     /// None: the one in effect longest, if the simulator has it.
     pub scheduler: Option<String>,
-    /// Maximum number of groups.
     pub groups: usize,
     pub seed: u64,
 }
 
-/// A workload with the trace's profile, and its difference from the trace.
 #[derive(Debug, Clone, Serialize)]
 pub struct Synthesized {
     pub device: String,
@@ -86,7 +84,6 @@ impl Synthesized {
     }
 }
 
-/// Reads a trace, fits a workload to it and measures the difference.
 pub fn synthesize(request: &Request, stop: &Stop) -> Result<Synthesized> {
     let mut trace = traces::read(&request.trace, &request.options)?;
     let profile = of(&trace);

@@ -1,9 +1,9 @@
 //! Scheduler advice for a recorded trace, which is replayed in virtual time under every scheduler
 //! on a model of its disk.
 //!
-//! The advice includes its evidence: the model's error on held-out reads, and the difference
-//! between the trace and its replay under the original scheduler. Neither covers effects that the
-//! model does not have, so the advice comes with a plan for a comparison on the real disk.
+//! The advice reports the model's error on held-out reads, and the difference between the trace and
+//! its replay under the original scheduler. Effects missing in the model remain undetected, so it
+//! includes a plan for a comparison on the real disk.
 
 mod reasons;
 
@@ -69,7 +69,6 @@ pub struct Request {
     pub seed: u64,
 }
 
-/// A trace that has been examined, and the plan of its replay.
 #[derive(Debug)]
 pub struct Case {
     pub plan: Plan,
@@ -77,11 +76,9 @@ pub struct Case {
     has_arm: bool,
     nr_writes: u64,
     model: String,
-    /// Known errors of the model.
     held_out: Vec<String>,
     /// The device of the real comparison, which this machine need not have.
     pub confirm_on: String,
-    /// Warnings about the trace.
     cautions: Vec<String>,
 }
 
@@ -125,7 +122,6 @@ pub struct Advice {
     pub cautions: Vec<String>,
 }
 
-/// Reads a trace and its model and plans the comparison in virtual time.
 pub fn case(request: &Request) -> Result<Case> {
     let shown = request.trace.display();
     let trace = traces::read(&request.trace, &ReadOptions::default())?;
@@ -179,7 +175,6 @@ struct Replayed<'a> {
     span_ms: u64,
 }
 
-/// The source of a kernel that is already built.
 fn built_kernel(dir: Option<&Path>) -> Option<String> {
     let kernels = cache(dir).ok()?.list().ok()?;
     kernels
@@ -250,7 +245,6 @@ fn baseline(plan: &Plan, device: &DeviceProfile) -> Option<String> {
     most.and_then(of).or(plan.variants.first()).map(|variant| variant.name.clone())
 }
 
-/// The lines of a description in which a fit reports its error.
 fn held_out(model: &str) -> Vec<String> {
     let name = model.split(':').next().unwrap_or_default();
     let text = text::limits::DEVICE_BYTES.read_text_file(name).ok();
@@ -300,7 +294,6 @@ fn cautions(trace: &Trace, profile: &profile::Profile, replayed: &Replayed<'_>) 
 }
 
 impl Case {
-    /// Derives the advice from the comparison.
     pub fn advice(&self, analysis: &Analysis) -> Advice {
         let baseline = self.plan.baseline.clone().unwrap_or_default();
         let mean = |variant: &str, metric: &str| {
@@ -431,7 +424,6 @@ fn sentence(baseline: &str, best: Option<&Comparison>, expected: &[Expected]) ->
     }
 }
 
-/// Writes a plan to a file.
 pub fn write(path: &Path, plan: &Plan, comments: &[String]) -> Result<()> {
     let comments: String = comments
         .iter()

@@ -22,7 +22,6 @@ use crate::arena::model::Model;
 use crate::failure::usage;
 use crate::resolve::{Resolved, bare, resolve};
 
-/// Version of the file format.
 const SCHEMA: u32 = 2;
 
 /// Default devices: five disks, a SATA SSD and an NVMe SSD.
@@ -50,7 +49,6 @@ const PART: u64 = 2;
 const QUICK_PART: u64 = 8;
 const WARMUP_PART: u64 = 3;
 
-/// Command-line options.
 #[derive(Debug, Clone, Default)]
 pub struct Choice {
     pub arenas: Vec<&'static ArenaFacts>,
@@ -62,7 +60,6 @@ pub struct Choice {
     pub kernel: Option<String>,
 }
 
-/// The design of an atlas, stored in its directory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Design {
@@ -82,7 +79,6 @@ pub struct Design {
     linux: Option<u32>,
 }
 
-/// A measurable cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Planned {
     pub key: Key,
@@ -93,7 +89,6 @@ pub struct Planned {
 }
 
 impl Planned {
-    /// Input of the statistics.
     pub fn about(&self) -> About<'_> {
         About {
             key: self.key.clone(),
@@ -104,7 +99,6 @@ impl Planned {
     }
 }
 
-/// The cells of a design.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Plans {
     pub cells: Vec<Planned>,
@@ -114,7 +108,6 @@ pub struct Plans {
 }
 
 impl Design {
-    /// The design for these options.
     pub fn of(choice: &Choice) -> Result<Design> {
         let all: Vec<&str> = elevator::ELEVATORS.iter().map(|row| row.name).collect();
         let mut schedulers = names::chosen("--schedulers", &choice.schedulers, &all)?;
@@ -375,7 +368,6 @@ impl Design {
     }
 }
 
-/// A device in the plans of its cells.
 struct Device<'a> {
     word: &'a str,
     usual_ms: u64,
@@ -386,12 +378,10 @@ pub fn check_number(cells: usize) -> Result<()> {
     ATLAS_CELLS.check(cells).map_err(|exceeded| usage(exceeded.to_string()))
 }
 
-/// Whether this names a device file.
 fn is_file(word: &str) -> bool {
     word.ends_with(".toml") || word.contains('/')
 }
 
-/// Whether the kernel arena has this scheduler.
 fn is_of_kernel(name: &str) -> bool {
     MODULES.contains(&name) || elevator::LINUX.iter().any(|row| row.name == name)
 }

@@ -65,7 +65,6 @@ fn recorded(dir: &Dir, cell: &Planned) -> Result<Option<Results>> {
     held(dir, cell)?.map_or(Ok(None), |at| store::read_in(&at))
 }
 
-/// The directory of a cell, if it exists.
 fn held(dir: &Dir, cell: &Planned) -> Result<Option<Dir>> {
     let Some(cells) = dir.subdir_if_there(CELLS)? else { return Ok(None) };
     Ok(cells.subdir_if_there(&cell.dir)?)

@@ -147,7 +147,6 @@ impl Bench<'_> {
     }
 }
 
-/// The comparison of the second variant on the primary metric.
 fn compared(variant: &str, dir: &Path) -> Result<Evidence> {
     let results = crate::store::read(dir)?;
     let analysis = experiment::analyze(&results, None);

@@ -1,10 +1,9 @@
 //! A git history as steps: the commits along first parents, each as a difference to the good end's
 //! tree.
 //!
-//! The good end's tree is exported and built once. Other steps apply their difference to a copy of
-//! the built tree, so only changed files are compiled. git runs in a directory writable only by
-//! root, with the repository's hooks and fsmonitor disabled, and itself refuses repositories of
-//! other users.
+//! The good end's tree is exported and built once; other steps patch a copy, so only changed files
+//! are compiled. git runs in a directory writable only by root, with the repository's hooks and
+//! fsmonitor disabled, and itself refuses repositories of other users.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -28,7 +27,6 @@ pub(super) struct Git {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Commit {
     pub(super) id: String,
-    /// The first line of its message.
     pub(super) subject: String,
 }
 
@@ -44,9 +42,6 @@ impl Git {
     }
 
     /// `good` and the commits after it up to `bad` along first parents, oldest first.
-    ///
-    /// # Errors
-    /// Wrong usage: unknown revisions, or no such path.
     pub(super) fn commits(&self, good: &str, bad: &str) -> Result<Vec<Commit>> {
         let (good_id, bad_id) = (self.commit(good)?, self.commit(bad)?);
         if good_id == bad_id {
@@ -91,7 +86,6 @@ impl Git {
         Ok(std::iter::once(first).chain(lines.iter().map(commit)).collect())
     }
 
-    /// The difference between two commits as a patch.
     pub(super) fn difference(&self, from: &str, to: &str) -> Result<Vec<u8>> {
         let plain =
             ["--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--full-index"];
@@ -101,7 +95,6 @@ impl Git {
         self.said(&words, &PATCH_BYTES)
     }
 
-    /// Extracts the tree of a commit into an empty directory.
     pub(super) fn export(&self, id: &str, to: &Path) -> Result<()> {
         let mut archive = self.command(&["archive", "--format=tar", id]);
         let mut archive = archive.stdout(Stdio::piped()).spawn().context("git: cannot run")?;
@@ -138,7 +131,6 @@ impl Git {
         Ok(String::from_utf8_lossy(&self.said(words, limit)?).into_owned())
     }
 
-    /// The output of git.
     fn said(&self, words: &[&str], limit: &'static Limit) -> Result<Vec<u8>> {
         let mut child = self.command(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let child = child

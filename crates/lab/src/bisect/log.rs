@@ -1,9 +1,8 @@
 //! The log of a bisection, `bisect.jsonl`: the search and every answer, one JSON line each.
 //!
-//! The search is a function of its answers, so a bisection resumes by taking answers from the log.
-//! A line is on disk before the next experiment begins; a truncated line is dropped. The first line
-//! holds the plan and the checksum of every step, so that a bisection of another plan, of edited
-//! patches or of other commits is not continued.
+//! A bisection resumes by taking answers from the log. A line is on disk before the next experiment
+//! begins; a truncated line is dropped. The first line identifies the plan, patches and commits, so
+//! that another bisection is not continued.
 
 use anyhow::{Context, Result};
 use experiment::plan::Plan;
@@ -18,21 +17,18 @@ use crate::failure::usage;
 use crate::log_file::LogFile;
 
 pub const LOG: &str = "bisect.jsonl";
-/// Version of the file format.
 pub(super) const SCHEMA: u32 = 1;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub(super) enum LogLine {
     Begin(Box<Begin>),
-    /// The outcome of an experiment.
     Answer(Answer),
     /// A kernel built for a step; it was not in the cache.
     Built {
         step: usize,
         key: String,
     },
-    /// The bisection was continued.
     Resumed {
         answers: usize,
     },
@@ -51,7 +47,6 @@ pub(super) struct Begin {
     pub(super) steps: Vec<Step>,
 }
 
-/// An experiment that compares `step` with `baseline`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
     pub baseline: usize,
@@ -93,11 +88,7 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Begins a log, or continues an existing one of the same search.
-    ///
-    /// # Errors
-    /// Wrong usage: a log exists without `resume`, `resume` without a log, or a log of another
-    /// search.
+    /// Begins a log, or continues an existing one of the same search if `resume` is set.
     pub(super) fn open(dir: &Dir, begin: &Begin, resume: bool) -> Result<Log> {
         let path = dir.file(LOG);
         let there = dir.has(LOG);
@@ -163,7 +154,6 @@ impl Log {
         Ok(())
     }
 
-    /// The logged answer of an experiment.
     pub(super) fn answer(&self, baseline: usize, step: usize, attempt: u32) -> Option<&Answer> {
         self.answers.iter().find(|answer| {
             (answer.baseline, answer.step, answer.attempt) == (baseline, step, attempt)
@@ -171,7 +161,6 @@ impl Log {
     }
 }
 
-/// Checks that a log belongs to the search to be continued.
 fn same_search(then: &Begin, now: &Begin) -> Result<()> {
     let other = |what: String| {
         Err(usage(format!(

@@ -1,12 +1,11 @@
 //! Finds the patch, commit or kernel version that made a workload worse. Each step is an
 //! experiment.
 //!
-//! The ends are compared first, because a bisection between equal ends still finds a meaningless
-//! step. Each step is then compared with the good end by the plan's rule and metric; see
-//! `experiment::search::bisect` for the steps and their error shares. An inconclusive experiment is
-//! followed by a larger one of fixed size. If that is inconclusive too, the step is skipped, like
-//! one that does not build. Finally the two neighbours are compared with each other. Kernels are
-//! built from the good end's build tree, so only files touched by patches are compiled.
+//! The ends are compared first, because a bisection between equal ends still finds a step. Each
+//! step is then compared with the good end by the plan's rule; see `experiment::search::bisect`. An
+//! inconclusive experiment is followed by a larger one of fixed size; if that is inconclusive too,
+//! the step is skipped, like one that does not build. Finally the two neighbours are compared.
+//! Kernels are built from the good end's build tree, so only patched files are compiled.
 
 mod evidence;
 mod experiment;
@@ -179,12 +178,10 @@ struct Run<'a> {
     /// Verdicts so far: those of a search without skipped steps, and additional ones.
     planned: u32,
     further: u32,
-    /// Wall-clock times of this session's experiments.
     measured: Vec<Duration>,
     keep_kernels: bool,
 }
 
-/// The result for a pair of steps.
 enum Shown {
     Side(Finding),
     /// The pair cannot be compared.
@@ -400,7 +397,6 @@ impl Run<'_> {
         format!("{step} against {against}: {what} ({:.0} s)", answer.seconds)
     }
 
-    /// The result with its evidence, and a plan that reproduces it.
     fn result(self, conclusion: Conclusion) -> Result<BisectResult> {
         let pair = match conclusion.bracket() {
             Some((good, bad)) => [good, bad],

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use crate::progress::{Progress, Step};
 
-/// Reports one experiment as a part of the whole.
 #[derive(Debug)]
 pub(super) struct StepProgress<'a> {
     pub(super) shown: &'a dyn Progress,

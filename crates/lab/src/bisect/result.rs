@@ -14,7 +14,6 @@ use super::steps::Step;
 
 /// The plan that compares the two kernels around the result, in the bisection's directory.
 pub const SHOWN: &str = "found.toml";
-/// Version of the result's format.
 const SCHEMA: u32 = 1;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -54,7 +53,6 @@ impl Conclusion {
         }
     }
 
-    /// The steps on both sides.
     #[must_use]
     pub fn bracket(&self) -> Option<(usize, usize)> {
         match self {

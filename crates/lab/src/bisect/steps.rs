@@ -1,9 +1,8 @@
-//! The steps of a bisection: a patch series, commits of a git tree, or versions of Debian source
-//! packages.
+//! The steps of a bisection: a patch series, commits of a git tree, or Debian source packages.
 //!
 //! Step 0 is the good end, the last step the bad one. Patches are copied into the bisection's
-//! directory, so that the result can be reproduced without the originals. The log stores their
-//! checksums, and a bisection of edited patches is not continued.
+//! directory so that the result can be reproduced. The log stores their checksums, and a bisection
+//! of edited patches is not continued.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +22,6 @@ const PATCHES: &str = "patches";
 /// The exported tree of the good end of a git history.
 const TREE: &str = "tree";
 
-/// A step, as named in the log and the result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
     /// A patch file, commit id or package.
@@ -56,9 +54,6 @@ enum StepSource {
 
 impl Steps {
     /// Parses the command line.
-    ///
-    /// # Errors
-    /// Wrong usage: a missing source, or ends that are unknown, equal or in the wrong order.
     pub(super) fn of(source: &str, good: Option<&str>, bad: Option<&str>) -> Result<Steps> {
         let steps = if let Some(dir) = source.strip_prefix("git:") {
             of_git(Path::new(dir), good, bad)

@@ -29,7 +29,6 @@ use real::RealDrive;
 /// Tolerated relative error of a latency model.
 pub const GOOD: f64 = 0.15;
 
-/// The type of device model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -56,9 +55,7 @@ pub struct Request {
 pub struct Fitted {
     pub device: String,
     pub kind: Kind,
-    /// The description file.
     pub description: String,
-    /// Findings for display.
     pub findings: Vec<String>,
     /// Maximum error of the seek curve, if the true one is known (simulator models).
     pub seek_error: Option<f64>,
@@ -127,7 +124,6 @@ fn seek_error(description: &str, truth: &elevator::Geometry) -> Result<Option<f6
     Ok(distances.map(off).max_by(f64::total_cmp))
 }
 
-/// Fits a model to a drive.
 fn of_drive(drive: &mut dyn Drive, request: &Request, progress: &dyn Progress) -> Result<Fitted> {
     let (began, wall) = (drive.now(), Instant::now());
     let wanted =
@@ -303,7 +299,6 @@ pub fn fit_trace(path: &Path, seed: u64) -> Result<Fitted> {
     })
 }
 
-/// The error of each kind of request.
 fn work_in_words(work: &[KindError]) -> String {
     let words = work.iter().map(|KindError { kind, error, .. }| {
         let off =

@@ -1,12 +1,11 @@
 //! The pilot run: one trial of each workload before the first round, used to choose the trial
 //! length.
 //!
-//! The length is first derived from the budget, before anything is known about the device: on a
-//! slow disk, 190 ms may yield only thirty reads. [`experiment::resolution`] counts the events of
-//! the preconditioning trial, or in virtual time of a trial of every variant with its own seed. If
-//! they are too few for the primary metric, trials become longer as long as [`ROOM`] rounds fit
-//! into the budget. The results file stores the new length for `--resume`. If the length cannot be
-//! raised, the user is warned before measuring.
+//! The length is first derived from the budget: on a slow disk, 190 ms may yield only thirty reads.
+//! [`experiment::resolution`] counts the events of the preconditioning trial, or in virtual time of
+//! a trial of every variant. If they are too few for the primary metric, trials become longer as
+//! long as [`ROOM`] rounds fit into the budget; otherwise the user is warned. The results file
+//! stores the new length for `--resume`.
 
 use std::time::Duration;
 
@@ -34,12 +33,9 @@ const LONGEST_S: f64 = 86_400.0;
 /// Margin for slower variants and rounds.
 const RESERVE: f64 = 1.25;
 
-/// A plan that is ready to be measured.
 #[derive(Debug)]
 pub struct PilotRun {
-    /// The plan with its final trial length.
     pub plan: Plan,
-    /// The first notes of the results file.
     pub notes: Vec<Note>,
 }
 
@@ -61,7 +57,7 @@ impl Short {
     }
 }
 
-/// Runs the pilots of a plan. `asked` is the trial length set by the user.
+/// `asked` is the trial length set by the user.
 pub fn run_pilots(
     plan: &Plan,
     asked: &TrialLength,
@@ -153,7 +149,7 @@ fn pilots(
 }
 
 /// The trial with the fewest events, if they are too few. If another variant has enough, one
-/// without any events is starved: a result, and no reason for longer trials.
+/// without any is starved, which is a result and not a reason for longer trials.
 fn shortest(mut found: Vec<Short>) -> Option<Short> {
     if found.iter().any(|short| short.resolution.is_enough()) {
         found.retain(|short| short.resolution.events > 0);
@@ -252,7 +248,6 @@ fn lengthened(of: &Short, from: Duration, to: Duration) -> Event {
     }
 }
 
-/// Warns that the trials of a workload will still have too few events.
 fn warn(
     of: &Short,
     duration: Duration,
@@ -295,7 +290,6 @@ fn whole(time: Duration) -> Duration {
     Duration::from_millis((time.as_secs_f64() * 100.0).ceil() as u64 * 10)
 }
 
-/// Notes kept until the results file exists.
 #[derive(Debug, Default)]
 struct Notes(Vec<Note>);
 

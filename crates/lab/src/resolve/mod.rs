@@ -57,7 +57,6 @@ pub fn locate_files(plan: &mut Plan, beside: Option<&Path>) {
     }
 }
 
-/// Locates the patch of a variant, or the directory of its series.
 pub fn locate_patch(variant: &mut Variant, beside: Option<&Path>) -> Result<()> {
     let Some((name, word)) = variant.scheduler.split_once('@') else { return Ok(()) };
     let path = kernel::path_of(word);
@@ -82,7 +81,6 @@ pub fn locate_patch(variant: &mut Variant, beside: Option<&Path>) -> Result<()> 
     }
 }
 
-/// A fully parsed plan, as the arenas take it.
 #[derive(Debug, Clone)]
 pub struct Resolved {
     /// The completed plan, for the results file and for display.
@@ -101,7 +99,7 @@ impl Resolved {
     }
 }
 
-/// Reads a plan, checks it and completes it.
+/// Reads, checks and completes a plan.
 ///
 /// # Errors
 /// Every error that can be found without touching the machine.

@@ -19,7 +19,6 @@ pub struct NamedProgram {
     pub needs_root: bool,
 }
 
-/// Consent to starting the programs of a plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Agreement {
     /// The plan comes from a file.
@@ -29,7 +28,6 @@ pub enum Agreement {
     Given,
 }
 
-/// The user's options for programs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProgramOptions {
     pub agreement: Agreement,
@@ -37,7 +35,6 @@ pub struct ProgramOptions {
     pub user: Option<String>,
 }
 
-/// The programs of a plan, in its order.
 pub fn named(resolved: &Resolved) -> Vec<NamedProgram> {
     let of_workloads = resolved.workloads.iter().filter_map(|workload| {
         let program = workload.program()?;
@@ -73,9 +70,6 @@ impl ProgramOptions {
     }
 
     /// Lists the programs and their users; refuses those of a plan file without consent.
-    ///
-    /// # Errors
-    /// Wrong usage, with the programs and both remedies.
     pub fn check(&self, resolved: &Resolved, progress: &dyn Progress) -> Result<()> {
         let is_root = rustix::process::geteuid().is_root();
         if let Some(user) = self.user.as_ref().filter(|_| !is_root) {

@@ -21,7 +21,6 @@ use crate::signals::Stop;
 pub struct LiveStatus {
     /// Compared share of the plan, 0 to 1; verdicts may end it earlier.
     pub share: f64,
-    /// The trial needed now.
     pub workload: String,
     pub variant: String,
     pub round: u32,
@@ -31,7 +30,6 @@ pub struct LiveStatus {
     pub messages: Vec<String>,
 }
 
-/// Collects the experiment's reports.
 #[derive(Debug, Default)]
 struct Reported(Mutex<LiveStatus>);
 
@@ -61,8 +59,8 @@ impl Progress for Reported {
 }
 
 /// Work over an arena in its own thread, with trials measured elsewhere: [`Live::take`] units,
-/// measure them anywhere, and [`Live::put`] the segments. Units may be measured in any number and
-/// order; the result equals that of one machine.
+/// measure them in any order, and [`Live::put`] the segments. The result equals that of one
+/// machine.
 #[derive(Debug)]
 pub struct Live<T> {
     desk: Arc<Desk>,
@@ -87,7 +85,6 @@ impl Live<PathBuf> {
 }
 
 impl<T: Send + 'static> Live<T> {
-    /// Starts `work` over the arena of a prepared plan.
     pub fn spawn(
         prepared: Prepared,
         stop: Stop,
@@ -106,8 +103,8 @@ impl<T: Send + 'static> Live<T> {
         Ok(Live { desk, reported, thread: Some(thread) })
     }
 
-    /// Up to `most` trials that are needed and not yet taken: first those needed next, then, cycle
-    /// by cycle, those needed unless a verdict comes first. May be empty for now.
+    /// Up to `most` trials that are needed and not yet taken: those needed next, then those needed
+    /// unless a verdict comes first. May be empty for now.
     pub fn take(&self, most: usize) -> Vec<Unit> {
         self.desk.take(most)
     }

@@ -59,11 +59,8 @@ pub fn shard(
     })
 }
 
-/// Measures units of a prepared plan into a segment, on all CPUs unless `opening` limits it.
-///
-/// # Errors
-/// Wrong usage: a unit that the plan does not have, or a machine with another environment; or the
-/// arena failed, or a signal arrived.
+/// Measures units of a prepared plan into a segment, on all CPUs unless `opening` limits it. The
+/// machine must match the plan's environment.
 pub fn measure(
     prepared: &Prepared,
     units: &[Unit],
@@ -80,7 +77,6 @@ pub fn measure(
 struct Wanted {
     round: u32,
     workload: usize,
-    /// Index in the segment.
     variant: usize,
 }
 
@@ -170,7 +166,6 @@ fn wanted(plan: &Plan, units: &[Unit]) -> Result<(Vec<Wanted>, Vec<Variant>)> {
     Ok((wanted, variants))
 }
 
-/// Announces trials, grouped by workload.
 fn announce(
     plan: &Plan,
     trials: &[Wanted],

@@ -16,7 +16,6 @@ use crate::signals::Stop;
 #[derive(Debug)]
 pub enum Merged {
     Whole {
-        /// The bytes of results.jsonl.
         text: Vec<u8>,
         results: Box<Results>,
         /// Trials that the experiment did not need.
@@ -36,7 +35,6 @@ pub struct Missing {
 }
 
 impl Missing {
-    /// The missing rounds as ranges.
     pub fn rounds(&self) -> Vec<Range<u32>> {
         let mut all: Vec<Range<u32>> = self.units.iter().map(|unit| unit.rounds.clone()).collect();
         all.sort_unstable_by_key(|range| range.start);
@@ -53,9 +51,6 @@ impl Missing {
 
 /// Runs the experiment over the trials of named segments. Neither their order nor duplicates affect
 /// the result.
-///
-/// # Errors
-/// A segment is damaged, of another plan or version, or two disagree; or a signal arrived.
 pub fn merge(segments: Vec<(String, Vec<u8>)>, stop: &Stop) -> Result<Merged> {
     let pool = Pool::of(segments)?;
     let prepared = &pool.prepared;

@@ -33,7 +33,6 @@ pub use segment::Segment;
 /// Trials to measure: these variants in these rounds of one workload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Unit {
-    /// The workload's label.
     pub workload: String,
     pub rounds: Range<u32>,
     /// Variants of the plan, or of a search over it.
@@ -41,7 +40,6 @@ pub struct Unit {
 }
 
 impl Unit {
-    /// The number of trials.
     pub fn trials(&self) -> u64 {
         self.variants.len() as u64 * u64::from(self.rounds.end.saturating_sub(self.rounds.start))
     }

@@ -35,10 +35,7 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// Reads segments on all CPUs; each has a name for errors.
-    ///
-    /// # Errors
-    /// One cannot be read, they belong to different plans, or two disagree.
+    /// Reads segments of one plan on all CPUs; each has a name for errors.
     pub(super) fn of(inputs: Vec<(String, Vec<u8>)>) -> Result<Pool> {
         SEGMENTS.check(inputs.len())?;
         SEGMENTS_BYTES
@@ -101,7 +98,6 @@ impl Pool {
         self.segments[segment].name()
     }
 
-    /// The number of distinct trials.
     pub(super) fn len(&self) -> usize {
         self.trials.len()
     }
@@ -148,7 +144,6 @@ fn same_plan(first: &Segment, other: &Segment) -> Result<()> {
     }
 }
 
-/// Every trial once, sorted by key.
 fn index(prepared: &Prepared, segments: &[Segment]) -> Result<Vec<(Key, usize, usize)>> {
     let plan = prepared.plan();
     let mut trials = Vec::new();
@@ -189,7 +184,6 @@ fn index(prepared: &Prepared, segments: &[Segment]) -> Result<Vec<(Key, usize, u
     Ok(trials)
 }
 
-/// The index of a variant in the plan.
 fn variant_of(plan: &Plan, variant: &Variant) -> Result<usize> {
     plan.variants
         .iter()
@@ -217,7 +211,7 @@ impl<'p> Collected<'p> {
     }
 
     /// After a missing trial: all missing trials that may be needed, as (workload, round,
-    /// variants), in order.
+    /// variants).
     pub(super) fn lacks(&self) -> Vec<(usize, u32, Vec<usize>)> {
         let Some((at, gap)) = self.gap else { return Vec::new() };
         let mut all = Vec::new();

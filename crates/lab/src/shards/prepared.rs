@@ -22,10 +22,8 @@ use crate::pilot::{PilotRun, run_pilots};
 use crate::resolve::Resolved;
 use crate::signals::Stop;
 
-/// Prefix of the hashed identity.
 const FORM: &str = "schedlab segment 1\n";
 
-/// The first lines of a results file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Beginning {
@@ -44,9 +42,6 @@ pub struct Prepared {
 impl Prepared {
     /// Opens the plan's arena, runs the pilots and records the environment. `asked` is the trial
     /// length set by the user, `command` repeats the experiment on one machine.
-    ///
-    /// # Errors
-    /// Wrong usage: a plan in real time, or one that cannot give an interval; or the arena failed.
     pub fn of(
         resolved: Resolved,
         asked: &TrialLength,
@@ -123,12 +118,10 @@ impl Prepared {
         &self.beginning.header.environment
     }
 
-    /// The first line of the results file.
     pub fn header(&self) -> &Header {
         &self.beginning.header
     }
 
-    /// The first notes of the results file.
     pub fn notes(&self) -> &[Note] {
         &self.beginning.notes
     }
@@ -232,7 +225,6 @@ impl Prepared {
     }
 }
 
-/// The path of the first difference between two values.
 fn first(path: &str, here: &Value, there: &Value) -> String {
     let none = Value::Null;
     if let (Value::Object(one), Value::Object(other)) = (here, there) {

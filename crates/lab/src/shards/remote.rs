@@ -27,7 +27,6 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Workload, round and variant of a trial, by index.
 type Key = (usize, u32, usize);
 
-/// The last announcement of a workload.
 #[derive(Debug, Clone)]
 struct Announced {
     next: Vec<Group>,
@@ -36,10 +35,8 @@ struct Announced {
     seeds: BTreeMap<u64, u32>,
 }
 
-/// The state of a returned trial.
 #[derive(Debug)]
 enum Answer {
-    /// The text of its observation.
     Waiting(Vec<u8>),
     /// Its digest, once the experiment has used it.
     Used([u8; 16]),
@@ -67,7 +64,6 @@ struct State {
     /// Handed out and not returned.
     out: BTreeSet<Key>,
     answers: BTreeMap<Key, Answer>,
-    /// The experiment's thread has ended.
     ended: bool,
     /// No more segments will arrive.
     abandoned: bool,
@@ -116,7 +112,6 @@ impl State {
     }
 }
 
-/// The state shared by both sides.
 #[derive(Debug)]
 pub(super) struct Desk {
     prepared: Prepared,
@@ -172,7 +167,6 @@ impl Desk {
         units
     }
 
-    /// Returns trials that will not be put.
     pub(super) fn give_back(&self, units: &[Unit]) {
         let mut state = self.lock();
         for unit in units {
@@ -191,7 +185,6 @@ impl Desk {
         self.changed.notify_all();
     }
 
-    /// Accepts the trials of a segment.
     pub(super) fn put(&self, name: &str, bytes: Vec<u8>) -> Result<()> {
         let segment = Segment::read(name, bytes)?;
         if let Some(difference) = self.prepared.difference(segment.prepared()) {
@@ -240,7 +233,6 @@ impl Desk {
         state.ended || !state.open(1).is_empty()
     }
 
-    /// Marks the experiment's thread as ended.
     pub(super) fn end(&self) {
         self.lock().ended = true;
         self.changed.notify_all();
@@ -250,14 +242,12 @@ impl Desk {
         self.lock().ended
     }
 
-    /// Marks that no more segments will arrive.
     pub(super) fn abandon(&self) {
         self.lock().abandoned = true;
         self.changed.notify_all();
     }
 }
 
-/// The experiment's side.
 #[derive(Debug)]
 pub(super) struct RemoteArena {
     desk: Arc<Desk>,

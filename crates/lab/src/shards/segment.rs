@@ -1,8 +1,8 @@
-//! A segment: some trials of a prepared plan, as bytes.
+//! A segment: some trials of a prepared plan, as JSON lines.
 //!
-//! JSON lines: a head with identity, prepared plan and variants; a line per trial; and an end with
-//! the number of trials and the SHA-256 of all preceding bytes. A trial's observation is the text
-//! of the results file, so that merging copies it. The checksum detects damage, not forgery. A
+//! A head has identity, prepared plan and variants; a line per trial follows; the end has the
+//! number of trials and the SHA-256 of all preceding bytes. Observations are stored as in the
+//! results file, so that merging copies them. The checksum detects damage, not forgery, but a
 //! forged segment cannot pass for another plan's, exceed a limit, or name a trial that the plan
 //! does not have.
 
@@ -21,7 +21,6 @@ use text::limits::{RESULTS_LINE, ROUNDS, SEGMENT_BYTES, TRIALS, VARIANTS};
 use super::Prepared;
 use super::prepared::Beginning;
 
-/// Version of the format.
 const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]
@@ -43,7 +42,6 @@ struct End {
     sha256: String,
 }
 
-/// A trial: its place in the plan and in the segment, and its observation.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TrialLine<'a> {
@@ -108,7 +106,6 @@ fn digest(bytes: &[u8]) -> String {
     format!("{:x}", Sha256::digest(bytes))
 }
 
-/// The location of a trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct StoredTrial {
     /// Index in the plan.
@@ -148,7 +145,6 @@ impl Segment {
         &self.prepared
     }
 
-    /// The variants of its trials.
     pub(super) fn variants(&self) -> &[Variant] {
         &self.variants
     }
@@ -157,7 +153,6 @@ impl Segment {
         self.places.len()
     }
 
-    /// The observation's text as in a results file.
     pub(super) fn text(&self, place: &StoredTrial) -> &[u8] {
         &self.bytes[place.text.clone()]
     }

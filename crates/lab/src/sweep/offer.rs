@@ -1,11 +1,9 @@
 //! What can be set in an arena: the scheduler's tunables and the queue's attributes, with default,
-//! range and levels.
+//! range and levels; for CPUs the numeric settings with their present values.
 //!
-//! The simulator reports them for the scheduler on the given device. In the kernel arena, and on
-//! the host if the device runs another scheduler, they cannot be read without a change. There the
-//! table gives Linux's tunables, another device with the scheduler gives those of this kernel, and
-//! the pilot run tries every variant. For CPUs these are the numeric settings with their present
-//! values.
+//! The simulator reports them. In the kernel arena, and on the host if the device runs another
+//! scheduler, reading them would require a change. The table then gives Linux's tunables, another
+//! device with the scheduler those of this kernel, and the pilot run tries every variant.
 
 use std::ops::RangeInclusive;
 
@@ -22,7 +20,6 @@ use crate::arena::model::Model;
 use crate::arena::sim::{ATTRIBUTES, Setting, TURNAROUND_NS};
 use crate::failure::usage;
 
-/// Range and values of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
     Device(Knob),
@@ -64,7 +61,6 @@ impl Scale {
     }
 }
 
-/// Converts an unsigned kernel value; saturates.
 fn signed(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
@@ -72,7 +68,6 @@ fn signed(value: u64) -> i64 {
 /// Maximum of an attribute with unknown range.
 const ANY: u64 = u32::MAX as u64;
 
-/// A setting that can be varied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offered {
     pub name: String,
@@ -84,7 +79,6 @@ pub struct Offered {
     pub default: Option<i64>,
 }
 
-/// Everything that can be set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
     pub scheduler: String,
@@ -95,7 +89,6 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// What can be set for this scheduler in this arena.
     pub fn of(root: &Root, arena: &ArenaFacts, word: &str, baseline: &Variant) -> Result<Offer> {
         let is_of_cpus = arena.is_cpu();
         let mut all = if is_of_cpus {
@@ -144,7 +137,6 @@ impl Offered {
         }
     }
 
-    /// Takes a value set by the baseline as the new default.
     fn rebase(&mut self, value: i64) {
         self.default = Some(value);
         self.knob = self.knob.map(|knob| knob.around(value));

@@ -39,18 +39,15 @@ impl Format {
         }
     }
 
-    /// Fails if this build does not support the format.
     pub fn available(self) -> Result<Format> {
         if cfg!(feature = "full") || self == Format::Csv { Ok(self) } else { Err(self.absent()) }
     }
 
-    /// The error of a build without the format.
     fn absent(self) -> anyhow::Error {
         let what = if self == Format::Parquet { "Parquet" } else { "traces of Perfetto" };
         crate::failure::usage(text::absent("trace", what, "use csv, or "))
     }
 
-    /// The format of a file, by its extension.
     fn of(path: &Path) -> Result<Format> {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("parquet") => Format::Parquet.available(),
@@ -69,7 +66,6 @@ pub fn is_name(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "parquet" || extension == "csv")
 }
 
-/// The traces of an experiment.
 #[derive(Debug)]
 pub struct TraceFile {
     format: Format,
@@ -126,8 +122,8 @@ impl TraceFile {
         Writer::create(self.format, self.dir.create_anew(name)?, self.dir.file(name))
     }
 
-    /// Writes complete requests into this file, which replaces an existing one. Only
-    /// [`Format::Perfetto`] has no events.
+    /// Writes complete requests into this file, which replaces an existing one. Only for
+    /// [`Format::Perfetto`].
     pub fn trace(&self, name: &str, trace: &Trace) -> Result<()> {
         if self.format != Format::Perfetto {
             return Err(crate::failure::usage(
@@ -139,7 +135,6 @@ impl TraceFile {
     }
 }
 
-/// A file of one format.
 trait Sink {
     fn push(&mut self, event: &Event) -> Result<()>;
     fn finish(self: Box<Self>) -> Result<()>;
@@ -167,7 +162,6 @@ impl Writer {
         Ok(Writer { sink, path, failed: None })
     }
 
-    /// Flushes and reports the first error.
     pub fn finish(self) -> Result<()> {
         let named = || unwritten(&self.path);
         if let Some(error) = self.failed {
@@ -223,7 +217,6 @@ fn unread() -> anyhow::Error {
     )
 }
 
-/// Converts a trace into a new file.
 pub fn convert(from: &Path, to: &Path) -> Result<()> {
     let format = Format::of(to)?;
     let (dir, name) = Dir::of_file(to)?;

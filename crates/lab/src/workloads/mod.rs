@@ -21,14 +21,12 @@ mod flows;
 use crate::failure::usage;
 use crate::traces;
 
-/// A workload that is ready to be placed on a target.
 #[derive(Debug, Clone)]
 pub struct Work {
     pub kind: &'static WorkloadKind,
     pub params: Params,
 }
 
-/// A program that is ready to be prepared.
 #[derive(Debug, Clone)]
 pub struct Program {
     pub kind: &'static RunnerKind,
@@ -36,7 +34,6 @@ pub struct Program {
 }
 
 impl Program {
-    /// Reads a runner's options and completes them in `spec`.
     fn read(kind: &'static RunnerKind, spec: &mut WorkloadSpec) -> Result<Program> {
         let pairs = spec.params.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         let options =
@@ -50,7 +47,6 @@ impl Program {
     }
 }
 
-/// A background load of the load engine.
 #[derive(Debug, Clone)]
 pub struct Load {
     pub work: Work,
@@ -61,7 +57,6 @@ pub struct Load {
 pub struct Workload {
     pub name: String,
     pub runs: Runs,
-    /// The program's share of the device.
     pub share: Share,
     pub loads: Vec<Load>,
 }
@@ -73,7 +68,6 @@ pub enum Runs {
 }
 
 impl Workload {
-    /// Reads a workload and completes its parameters in `spec`.
     fn read(spec: &mut WorkloadSpec, arena: &ArenaFacts) -> Result<Workload> {
         let runs = match load::programs::find(&spec.kind) {
             Some(kind) => Runs::Program(Program::read(kind, spec)?),
@@ -101,12 +95,11 @@ impl Workload {
     }
 }
 
-/// The workloads of a plan, by index.
 #[derive(Debug, Clone)]
 pub struct Workloads(Vec<Workload>);
 
 impl Workloads {
-    /// Reads a plan's workloads and completes their parameters in the plan.
+    /// Reads the workloads and completes their parameters in the plan.
     pub fn read(plan: &mut Plan) -> Result<Workloads> {
         let arena = plan.arena;
         let all = plan.workloads.iter_mut().map(|spec| Workload::read(spec, arena));
@@ -235,7 +228,7 @@ fn read_load(label: &str, load: &mut Background) -> Result<Load> {
     Ok(Load { work: Work { kind, params }, share: load.share.clone() })
 }
 
-/// Reads a workload of the load engine and completes its parameters in `spec`.
+/// Like [`work_of`], but completes the parameters in `spec`.
 fn read_work(spec: &mut WorkloadSpec) -> Result<Work> {
     let kind = find(&spec.kind)?;
     let params = params_of(kind, &spec.params, &spec.name)?;
@@ -243,7 +236,6 @@ fn read_work(spec: &mut WorkloadSpec) -> Result<Work> {
     complete(spec, kind, params)
 }
 
-/// Reads a workload of the load engine.
 pub fn work_of(spec: &WorkloadSpec) -> Result<Work> {
     let kind = find(&spec.kind)?;
     complete(spec, kind, params_of(kind, &spec.params, &spec.name)?)
@@ -339,7 +331,6 @@ fn remark(params: &Params) -> Option<String> {
     (!said.is_empty()).then(|| format!("{file}: {requests} requests; {}", said.join("; ")))
 }
 
-/// Describes the part and why it was chosen.
 fn of_part(part: &Part) -> String {
     let features: Vec<String> = part
         .features
