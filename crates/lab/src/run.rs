@@ -46,6 +46,7 @@ pub enum Pilot<'a> {
 }
 
 pub enum Destination<'a> {
+    /// A new directory, or one to resume.
     Directory(ResultsOptions),
     /// `command` repeats the experiment.
     Memory { command: &'a str },
