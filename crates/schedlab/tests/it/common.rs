@@ -1,5 +1,4 @@
-//! Shared by the end-to-end tests: the built binary, a directory for its files, and checks for what
-//! they require of the machine.
+//! Shared by the end-to-end tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,14 +6,13 @@ use std::process::{Child, Command, Output, Stdio};
 
 use testbed::{Directory, skip};
 
-/// The program under test: the built one, or `SCHEDLAB_UNDER_ATTACK` (see `attacks`).
+/// `SCHEDLAB_UNDER_ATTACK` replaces the built one (see `attacks`).
 pub(crate) fn binary() -> PathBuf {
     std::env::var_os("SCHEDLAB_UNDER_ATTACK")
         .unwrap_or_else(|| env!("CARGO_BIN_EXE_schedlab").into())
         .into()
 }
 
-/// A directory with its own state directory.
 pub(crate) struct Lab {
     pub(crate) dir: Directory,
 }
@@ -32,8 +30,7 @@ impl Lab {
         self.path("state")
     }
 
-    /// The built binary with this lab's state directory and `words` split at white space; see
-    /// [`word`].
+    /// `words` are split at white space; see [`word`].
     pub(crate) fn command(&self, words: &str) -> Command {
         let mut command = Command::new(binary());
         command
@@ -53,10 +50,9 @@ impl Lab {
     }
 }
 
-/// Represents a space within a word.
 const SPACE: &str = "\u{1}";
 
-/// Encodes a path outside the lab, which may contain spaces, as a word for [`Lab::command`].
+/// Encodes a path that may contain spaces for [`Lab::command`].
 pub(crate) fn word(path: &Path) -> String {
     path.display().to_string().replace(' ', SPACE)
 }
@@ -65,7 +61,6 @@ pub(crate) fn split(words: &str) -> impl Iterator<Item = String> {
     words.split_whitespace().map(|word| word.replace(SPACE, " "))
 }
 
-/// Output and exit status of the binary.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) status: Option<i32>,
@@ -90,9 +85,8 @@ impl Ran {
         self
     }
 
-    /// Asserts that the experiment was carried out. A disk that stalls for a tenth of a second can
-    /// invalidate short trials, and with them the verdict (status 3); that is not this test's
-    /// concern.
+    /// A stalled disk can invalidate short trials, and with them the verdict (status 3), which is
+    /// not this test's concern.
     #[track_caller]
     pub(crate) fn expect_measured(self) -> Ran {
         assert!(
@@ -104,7 +98,6 @@ impl Ran {
         self
     }
 
-    /// Asserts that standard error contains each of these words.
     #[track_caller]
     pub(crate) fn says(self, words: &[&str]) -> Ran {
         for word in words {
@@ -124,8 +117,7 @@ impl Ran {
     }
 }
 
-/// Reads an analysis.json and checks it against the published schema; without Python's jsonschema
-/// it skips the check with a message.
+/// Checks it against the published schema; without Python's jsonschema, only reads it.
 #[track_caller]
 pub(crate) fn valid_analysis(file: &Path) -> serde_json::Value {
     let complaints = against_schema(file);
@@ -138,10 +130,10 @@ pub(crate) fn valid_analysis(file: &Path) -> serde_json::Value {
     serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
 }
 
-/// Debian's own, for which scripts/need installs modules that another one in PATH may not have.
+/// Debian's own, for which scripts/need installs modules.
 pub(crate) const PYTHON: &str = "/usr/bin/python3";
 
-/// Whether Python has this module; otherwise skips this part of the test.
+/// Otherwise skips this part of the test.
 #[must_use]
 #[track_caller]
 pub(crate) fn has_python(module: &str) -> bool {
@@ -153,7 +145,7 @@ pub(crate) fn has_python(module: &str) -> bool {
     found
 }
 
-/// Violations of the published schema, one per line; None if it cannot be checked.
+/// One violation per line; None if it cannot be checked.
 pub(crate) fn against_schema(file: &Path) -> Option<String> {
     const CHECK: &str = "import json, sys, jsonschema\n\
         schema, file = (json.load(open(name)) for name in sys.argv[1:])\n\
@@ -168,8 +160,8 @@ pub(crate) fn against_schema(file: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The cache with the laboratory's kernel: `$SCHEDLAB_CACHE_DIR`, the user's, or that of `guest`'s
-/// tests. Without one a test is skipped with a message, or fails if every test must run.
+/// `$SCHEDLAB_CACHE_DIR`, the user's, or that of `guest`'s tests. Without one a test is skipped, or
+/// fails if every test must run.
 #[must_use]
 pub(crate) fn kernel_cache() -> Option<PathBuf> {
     let own = std::env::var_os("SCHEDLAB_CACHE_DIR").map(PathBuf::from);
@@ -188,7 +180,7 @@ pub(crate) fn kernel_cache() -> Option<PathBuf> {
     found
 }
 
-/// The directory of Debian's unpatched 6.1 without debug checks.
+/// Debian's unpatched 6.1 without debug checks.
 pub(crate) fn plain_kernel(cache: &Path) -> Option<PathBuf> {
     let kernels = fs::read_dir(cache.join("kernels")).ok()?.flatten().map(|entry| entry.path());
     kernels.into_iter().find(|dir| {
@@ -200,7 +192,7 @@ pub(crate) fn plain_kernel(cache: &Path) -> Option<PathBuf> {
     })
 }
 
-/// The schedlab process that does the work of the current CPU-arena trial, if any.
+/// The process that does the work of a CPU-arena trial.
 pub(crate) fn worker(schedlab: u32) -> Option<u32> {
     let threads = fs::read_dir(format!("/proc/{schedlab}/task")).ok()?.flatten();
     let children =
@@ -212,7 +204,6 @@ pub(crate) fn worker(schedlab: u32) -> Option<u32> {
     })
 }
 
-/// Trials in the results file of a running or finished experiment.
 pub(crate) fn trials(dir: &Path) -> Vec<serde_json::Value> {
     let text = fs::read_to_string(dir.join("results.jsonl")).unwrap_or_default();
     text.lines()

@@ -1,4 +1,4 @@
-//! Synthetic results files of a fleet with known effects.
+//! Synthetic results of a fleet with known effects.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,7 +24,7 @@ kind = 'randread'
 primary = 'iops'
 ";
 
-/// A pseudo-random number in −1..1 from two others.
+/// Pseudo-random, in −1..1.
 fn noise(a: u64, b: u64) -> f64 {
     let mixed = (a.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ b.wrapping_mul(0xd1b5_4a32_d192_ed03))
         .wrapping_mul(0xff51_afd7_ed55_8ccd);
@@ -36,7 +36,7 @@ fn normal(a: u64, b: u64) -> f64 {
     (0..12).map(|part| noise(a * 12 + part, b)).sum::<f64>() / 2.0
 }
 
-/// Results of a machine on which bfq has `ratio` times the requests of none.
+/// On this machine bfq has `ratio` times the requests of none.
 pub(crate) fn results(number: u64, ratio: f64, rounds: u32) -> Results {
     let mut environment = Environment::new();
     let mut put = |section: &str, facts: &[(&str, &str)]| {
@@ -88,7 +88,6 @@ pub(crate) fn results(number: u64, ratio: f64, rounds: u32) -> Results {
     results
 }
 
-/// Writes results into a new directory.
 pub(crate) fn write(dir: &Path, results: &Results) -> PathBuf {
     fs::create_dir_all(dir).expect("made");
     let mut text = Line::Header(Box::new(results.header.clone())).to_json_line() + "\n";
@@ -107,8 +106,7 @@ pub(crate) fn file(number: u64, ratio: f64, rounds: u32) -> (String, Vec<u8>) {
         .expect("a result")
 }
 
-/// A fleet in a directory: mean effect −20 %, SD between machines 6 %; the first `liars` machines
-/// claim the opposite.
+/// Mean effect −20 %, SD between machines 6 %; the first `liars` machines claim the opposite.
 pub(crate) fn fleet(dir: &Path, machines: u64, liars: u64, rounds: u32) {
     fs::create_dir_all(dir.join("results")).expect("made");
     for number in 0..machines {

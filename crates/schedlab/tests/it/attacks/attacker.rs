@@ -9,10 +9,9 @@ use testbed::require;
 
 use crate::common::Ran;
 
-/// No distribution assigns it.
 pub(crate) const UID: u32 = 64_321;
 
-/// Whether attacks can be performed with these programs: only root can switch to the attacker.
+/// Only root can switch to the attacker.
 pub(crate) fn can_attack(programs: &[&str]) -> bool {
     require(&[&["root", "setpriv"], programs].concat())
 }
@@ -35,7 +34,6 @@ pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     command
 }
 
-/// Runs a shell script as the attacker.
 pub(crate) fn sh(script: &str) -> Ran {
     Ran::from(command("/bin/sh").args(["-ec", script]).output().expect("setpriv runs"))
 }
@@ -47,7 +45,7 @@ pub(crate) fn home(dir: &Path, name: &str) -> PathBuf {
     path
 }
 
-/// A world-writable directory, like /tmp; `mode` decides on the sticky bit.
+/// Like /tmp; `mode` decides on the sticky bit.
 pub(crate) fn shared(dir: &Path, name: &str, mode: u32) -> PathBuf {
     let path = dir.join(name);
     fs::create_dir(&path).expect("a new directory");

@@ -10,7 +10,7 @@ use testbed::{eventually, require};
 
 use crate::common::{Lab, Ran, binary, trials};
 
-/// Runs schedlab in 1 GiB of address space. A CPU time limit ends endless loops regardless of load.
+/// 1 GiB of address space; the CPU time limit ends endless loops regardless of load.
 fn bounded(lab: &Lab, words: &str) -> Ran {
     let mut command = Command::new("prlimit");
     command
@@ -36,7 +36,6 @@ fn plan(variants: usize, budget: &str) -> String {
     plan
 }
 
-/// Writes a file of `head`, `filler` bytes and `tail`.
 fn long_file(path: &Path, head: &str, filler: u64, tail: &str) {
     let mut file = File::create(path).expect("a new file");
     file.write_all(head.as_bytes()).expect("room");
@@ -131,7 +130,7 @@ fn a_line_of_200_mb_in_results_is_refused_before_it_is_read() {
 fn a_signal_ends_the_comparing_of_a_large_results() {
     let lab = Lab::new();
     let out = lab.path("out");
-    // Trials long enough that some rounds remain when the signal arrives.
+    // Some rounds must remain when the signal arrives.
     let plan = plan(2, "rounds = 10000").replace("duration_ms = 20\n", "duration_ms = 200\n");
     fs::write(lab.path("plan.toml"), plan).expect("room");
     let run = format!("run {} --out {}", lab.path("plan.toml").display(), out.display());
@@ -166,7 +165,6 @@ fn signal(pid: u32) {
     assert!(status.success());
 }
 
-/// Repeats the first round of a results file up to this many.
 fn multiply(results: &Path, rounds: u64) {
     let text = fs::read_to_string(results).expect("a results file");
     let mut lines = text.lines();

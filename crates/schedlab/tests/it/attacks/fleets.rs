@@ -1,5 +1,4 @@
-//! A fleet that many machines write: decompression bombs, names with control characters, pipes and
-//! links.
+//! Hostile fleets: decompression bombs, names with control characters, pipes and links.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -35,7 +34,7 @@ fn a_bomb_in_a_fleet_is_refused_and_the_others_are_compared() {
     let lab = Lab::new();
     let place = lab.path("fleet");
     fleet(&place, 10, 0, 8);
-    // Two million rows repeating one reason compress well; with the maximum length, and longer.
+    // Two million rows repeating one reason compress well.
     let put = |bomb: &MachineResult| {
         let (name, bytes) = bomb.to_file().expect("it is small");
         assert!(bytes.len() < 20 << 20, "{}", bytes.len());

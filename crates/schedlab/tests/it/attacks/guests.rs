@@ -1,7 +1,5 @@
-//! A hostile guest, as root in it or as its kernel, tries to change the machine.
-//!
-//! The hostile kernel is our own program in place of User-mode Linux; it does whatever its process
-//! can.
+//! A hostile guest, as root in it or as its kernel, tries to change the machine. The hostile kernel
+//! is our own program in place of User-mode Linux.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -17,7 +15,7 @@ use crate::common::{Lab, Ran, binary, kernel_cache, plain_kernel};
 
 const SECRET: &str = "root's secret";
 
-/// A root process that the guest must not reach; killed when dropped.
+/// Killed when dropped.
 struct Bystander(Child);
 
 impl Bystander {
@@ -44,7 +42,7 @@ impl Drop for Bystander {
     }
 }
 
-/// A world-writable file that must not change.
+/// World-writable, and must not change.
 fn victim(dir: &Path) -> PathBuf {
     let victim = dir.join("victim");
     fs::write(&victim, "as it was").unwrap();
@@ -52,7 +50,7 @@ fn victim(dir: &Path) -> PathBuf {
     victim
 }
 
-/// A private file of root that must not be read.
+/// Private to root, and must not be read.
 fn secret(dir: &Path) -> PathBuf {
     let secret = dir.join("secret");
     fs::write(&secret, SECRET).unwrap();
@@ -69,14 +67,13 @@ fn assert_untouched(victim: &Path, before: &fs::Metadata) {
     assert_eq!(about(&after), about(before));
 }
 
-/// Runs a shell script as root in a guest started by root.
 fn in_guest(lab: &Lab, cache: &Path, script: &str) -> Ran {
     let mut guest = lab.command("kernel exec --cache-dir");
     guest.arg(cache).args(["--", "/bin/sh", "-c", script]).current_dir("/");
     within(600, &mut guest).expect("the guest ends, and schedlab with it")
 }
 
-/// A cache in `dir` with the C program `source` as its kernel and the real kernel's modules.
+/// The C program `source` is the kernel; the modules are the real one's.
 fn hostile_cache(lab: &Lab, real: &Path, dir: &Path, source: &str) -> PathBuf {
     // Builds the modules for this version.
     in_guest(lab, real, "true").expect_status(0);
@@ -99,7 +96,7 @@ fn hostile_cache(lab: &Lab, real: &Path, dir: &Path, source: &str) -> PathBuf {
     cache
 }
 
-/// Waits for a command; None if it had to be killed.
+/// None if it had to be killed.
 fn within(seconds: u64, command: &mut Command) -> Option<Ran> {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let until = Instant::now() + Duration::from_secs(seconds);
@@ -114,7 +111,7 @@ fn within(seconds: u64, command: &mut Command) -> Option<Ran> {
     Some(Ran::from(child.wait_with_output().unwrap()))
 }
 
-/// Copies the parts of a cached kernel that booting requires.
+/// Only what booting requires.
 fn copy_kernel(real: &Path, cache: &Path) {
     let kernel = plain_kernel(real).unwrap();
     let copy = cache.join("kernels").join(kernel.file_name().unwrap());
@@ -230,7 +227,7 @@ fn a_guest_of_an_ordinary_user_cannot_change_the_users_files() {
     assert_untouched(&victim, &before);
 }
 
-/// A kernel that tries everything; `%s` are the victim, the secret and a process.
+/// `%s` are the victim, the secret and a process.
 const HOSTILE: &str = r#"
 #include <errno.h>
 #include <fcntl.h>
@@ -302,7 +299,7 @@ fn a_hostile_kernel_writes_to_its_working_directory_only_and_reaches_no_process(
         .replace("VICTIM", victim.to_str().unwrap())
         .replace("SECRET", secret.to_str().unwrap())
         .replace("BYSTANDER", &bystander.0.id().to_string())
-        // If a guest does nothing else, its console is printed.
+        // If a guest prints nothing else, schedlab prints its console.
         .replace("/* The clock", "fflush(stdout); return 9; /* The clock");
     let own = lab.path("own");
     fs::create_dir(&own).unwrap();
@@ -340,7 +337,6 @@ fn what_a_hostile_kernel_leaves_for_its_reader_neither_blocks_nor_leads_elsewher
     );
 }
 
-/// A kernel that leaves a mark when executed.
 const PLANTED: &str = r#"
 #include <fcntl.h>
 int main(void) { return open("MARK", O_CREAT | O_WRONLY, 0644) < 0; }
@@ -370,7 +366,6 @@ fn a_cache_that_somebody_else_can_write_to_is_not_executed_from() {
     assert_ne!(said.status, Some(0));
     said.says(&[home.to_str().unwrap(), &attacker::UID.to_string(), "--cache-dir"]);
 
-    // A directory of root's that is world-writable.
     assert!(Command::new("chown").args(["-R", "0:0"]).arg(&cache).status().unwrap().success());
     fs::set_permissions(&cache, fs::Permissions::from_mode(0o777)).unwrap();
     let own = lab.path("own");

@@ -1,5 +1,5 @@
-//! Another user's programs and modules under the names of schedlab's helpers, and an environment
-//! that points to them.
+//! Programs and modules under the names of schedlab's helpers, and an environment that points to
+//! them.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -13,7 +13,7 @@ use crate::attacks::attacker::{self, UID};
 use crate::common::{Lab, Ran};
 use crate::made_fleet::fleet;
 
-/// Variables that make helpers run other code or read other settings, and an unknown one.
+/// Variables that change what helpers run or read, and an unknown one.
 const HOSTILE: &[&str] = &[
     "APT_CONFIG",
     "BASH_ENV",
@@ -54,11 +54,9 @@ const HOSTILE: &[&str] = &[
     "XZ_OPT",
 ];
 
-/// Helpers that would build a kernel or contact a server.
 const LONG: [&str; 4] = ["apt-cache", "apt-get", "make", "xz"];
 
-/// Puts programs named like helpers, and Python modules, into a directory of the attacker's; each
-/// logs that it ran.
+/// Each program and module logs that it ran.
 fn plant(dir: &Path) {
     let ran = dir.join("ran");
     for name in HELPERS.iter().chain(&["true"]) {
@@ -94,18 +92,17 @@ fn install(file: &Path, script: &str) {
     fs::set_permissions(file, fs::Permissions::from_mode(0o755)).expect("own");
 }
 
-/// Log of the attacker's programs.
 fn ran_of(dir: &Path) -> String {
     fs::read_to_string(dir.join("ran")).unwrap_or_default()
 }
 
-/// Points every hostile variable, and the working directory, to the attacker's directory.
+/// Also makes it the working directory.
 fn under_attack<'a>(command: &'a mut Command, dir: &Path) -> &'a mut Command {
     command.envs(HOSTILE.iter().map(|name| (name, dir))).current_dir(dir)
 }
 
-/// The victim. A root-owned directory in its PATH has a wrapper for every helper, which logs its
-/// path, user and environment and then runs the real one.
+/// A root-owned directory in PATH wraps every helper: it logs path, user and environment, then runs
+/// the real one.
 struct Victim {
     lab: Lab,
     hostile: PathBuf,
@@ -113,7 +110,6 @@ struct Victim {
 }
 
 impl Victim {
-    /// With wrappers of all helpers but these.
     fn without(left_out: &[&str]) -> Victim {
         let lab = Lab::new();
         let (hostile, tools) = (attacker::home(lab.dir.path(), "innocent"), lab.path("tools"));
@@ -136,7 +132,7 @@ impl Victim {
         Victim { lab, hostile, tools }
     }
 
-    /// Root's PATH, with the attacker's directories first.
+    /// The attacker's directories come first.
     fn path(&self) -> String {
         format!(
             "{}:.::{}:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -153,7 +149,7 @@ impl Victim {
         Ran::from(command.output().expect("the binary starts"))
     }
 
-    /// The helpers that ran, after checking what each was given.
+    /// Also checks what each was given.
     fn helpers(&self) -> Vec<String> {
         assert_eq!(ran_of(&self.hostile), "", "programs of the attacker's have run");
         let mut found = Vec::new();
@@ -181,7 +177,7 @@ impl Victim {
     }
 }
 
-/// Child process of the test below: starts the helpers that `SCHEDLAB_TEST_HELPERS` names.
+/// Child process of the test below.
 #[test]
 fn every_helper_of_the_list_is_started() {
     if std::env::var_os("SCHEDLAB_TEST_HELPERS").is_none() {
@@ -256,7 +252,6 @@ fn what_ran(path: impl Fn(&Path) -> String) -> String {
     let lab = Lab::new();
     let dir = attacker::home(lab.dir.path(), "innocent");
     plant(&dir);
-    // `devices` calls `blkid` for its contents.
     let _device = Loop::new(&lab.dir, "disk", 1);
     let mut command = lab.command("devices");
     command.env("PATH", path(&dir)).current_dir(&dir);
@@ -329,7 +324,6 @@ fn the_program_of_a_query_is_not_root_and_reads_the_fleet_alone() {
     let lab = Lab::new();
     let (place, tools) = (lab.path("fleet"), lab.path("tools"));
     fleet(&place, 2, 0, 4);
-    // Readable by root only, like many of root's files.
     fs::set_permissions(&place, fs::Permissions::from_mode(0o700)).expect("own");
     for entry in fs::read_dir(place.join("results")).expect("made").flatten() {
         fs::set_permissions(entry.path(), fs::Permissions::from_mode(0o600)).expect("own");

@@ -9,7 +9,7 @@ use testbed::require;
 
 use crate::common::{Lab, Ran, binary};
 
-/// Every command that reads a file named on its command line or in its plan.
+/// Commands that read a file named on the command line or in a plan.
 const COMMANDS: &[&str] = &[
     "run IN",
     "run IN --dry-run",

@@ -1,4 +1,4 @@
-//! Locks held by another user to block root.
+//! Locks that another user holds to block root.
 
 use std::fs;
 use std::io::Read;
@@ -15,7 +15,7 @@ use crate::common::Lab;
 /// A PID above the kernel's maximum.
 const DEAD: u32 = 4_194_305;
 
-/// Takes every lock that a read-only descriptor allows, reports it and holds on.
+/// Takes every lock that a read-only descriptor allows.
 const HOLD: &str = "
 import fcntl, os, sys, time
 file = os.open(sys.argv[1], os.O_RDONLY)
@@ -25,7 +25,6 @@ os.write(1, b'x')
 time.sleep(60)
 ";
 
-/// The attacker's process that tries to lock a file or directory.
 struct Holder(Child);
 
 impl Holder {
@@ -65,7 +64,6 @@ fn crashed(lab: &Lab) -> (std::path::PathBuf, std::path::PathBuf) {
     (entry_path, lock)
 }
 
-/// Lets other users enter.
 fn open_to_all(lab: &Lab) {
     fs::set_permissions(lab.dir.path(), fs::Permissions::from_mode(0o755)).expect("own");
     for dir in [lab.state(), lab.state().join("journal"), lab.state().join("lock")] {

@@ -8,7 +8,7 @@ use std::process::{Child, Stdio};
 use crate::attacks::attacker;
 use crate::common::{Lab, Ran};
 
-/// Replaces the temporary file of a directory by a link to the victim.
+/// Replaces a temporary file by a link to the victim.
 const SWAP: &str = r#"
 import os, sys
 dir, victim = sys.argv[1:]
@@ -24,7 +24,6 @@ while True:
                 pass
 "#;
 
-/// The attacker's process; killed when dropped.
 struct Swapper(Child);
 
 impl Drop for Swapper {
@@ -49,7 +48,6 @@ fn compare(lab: &Lab, dir: &Path) -> Ran {
     Ran::from(lab.command(&words).output().expect("the binary starts"))
 }
 
-/// A file of root that the attacker can neither read nor write.
 fn victim(lab: &Lab) -> (PathBuf, Vec<u8>) {
     let file = lab.path("victim");
     let content = vec![0x5a; 8 << 20];
@@ -58,7 +56,7 @@ fn victim(lab: &Lab) -> (PathBuf, Vec<u8>) {
     (file, content)
 }
 
-/// Loop devices backed by files below a directory. Detaches them, so that no test leaves one.
+/// Detaches them, so that no test leaves one.
 fn left_attached(dir: &Path) -> Vec<String> {
     let mut left = Vec::new();
     for entry in fs::read_dir("/sys/block").expect("sysfs").flatten() {

@@ -8,7 +8,6 @@ use testbed::eventually;
 use crate::attacks::attacker;
 use crate::common::Lab;
 
-/// The attacker's process; killed when dropped.
 struct Forged(Child);
 
 impl Drop for Forged {
@@ -18,7 +17,7 @@ impl Drop for Forged {
     }
 }
 
-/// Key of a session's journal entry, which the names of control groups and mount points expose.
+/// Visible in the names of control groups and mount points.
 fn session_key(lab: &Lab) -> Option<String> {
     let entries = fs::read_dir(lab.state().join("journal")).ok()?.flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
@@ -55,7 +54,7 @@ fn processes_marked_by_another_user_are_neither_killed_by_a_restore_nor_waited_f
         let name = fs::read_to_string(format!("/proc/{}/comm", forged.0.id())).unwrap_or_default();
         name.trim() == "sleep"
     });
-    // If `restore` took it for the session's, it would kill it, or time out waiting for its end.
+    // Taken for the session's, it would be killed.
     let ran = lab.run("restore");
     let ended = forged.0.try_wait().expect("our child");
     assert_eq!(ended, None, "what another user marks is not the session's: {ran:?}");

@@ -1,9 +1,7 @@
-//! Attacks on the built binary run as root, by another local user, a plan, a table, a trace or a
-//! guest kernel.
+//! Attacks on the binary run as root, by another user, a plan, a table, a trace or a guest kernel.
 //!
-//! Each test performs one attack and asserts that it fails. `SCHEDLAB_UNDER_ATTACK=PATH` attacks
-//! another binary: one without the fix must fail the test, which proves the attack real.
-//! SECURITY.md lists the guarantees.
+//! Each test performs an attack and asserts that it fails. `SCHEDLAB_UNDER_ATTACK=PATH` attacks
+//! another binary: without the fix the test must fail. SECURITY.md lists the guarantees.
 
 mod attacker;
 mod bounds;

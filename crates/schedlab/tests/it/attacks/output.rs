@@ -10,7 +10,6 @@ use crate::common::{Lab, Ran, binary};
 
 const EXPERIMENT: &str = "compare --arena sim --quiet --device hp97560 --schedulers noop,deadline --workload randread --rounds 2 --figures-only --trial-time 1s";
 
-/// A private directory of root with a file that the attacker wants changed.
 fn victim(lab: &Lab) -> PathBuf {
     let dir = lab.path("victim");
     fs::create_dir(&dir).expect("a new directory");
@@ -26,12 +25,12 @@ fn assert_untouched(victim: &Path) {
     assert_eq!(fs::read_to_string(victim.join("precious")).expect("readable"), "precious");
 }
 
-/// Lets the attacker traverse the lab's directory, which is private to root.
+/// The lab is private to root.
 fn passable(lab: &Lab) {
     fs::set_permissions(lab.dir.path(), fs::Permissions::from_mode(0o755)).expect("own");
 }
 
-/// Runs the experiment in this working directory, without --out.
+/// Without --out.
 fn experiment_in(lab: &Lab, dir: &Path) -> Ran {
     Ran::from(lab.command(EXPERIMENT).current_dir(dir).output().expect("the binary starts"))
 }
@@ -130,7 +129,6 @@ fn a_directory_whose_list_lets_others_write_is_refused() {
                 ["an access control list lets others write", &format!("setfacl -m {remedy}")];
             ran.expect_status(1).says(&said);
         }
-        // Apply the remedy that the message gives.
         setfacl(&["-m", &remedy]);
         lab.run(&format!("{EXPERIMENT} --out {}", out.display())).expect_measured();
     }
@@ -269,7 +267,6 @@ fn whatever_the_umask_no_other_user_can_write_what_root_has_written() {
     assert_eq!(open, [""; 0]);
 }
 
-/// Calls `each` with every file and directory and its mode.
 pub(crate) fn walk(dir: &Path, each: &mut dyn FnMut(&Path, u32)) {
     let mode = |path: &Path| {
         fs::symlink_metadata(path).expect("it is there").permissions().mode() & 0o7777

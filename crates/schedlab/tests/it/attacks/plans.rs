@@ -1,7 +1,5 @@
-//! Foreign plans: what they start, and as which user.
-//!
-//! The attacker writes a plan and root runs it. Most use the cpu arena, where a trial takes 100 ms
-//! and no device.
+//! Foreign plans run as root: what they start, and as which user. Most use the cpu arena, where a
+//! trial takes 100 ms and no device.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,17 +9,14 @@ use std::process::{Command, Stdio};
 use crate::attacks::attacker;
 use crate::common::{Lab, Ran, binary};
 
-/// An unprivileged user of every distribution.
 const NOBODY: &str = "nobody";
 
-/// A lab that others may enter.
 fn open_lab() -> Lab {
     let lab = Lab::new();
     fs::set_permissions(lab.dir.path(), fs::Permissions::from_mode(0o755)).expect("root may");
     lab
 }
 
-/// A plan owned by the attacker.
 fn planted(lab: &Lab, name: &str, head: &str, workload: &str) -> PathBuf {
     let home = lab.path("attacker");
     if !home.exists() {
@@ -195,7 +190,7 @@ fn a_plan_says_what_it_starts_before_it_does_and_runs_when_root_agrees_or_typed_
     assert!(marker.exists());
 }
 
-/// A program's view of itself, as `key value` lines in the file named by its last word.
+/// Prints `key value` lines to the file named by its last word.
 const SELF: &str = r#"{ echo uid $(id -u); echo groups $(id -G); echo umask $(umask); echo home $HOME; echo user $USER
 echo session $(cut -d' ' -f6 /proc/$$/stat) pid $$ tty $(cut -d' ' -f7 /proc/$$/stat)
 grep -E '^(Cap|NoNewPrivs)' /proc/$$/status
@@ -216,7 +211,7 @@ fn a_program_of_another_user_has_no_rights_terminal_or_descriptor_of_roots() {
         found.display()
     );
     let plan = planted(&lab, "plan", CPU, &work);
-    // `script` provides a terminal; descriptor 7 is one that root's shell left open.
+    // `script` provides a terminal; root's shell left descriptor 7 open.
     let schedlab = format!(
         "exec 7</etc/passwd; '{}' run {} --out {} --as {NOBODY}",
         binary().display(),

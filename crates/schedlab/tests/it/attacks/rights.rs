@@ -12,7 +12,6 @@ use crate::common::{Lab, Ran, binary};
 const SIM: &str =
     "compare --arena sim --device hp97560 --schedulers deadline,cfq --workload randread -q";
 
-/// The lines of /proc/PID/status about privileges.
 fn rights_of(status: &str) -> Vec<(String, String)> {
     let keys = ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs"];
     let found = status.lines().filter_map(|line| line.split_once(":\t"));
@@ -121,7 +120,7 @@ fn root_without_rights_still_reads_and_writes_what_belongs_to_others() {
     let first = lab.path("first");
     lab.run(&format!("{SIM} --rounds 2 --figures-only --out {}", first.display()))
         .expect_measured();
-    // As under sudo: the user's own private directory.
+    // As under sudo.
     let home = attacker::home(lab.dir.path(), "home");
     fs::set_permissions(&home, fs::Permissions::from_mode(0o700)).expect("root may");
     let theirs = home.join("results");
@@ -179,8 +178,7 @@ fn devices_show_and_list_need_no_root_even_where_the_state_directory_is_closed()
     run(&format!("devices {}", device.name)).expect_status(0);
 }
 
-/// Rows of the table in docs/src/reference/system.md: a command, its capabilities, and the error
-/// when one is missing.
+/// Rows of a table in docs/src/reference/system.md.
 #[test]
 fn each_capability_of_the_table_suffices_and_is_named_where_it_is_missing() {
     if !attacker::can_attack(&["mkfs.ext4"]) {
@@ -259,7 +257,7 @@ fn value<'a>(unit: &'a str, key: &str) -> &'a str {
         .unwrap_or_else(|| panic!("{key}: {unit}"))
 }
 
-/// Adds a watch of a device; returns the text of its service.
+/// Returns the text of the service.
 fn watched(lab: &Lab, device: &str, more: &str) -> String {
     let add = format!(
         "watch add --name attacks --device {device} --schedulers none,mq-deadline --rounds 1 --figures-only --trial-time 100ms --print {more}"
@@ -276,9 +274,8 @@ fn watched(lab: &Lab, device: &str, more: &str) -> String {
     service.split_once('\n').expect("a name and a text").1.to_owned()
 }
 
-/// Approximates systemd's sandbox with util-linux: read-only but for /dev, /proc, /sys and the
-/// writable directories; bounding set; no new privileges; no network. Omits system call filter,
-/// device list, memory and address families.
+/// Approximates systemd's sandbox with util-linux. Omits system call filter, device list, memory
+/// and address families.
 fn in_sandbox(lab: &Lab, unit: &str) -> Ran {
     let writable = value(unit, "ReadWritePaths").replace('"', "");
     let capabilities =
@@ -312,8 +309,7 @@ fn a_test_of_a_watch_works_with_what_its_service_is_granted() {
     let unit = watched(&lab, &device.path, "--workload randread");
     assert_eq!(value(&unit, "CapabilityBoundingSet"), "");
     in_sandbox(&lab, &unit).expect_measured();
-    // `watch add` refuses writes to a device without a stable name, such as this one, so edit the
-    // file.
+    // `watch add` refuses writes to a device without a stable name, so edit the file.
     let file = lab.state().join("watch/attacks.toml");
     let text = fs::read_to_string(&file).expect("written");
     let head = text
@@ -324,7 +320,7 @@ fn a_test_of_a_watch_works_with_what_its_service_is_granted() {
     let plan = "[plan.files]\nkind = 'ext4'\n[[plan.workload]]\nname = 'oltp'\nkind = 'oltp'\nprimary = 'iops'\n\
                 params = { file_size = '16M', clients = '2' }\n";
     fs::write(&file, format!("{head}{plan}")).expect("written");
-    // The further capabilities of such a watch's service: see lab's tests.
+    // See lab's tests.
     let unit = unit.replace(
         "CapabilityBoundingSet=\n",
         "CapabilityBoundingSet=CAP_SYS_ADMIN CAP_SYS_PTRACE\n",

@@ -1,5 +1,4 @@
-//! Segments in a shared directory: endless files, pipes, contradictions, and commands in their
-//! texts.
+//! Hostile segments: endless files, pipes, contradictions, and commands in their texts.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -15,7 +14,7 @@ const PLAN: &str = "arena = \"sim\"\ndevice = \"null\"\nbudget = { rounds = 2, f
      variant = [{ name = \"none\", scheduler = \"none\" }, { name = \"bfq\", scheduler = \"bfq\" }]\n\
      workload = [{ name = \"oltp\", kind = \"oltp\" }]\n";
 
-/// Runs schedlab with 2 GiB of address space, for five minutes at most.
+/// 2 GiB of address space, five minutes.
 fn bounded(lab: &Lab, words: &str) -> Ran {
     let mut command = Command::new("prlimit");
     command
@@ -29,7 +28,6 @@ fn bounded(lab: &Lab, words: &str) -> Ran {
     Ran::from(command.output().expect("prlimit and timeout run"))
 }
 
-/// Adds a correct checksum.
 fn sealed(body: &str) -> String {
     let (trials, digest) = (body.lines().count() - 1, Sha256::digest(body));
     format!("{body}{{\"kind\":\"end\",\"trials\":{trials},\"sha256\":\"{digest:x}\"}}\n")
@@ -56,14 +54,12 @@ fn a_hostile_segment_is_bounded_has_no_rights_and_puts_no_command_into_a_shell()
     // The same segment as often as a command line allows.
     let repeated = vec!["good"; 3000].join(" ");
     bounded(&lab, &format!("shard merge {repeated} --out repeated")).expect_status(0);
-    // Endless files and non-files.
     assert!(Command::new("mkfifo").arg(lab.path("pipe")).status().expect("mkfifo runs").success());
     for name in ["pipe", "/dev/zero", "."] {
         bounded(&lab, &format!("shard merge {name} --out out"))
             .expect_status(1)
             .says(&["not a regular file"]);
     }
-    // A thousand times the plan's rounds.
     let more: String = (0..4000)
         .map(|round| {
             format!(
@@ -80,7 +76,7 @@ fn a_hostile_segment_is_bounded_has_no_rights_and_puts_no_command_into_a_shell()
         results("more-out") == results("repeated"),
         "what the plan does not ask for is in no results file"
     );
-    // A segment's texts that are printed: a shell command and a terminal sequence.
+    // Printed texts: a shell command and a terminal sequence.
     let evil =
         body.replacen("schedlab run plan.toml", "schedlab run $(touch ran);\\u001b[2J.toml", 1);
     let half: String = evil.lines().take(2).map(|line| format!("{line}\n")).collect();

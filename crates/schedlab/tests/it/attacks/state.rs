@@ -12,7 +12,6 @@ use crate::attacks::attacker::{self, UID};
 use crate::attacks::output::walk;
 use crate::common::{Lab, Ran, binary};
 
-/// A file of root that an entry is to change or remove.
 fn victim(lab: &Lab) -> PathBuf {
     let path = lab.path("precious");
     fs::write(&path, "precious\n").expect("own");
@@ -23,13 +22,13 @@ fn chmod(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("own");
 }
 
-/// A journal entry of this boot with a dead owner.
+/// An entry of this boot with a dead owner.
 fn entry(payload: Value) -> String {
     let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("a boot");
     json!({"schema": 1, "boot_id": boot_id.trim(), "pid": 4_194_305, "undo": payload}).to_string()
 }
 
-/// A payload that makes `restore` create a setuid file owned by root.
+/// Makes `restore` create a setuid file owned by root.
 fn setuid(path: &Path) -> Value {
     let file =
         json!({"path": path, "before": {"mode": 0o4755, "bytes": "#!/bin/sh\n"}, "after": null});
@@ -44,7 +43,6 @@ fn plant(lab: &Lab, key: &str, payload: Value) -> PathBuf {
     path
 }
 
-/// Opens a state directory to the attacker.
 type Loosen = fn(&Path);
 
 #[test]

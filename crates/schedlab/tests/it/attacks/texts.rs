@@ -1,5 +1,5 @@
-//! Foreign text that would control a terminal, be evaluated by a spreadsheet, become markup, or add
-//! a line to a unit.
+//! Foreign text that controls a terminal, is evaluated by a spreadsheet, becomes markup, or adds a
+//! line to a unit.
 
 use std::fs;
 use std::io::Write;
@@ -17,7 +17,7 @@ const TITLE: &str = "\u{1b}]0;owned\u{7}";
 /// Right-to-left override.
 const OVERRIDE: char = '\u{202e}';
 
-/// Asserts that the output cannot control a terminal, and that there is some.
+/// Also fails on empty output.
 #[track_caller]
 fn assert_shown(ran: &Ran) {
     let printed = format!("{}{}", ran.stdout, ran.stderr);
@@ -28,7 +28,6 @@ fn assert_shown(ran: &Ran) {
     assert!(printed.contains("\\u001b]0;owned\\u0007"), "the name is shown, escaped: {printed:?}");
 }
 
-/// Writes a file as the attacker, in the attacker's directory.
 fn of_the_attacker(lab: &Lab, name: &str, content: &str) -> PathBuf {
     fs::set_permissions(lab.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let home = attacker::home(lab.dir.path(), "attacker");
@@ -119,7 +118,6 @@ fn the_list_of_kernels_cannot_steer_the_terminal() {
     let ran =
         lab.command("kernel list").env("SCHEDLAB_CACHE_DIR", lab.path("cache")).output().unwrap();
     let ran = Ran::from(ran);
-    // Whether shown or refused, the output must not control the terminal.
     assert!(!format!("{}{}", ran.stdout, ran.stderr).contains(['\u{1b}', '\u{7}']), "{ran:?}");
 }
 
@@ -206,7 +204,6 @@ fn a_program_in_a_guest_cannot_steer_the_terminal_and_is_passed_on_as_it_is_into
     assert!(printed.contains("\\u001b]0;owned\\u0007") && !printed.contains(TITLE), "{printed:?}");
 }
 
-/// Output of a shell command on a terminal.
 fn on_a_terminal(lab: &Lab, line: &str) -> String {
     let log = lab.path("typescript");
     let done = Command::new("script")

@@ -10,7 +10,7 @@ use testbed::{Loop, require};
 use crate::attacks::attacker;
 use crate::common::{Lab, Ran, binary};
 
-/// Processes under hostile names that read a device until dropped.
+/// Killed when dropped.
 struct Readers(Vec<Child>);
 
 impl Readers {
@@ -77,7 +77,6 @@ fn a_trace_follows_no_link_and_is_not_made_where_another_user_may_write() {
     }
 }
 
-/// Trace of a simulated trial, made once.
 fn trial(lab: &Lab) -> PathBuf {
     let traces = lab.path("t/traces");
     if !traces.exists() {
@@ -88,7 +87,6 @@ fn trial(lab: &Lab) -> PathBuf {
         ))
         .expect_measured();
     }
-    // The file name includes the workload's label and parameters.
     let mut files = fs::read_dir(traces).unwrap().flatten().map(|entry| entry.path());
     files
         .find(|path| path.to_str().unwrap().ends_with("-none.csv"))
@@ -102,7 +100,7 @@ fn the_name_of_a_process_cannot_steer_a_terminal_and_is_no_markup_in_a_page() {
     }
     let lab = Lab::new();
     let device = Loop::new(&lab.dir, "disk", 8);
-    // A process name has fifteen bytes, any but 0.
+    // Fifteen bytes, any but 0.
     let names = ["\u{1b}]0;owned\u{7}", "<img src=x>&\"'", "a\n8,0 x]\n- b|"];
     let readers = Readers::of(&lab, &names, &device.path);
     let (file, page) = (lab.path("a.parquet"), lab.path("a.html"));
@@ -122,7 +120,6 @@ fn the_name_of_a_process_cannot_steer_a_terminal_and_is_no_markup_in_a_page() {
     let html = fs::read_to_string(&page).unwrap();
     assert!(html.contains("&lt;img src=x&gt;") && !html.contains("<img"), "{html}");
     assert!(!html.contains('\u{1b}') && !html.contains('\u{7}'), "{html}");
-    // In a text format the name is one word and adds no lines.
     let text = lab.path("a.blkparse");
     lab.run(&format!("trace convert {} --to {}", file.display(), text.display())).expect_status(0);
     let text = fs::read_to_string(text).unwrap();
@@ -130,7 +127,6 @@ fn the_name_of_a_process_cannot_steer_a_terminal_and_is_no_markup_in_a_page() {
         !text.lines().any(|line| line.starts_with("8,0 x]") || line.starts_with("- b|"))
             && !steers(&text)
     );
-    // Likewise in the plan of a synthesised workload.
     let plan = lab.path("w.toml");
     let made =
         format!("trace synthesize {} --device hp97560 --out {}", file.display(), plan.display());
@@ -139,7 +135,7 @@ fn the_name_of_a_process_cannot_steer_a_terminal_and_is_no_markup_in_a_page() {
     lab.run(&format!("run {} --dry-run", plan.display())).expect_status(0);
 }
 
-/// Runs schedlab with limited memory and time: hostile input must be refused, not end in a signal.
+/// Hostile input must be refused, not end in a signal.
 fn bounded(lab: &Lab, words: &str) -> Ran {
     let mut command = Command::new("prlimit");
     command
@@ -172,7 +168,6 @@ fn a_trace_that_is_damaged_anywhere_ends_in_a_result_or_a_refusal() {
         "trace synthesize B --device hp97560 --json",
         "trace convert B",
     ];
-    // Corrupt bytes in pages and footer, and truncations.
     for step in 0..24 {
         let at = match step {
             0..12 => size * step / 12,

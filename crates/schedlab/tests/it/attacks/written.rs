@@ -1,8 +1,8 @@
-//! A table of every file that a command writes. Foreign names must remain text in each: never
-//! markup, a link, a TeX command, a formula, a new line or a terminal control sequence.
+//! Every file that a command writes. Foreign names must remain text in each: never markup, a link,
+//! a TeX command, a formula, a new line or a terminal control sequence.
 //!
 //! Each writer runs in an empty directory, where files and rows must match one to one. A new
-//! command, or a new option that names a file, fails the command-line test until it has a row.
+//! command or option that names a file fails the command-line test until it has a row.
 
 mod command_line;
 mod formats;
@@ -19,15 +19,14 @@ pub(crate) struct Written {
     /// Path below the results directory; `*` matches within one component.
     pub(crate) file: &'static str,
     pub(crate) format: Format,
-    /// Proves that hostile names are text in it: a writer in this list, or a test elsewhere.
+    /// Proves that hostile names are text in it.
     pub(crate) shown_by: ShownBy,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ShownBy {
-    /// Written here, with hostile names.
     Writer(&'static str),
-    /// Needs a device, systemd or a kernel; this test performs the attack.
+    /// Performs the attack: the file needs a device, systemd or a kernel.
     Test(&'static str),
 }
 
@@ -139,7 +138,6 @@ fn matches(pattern: &str, name: &str) -> bool {
         && pattern.iter().zip(&name).all(|(pattern, name)| part(pattern, name))
 }
 
-/// Every file below a directory, by relative path.
 fn files_below(dir: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut open = vec![dir.to_path_buf()];
@@ -203,7 +201,6 @@ fn a_row_matches_names_of_its_own_and_no_others() {
     for name in ["out/traces/a.csv/b", "out/a.csv", "out/traces/a.csv.html", "traces/a.csv"] {
         assert!(!matches("out/traces/*.csv", name), "{name}");
     }
-    // One row per file.
     for (i, row) in WRITTEN.iter().enumerate() {
         assert!(
             WRITTEN[..i].iter().all(|other| (other.command, other.file) != (row.command, row.file)),
@@ -213,7 +210,7 @@ fn a_row_matches_names_of_its_own_and_no_others() {
     }
 }
 
-/// Whether this test exists in the crate, or the attack file, that its first word names.
+/// In the crate, or the attack file, that its first word names.
 fn exists(test: &str) -> bool {
     let (first, name) =
         (test.split("::").next().unwrap_or_default(), test.rsplit("::").next().unwrap_or_default());

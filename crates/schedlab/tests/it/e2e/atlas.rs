@@ -11,12 +11,11 @@ use testbed::eventually;
 
 use crate::common::{Lab, Ran};
 
-/// A map of six cells that takes seconds.
+/// Six cells.
 const SMALL: &str = "--quick --devices hp97560,nvme --schedulers none,bfq,sptf,edf --workloads two-readers,oltp,real-time";
 
 const FILES: [&str; 5] = ["atlas.toml", "atlas.html", "atlas.json", "atlas.csv", "atlas.md"];
 
-/// Runs in the lab's directory.
 fn here(lab: &Lab, words: &str) -> Ran {
     Ran::from(lab.command(words).current_dir(lab.dir.path()).output().unwrap())
 }
@@ -42,7 +41,6 @@ fn a_map_that_was_killed_or_measured_in_parts_has_the_bytes_of_one_that_was_not(
     let lab = Lab::new();
     let said = here(&lab, &format!("atlas --out one {SMALL}")).expect_status(0);
     assert!(said.stdout.contains("one scheduler for everything"), "{}", said.stdout);
-    // One part each, in any order, then merged.
     for part in ["3/3", "1/3", "2/3"] {
         let out = format!("part-{}", &part[..1]);
         here(&lab, &format!("atlas --out {out} --quiet --shard {part} {SMALL}")).expect_status(0);
@@ -50,7 +48,7 @@ fn a_map_that_was_killed_or_measured_in_parts_has_the_bytes_of_one_that_was_not(
     here(&lab, "atlas --out parts --quiet --merge part-1 part-2").expect_status(9);
     here(&lab, "atlas --out parts --quiet --merge part-3 part-1").expect_status(0);
     same(&lab, "one", "parts");
-    // Killed at several moments, and interrupted; resumed without the options.
+    // The options are stored.
     let mut first = true;
     for signal in [Signal::KILL, Signal::INT, Signal::KILL] {
         let choice = if first { SMALL } else { "" };
@@ -97,7 +95,7 @@ fn cells_that_are_missing_foreign_or_impossible_are_named_and_the_rest_is_drawn(
     let special =
         json(&lab)["regret"].as_array().unwrap().iter().any(|row| row["variant"] == "edf");
     assert!(!special, "a scheduler of deadlines alone has no regret over everything");
-    // Missing, of another plan, truncated within a line, and not a results file.
+    // Missing, of another plan, truncated within a line, not a results file.
     let cell = |name: &str| lab.path("map/cells").join(name).join("results.jsonl");
     fs::remove_file(cell("sim.nvme.oltp")).unwrap();
     fs::copy(cell("sim.hp97560.oltp"), cell("sim.hp97560.two-readers")).unwrap();
@@ -243,7 +241,6 @@ fn links_pipes_and_directories_in_the_place_of_results_are_named_and_neither_fol
         lab.path("elsewhere.jsonl").metadata().unwrap().len() > 0
             && lab.path("elsewhere/results.jsonl").exists()
     );
-    // Also the design.
     fs::rename(lab.path("map/atlas.toml"), lab.path("design")).unwrap();
     symlink(lab.path("design"), lab.path("map/atlas.toml")).unwrap();
     here(&lab, "atlas --out map --render").expect_status(1).says(&["atlas.toml", "link"]);

@@ -8,7 +8,6 @@ use std::process::Command;
 
 use crate::common::{Lab, Ran, split, trials, valid_analysis};
 
-/// Compares two command lines with further flags `words`.
 fn compare(lab: &Lab, commands: [&str; 2], words: &str) -> Ran {
     let mut command = lab.command("compare --commands");
     command.args(commands).args(split(words)).args(["--json", "--quiet", "--out"]);
@@ -21,7 +20,6 @@ fn metric(trial: &serde_json::Value, name: &str) -> f64 {
     trial["observation"]["metrics"][name].as_f64().unwrap_or_else(|| panic!("no {name}: {trial}"))
 }
 
-/// A trial's reasons for being invalid, as text.
 fn invalid(trial: &serde_json::Value) -> String {
     trial["observation"]["invalid"].to_string()
 }
@@ -52,7 +50,6 @@ fn the_slower_of_two_commands_is_worse_and_fails_the_step() {
     valid_analysis(&out.join("analysis.json"));
     let report = fs::read_to_string(out.join("report.md")).unwrap();
     assert!(report.contains("slow") && report.contains("fast"), "{report}");
-    // The results are complete and give the same analysis when read again.
     let again = lab.run(&format!("analyze {} --json", out.display())).expect_status(0).json();
     assert_eq!(again["comparisons"][0]["low"], found["low"]);
     compare(&lab, SLOW, &format!("{words} --resume")).expect_status(5);
@@ -196,7 +193,7 @@ fn cpu_time_is_what_the_shell_of_a_command_counted() {
     let words = "--rounds 4 --names a,b --metric cpu";
     compare(&lab, [&line(60_000), &line(60_001)], words).expect_measured();
     let used = fs::read_to_string(lab.path("used")).unwrap();
-    // User and system time of the shell; the next line is that of its children. Two first runs are
+    // The shell's user and system time; the next line is its children's. Two first runs are
     // uncounted.
     let seconds = |word: &str| -> f64 {
         let (minutes, seconds) = word.trim_end_matches('s').split_once('m').unwrap();
@@ -219,7 +216,6 @@ fn cpu_time_is_what_the_shell_of_a_command_counted() {
 #[test]
 fn memory_is_that_of_a_command_with_its_children() {
     let lab = Lab::new();
-    // Each keeps its input in a separate process until the end.
     let holds = |mib: u32| format!("head -c {mib}M /dev/zero | tail -c {mib}M | wc -c");
     let (small, large) = (holds(64), holds(160));
     let words = "--rounds 4 --metric memory --fail-if worse --names small,large";

@@ -109,8 +109,7 @@ fn a_scheduler_compared_with_itself_is_neither_better_nor_worse() {
     }
     let lab = Lab::new();
     let device = Loop::new(&lab.dir, "disk", 32);
-    // A false verdict has a probability of 0.1 %; the guarantee itself is tested on 10,000
-    // simulated experiments of each kind.
+    // A false verdict has a probability of 0.1 %; simulated experiments test the guarantee itself.
     let analysis = lab
         .run(&format!("compare --device {} --schedulers a=none,b=none,c=none --workload randread --budget 6s --alpha 0.1% --out {} --json", device.path, lab.path("out").display()))
         .expect_measured()

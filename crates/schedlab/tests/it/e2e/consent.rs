@@ -1,8 +1,8 @@
 //! The rule for writing: a device that schedlab did not create is written to only if
 //! `--destroy-data` names it and nothing uses it.
 //!
-//! Each row prepares a device with real tools; md and ZFS labels are written by hand because their
-//! tools require kernel support. `--nocapture` prints schedlab's answers.
+//! Rows prepare devices with real tools, except for md and ZFS labels, whose tools require kernel
+//! support. `--nocapture` prints schedlab's answers.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -13,19 +13,18 @@ use testbed::{Loop, LoopOptions, eventually, require};
 
 use crate::common::{Lab, Ran, trials};
 
-/// A device with data or a user. In scripts `$N` is the device, `$F` its backing file, `$D` a
-/// directory.
+/// In scripts `$N` is the device, `$F` its backing file, `$D` a directory.
 struct State {
     name: &'static str,
     mib: u64,
     prepare: &'static str,
-    /// Prints a line when the device is in use, and uses it until killed.
+    /// Prints a line when the device is in use, until killed.
     hold: &'static str,
     undo: &'static str,
     says: &'static str,
 }
 
-/// States that consent overrides.
+/// Consent overrides these.
 const HELD: &[State] = &[
     state("ext2", 16, "mkfs.ext2 -qF $N", "ext2"),
     state("ext4", 16, "mkfs.ext4 -qF $N", "ext4"),
@@ -90,7 +89,7 @@ const HELD: &[State] = &[
         undo: "partx -d $N",
         ..state("partitions without a table", 16, "addpart $N 1 2048 8192", "partitions loop")
     },
-    // Data without a signature that blkid knows.
+    // No signature that blkid knows.
     state(
         "pages of PostgreSQL",
         16,
@@ -174,7 +173,7 @@ const HELD: &[State] = &[
     ),
 ];
 
-/// States that consent does not override.
+/// Consent does not override these.
 const USED: &[State] = &[
     used(
         "mounted",
@@ -361,7 +360,6 @@ const fn used(
     State { name, mib: 16, prepare, hold, undo, says }
 }
 
-/// A prepared state, undone when dropped.
 struct Made {
     device: Loop,
     lab: Lab,
@@ -376,8 +374,8 @@ impl Made {
         fs::File::create(&file)
             .and_then(|made| made.set_len(state.mib << 20))
             .expect("a sparse file");
-        // A mount survives in mount namespaces created during it, and so does its partition, which
-        // the kernel drops when the device is released, but only with partition scanning enabled.
+        // A mount survives in namespaces created during it, and so does its partition, which the
+        // kernel drops on release only with partition scanning enabled.
         let device = Loop::with(&file, LoopOptions { partitions: true, ..LoopOptions::default() });
         let mut made = Made { device, lab, undo: state.undo, holder: None };
         // In a subshell: `set -e` ignores a command that fails before `&&`.
@@ -416,7 +414,7 @@ impl Made {
         command
     }
 
-    /// Checksum of the backing file's first 64 MiB, its allocation and mtime.
+    /// Of the backing file: checksum of the first 64 MiB, allocation, mtime.
     fn fingerprint(&self) -> String {
         let text = "sync $N 2>/dev/null || true; head -c 64M $F | sha256sum; stat -c %b:%y $F";
         Ran::from(self.script(text).output().expect("a shell")).stdout
@@ -440,7 +438,6 @@ impl Drop for Made {
     }
 }
 
-/// A relation file of a real PostgreSQL cluster.
 fn pages_of_postgres(lab: &Lab) -> PathBuf {
     let pages = lab.path("pages");
     let script =
@@ -514,7 +511,7 @@ fn consent_prints_what_will_be_lost_and_allows_writing() {
     }
 }
 
-/// Runs a command on a terminal and presses Ctrl-C at the notice; exits with the command's status.
+/// Runs a command on a terminal and presses Ctrl-C at the notice.
 const PRESS_CTRL_C: &str = "
 import os, pty, sys
 pid, terminal = pty.fork()

@@ -1,5 +1,5 @@
-//! Every writing command, on a device that a running PostgreSQL uses directly: a relation of 4,096
-//! pages whose file is a link to the device. No page may be lost, with consent or without.
+//! Every writing command, on a device that holds a relation of a running PostgreSQL. No page may be
+//! lost, with consent or without.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -14,7 +14,7 @@ use crate::common::{Lab, Ran};
 const PAGES: u64 = 4096;
 const PAGE_BYTES: u64 = 8192;
 
-/// Arguments of `schedlab`; DEVICE is the device and DIR a directory of the test.
+/// DEVICE is the device and DIR a directory of the test.
 const WRITING: &[&str] = &[
     "compare --device DEVICE --schedulers none,mq-deadline --workload randwrite SHORT",
     "compare --device DEVICE --schedulers none,mq-deadline --workload oltp:file_size=4M --fs ext4 SHORT",
@@ -29,7 +29,6 @@ const WRITING: &[&str] = &[
 ];
 const SHORT: &str = "--rounds 1 --figures-only --trial-time 50ms --warmup 0";
 
-/// A cluster owned by the user postgres, and a session that keeps reading the relation.
 struct Cluster {
     dir: Directory,
     device: Loop,
@@ -38,7 +37,6 @@ struct Cluster {
 }
 
 impl Cluster {
-    /// Creates the cluster, moves the relation to the device and starts the session.
     fn start(lab: &Lab) -> Cluster {
         let dir = Directory::new();
         let file = lab.path("disk.img");
@@ -79,7 +77,7 @@ impl Cluster {
         self.script("$U $B/pg_ctl -w -m fast -D $D/data stop");
     }
 
-    /// A server process opens the relation, also for writing, when it first reads it.
+    /// The server opens the relation, also for writing, when it first reads it.
     fn begin_session(&mut self) {
         let mut command = self.command("exec $U $B/psql -h $D -At postgres -v ON_ERROR_STOP=1");
         let mut session =
@@ -97,8 +95,7 @@ impl Cluster {
         self.session = Some(session);
     }
 
-    /// Pages and bad checksums, by pg_checksums, after copying the device back into the relation's
-    /// file.
+    /// Copies the device back into the relation's file and runs pg_checksums.
     fn checksums(&self) -> String {
         self.script("blockdev --flushbufs $N");
         fs::remove_file(&self.relation).expect("a link");
@@ -107,8 +104,8 @@ impl Cluster {
         self.script("$U $B/pg_checksums -c -D $D/data 2>&1")
     }
 
-    /// In `text`, `q` runs SQL, `$U` switches to the user postgres, `$B` is the server's program
-    /// directory, `$D` the cluster's directory, `$N` the device.
+    /// `q` runs SQL, `$U` switches to the user postgres, `$B` is the server's program directory,
+    /// `$D` the cluster, `$N` the device.
     fn command(&self, text: &str) -> Command {
         let bin = fs::read_dir("/usr/lib/postgresql")
             .expect("PostgreSQL")
@@ -164,7 +161,6 @@ fn write_inputs(lab: &Lab, device: &str) {
     fs::write(lab.path("plan.toml"), plan).expect("written");
 }
 
-/// Runs every command; each must refuse with these words.
 #[track_caller]
 fn expect_refused(lab: &Lab, device: &str, consent: &str, says: &str) {
     let dir = lab.dir.path().display().to_string();
@@ -178,7 +174,7 @@ fn expect_refused(lab: &Lab, device: &str, consent: &str, says: &str) {
     }
 }
 
-/// A watch with write consent, which `watch add` refuses without a serial number; edits its file.
+/// `watch add` refuses write consent without a serial number, so edit the file.
 fn forge_watch(lab: &Lab, device: &str) {
     let add = format!(
         "watch add --name attacks --device {device} --schedulers none,mq-deadline --workload randread {SHORT} --print"

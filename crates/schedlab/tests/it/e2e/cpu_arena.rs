@@ -1,5 +1,5 @@
-//! The CPU arena: settings take effect on the measured program, competition decides, and errors are
-//! reported before measuring.
+//! The CPU arena: settings take effect, competition decides, and errors are reported before
+//! measuring.
 
 use std::fs;
 
@@ -7,7 +7,6 @@ use testbed::{eventually, require};
 
 use crate::common::{Lab, Ran, trials, valid_analysis};
 
-/// Compares CPU variants; `words` are the work and its length.
 fn compare(lab: &Lab, variants: &str, words: &str) -> Ran {
     let out = lab.path("out");
     let _ = fs::remove_dir_all(&out);
@@ -29,7 +28,6 @@ fn invalid(trial: &serde_json::Value) -> String {
     trial["observation"]["invalid"].to_string()
 }
 
-/// A program that prints the figure computed by a shell expression.
 fn printing(lab: &Lab, name: &str, before: &str, figure: &str) -> String {
     let script = lab.path(name);
     fs::write(
@@ -188,7 +186,6 @@ fn what_cannot_be_is_told_with_the_next_step_before_anything_is_measured() {
     lab.run(words).expect_status(2).says(&["--arena cpu"]);
 }
 
-/// Workload processes started by this lab's schedlab.
 fn works(lab: &Lab) -> usize {
     let state = format!("SCHEDLAB_STATE_DIR={}", lab.state().display());
     let processes = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
@@ -270,7 +267,7 @@ fn a_sweep_of_nice_levels_has_a_response_from_minus_20_to_19_around_the_default(
     assert_eq!(values, ["-20", "19"], "the default is the baseline and no point");
     let plan = fs::read_to_string(out.join("plan.toml")).unwrap();
     assert!(plan.contains("nice = \"0\"") && plan.contains("nice = \"-20\""), "{plan}");
-    // With a load on every CPU, the nice level decides the work's share.
+    // Under full load the nice level decides the share.
     let ratio = |point: &serde_json::Value| {
         point["ratio"].as_f64().unwrap_or_else(|| panic!("no ratio: {point}"))
     };

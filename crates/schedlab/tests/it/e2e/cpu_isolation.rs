@@ -12,11 +12,10 @@ use testbed::{eventually, require};
 
 use crate::common::{Lab, Ran, split, word, worker};
 
-/// Families of tasks in the namespace: sleep duration, which identifies the family, and CPU mask.
+/// Families of tasks: sleep duration, which identifies the family, and CPU mask.
 const LINES: [(&str, &str); 3] = [("10001", "0"), ("10002", "1"), ("10003", "0-1")];
 
-/// A namespace with a dozen tasks in three families, each with a task that keeps starting children
-/// and orphans.
+/// A dozen tasks in three families, which keep starting children and orphans.
 struct Namespace {
     unshare: Child,
     init: u32,
@@ -33,8 +32,8 @@ impl Namespace {
             return None;
         }
         let lines = LINES.map(|(sleep, mask)| {
-            // The kernel cannot tell which family an orphan belongs to if two families have been
-            // left the same CPUs; on two CPUs only the widest family can have orphans.
+            // An orphan's family is ambiguous if two were left the same CPUs; on two CPUs that
+            // spares only the widest.
             let orphan = if mask == "0-1" { format!("sh -c 'sleep {sleep} &';") } else { String::new() };
             let grow = format!("while :; do sleep {sleep} & {orphan} sleep 0.2; done");
             format!("for n in 1 2 3; do taskset -c {mask} sleep {sleep} & done; taskset -c {mask} sh -c \"{grow}\" &")
@@ -62,7 +61,6 @@ impl Namespace {
         Some(namespace)
     }
 
-    /// A command in the namespace.
     fn command(&self, lab: &Lab, words: &str) -> Command {
         let mut command = Command::new("nsenter");
         command
@@ -80,7 +78,7 @@ impl Namespace {
         self.command(lab, &format!("{} {words}", word(Path::new(env!("CARGO_BIN_EXE_schedlab")))))
     }
 
-    /// The masks in each family, and its number of tasks.
+    /// Each family's masks, and its number of tasks.
     fn masks(&self) -> BTreeMap<String, (Vec<String>, usize)> {
         let ours = fs::read_link(format!("/proc/{}/ns/pid", self.init)).unwrap();
         let mut lines: BTreeMap<String, (Vec<String>, usize)> = BTreeMap::new();
@@ -115,7 +113,7 @@ impl Namespace {
         lines
     }
 
-    /// Asserts that every task has its family's mask, once new tasks have started.
+    /// Once new tasks have started.
     #[track_caller]
     fn assert_as_before(&self, before: &BTreeMap<String, (Vec<String>, usize)>) {
         let mut now = before.clone();
@@ -153,14 +151,12 @@ fn child_of(parent: u32) -> Option<u32> {
     })
 }
 
-/// When the journaled move of tasks began.
 fn moved_since(lab: &Lab) -> Option<u64> {
     let text = fs::read_to_string(lab.state().join("journal/cpu.json")).ok()?;
     serde_json::from_str::<serde_json::Value>(&text).ok()?["undo"]["moved"]["since"].as_u64()
 }
 
-/// Returns the masks during an isolation, seen while a trial's worker runs; None if the comparison
-/// ended first.
+/// None if the comparison ended first.
 fn look_in_the_midst(
     lab: &Lab,
     namespace: &Namespace,
@@ -195,7 +191,7 @@ fn every_other_task_leaves_the_cpu_and_every_one_comes_back_new_ones_included() 
     let Some(namespace) = Namespace::new() else { return };
     let lab = Lab::new();
     let before = namespace.masks();
-    // If the machine is too busy to look during a trial, retry with longer trials.
+    // A machine too busy to look during a trial needs longer trials.
     let compared = ["1500ms", "6s", "20s"].iter().find_map(|trial_time| {
         let _ = fs::remove_dir_all(lab.path("out"));
         let mut child = namespace.schedlab(&lab, &compare(&lab, trial_time, 2)).spawn().unwrap();

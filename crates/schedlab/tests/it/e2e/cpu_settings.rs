@@ -1,5 +1,4 @@
-//! The machine's CPU scheduler settings: a sysctl that takes effect and is restored, even after a
-//! kill; refusals; lists.
+//! The machine's CPU scheduler settings.
 //!
 //! The sysctl is `kernel.sched_rr_timeslice_ms`, which affects only SCHED_RR tasks. It is global,
 //! so one test does all writes.
@@ -15,7 +14,7 @@ use testbed::{eventually, require};
 
 use crate::common::{Lab, Ran, trials, worker};
 
-/// Serialises tests of this program that write the machine's CPU settings.
+/// Serialises writers of the machine's CPU settings.
 static MACHINE: Mutex<()> = Mutex::new(());
 
 const SLICE: &str = "/proc/sys/kernel/sched_rr_timeslice_ms";
@@ -24,7 +23,6 @@ fn slice() -> String {
     fs::read_to_string(SLICE).unwrap().trim().to_owned()
 }
 
-/// Restores the value even if the test fails.
 struct PutBack(String);
 
 impl Drop for PutBack {
@@ -33,7 +31,6 @@ impl Drop for PutBack {
     }
 }
 
-/// Detects other processes' reads of the value.
 struct Looks(OwnedFd);
 
 impl Looks {
@@ -44,7 +41,6 @@ impl Looks {
         Looks(looks)
     }
 
-    /// Reads completed since the last call.
     fn count(&self) -> usize {
         let mut buffer = [MaybeUninit::uninit(); 4096];
         let mut reader = inotify::Reader::new(&self.0, &mut buffer);
@@ -85,7 +81,7 @@ fn a_sysctl_is_in_effect_in_its_trials_and_as_before_afterwards_whatever_happens
     }
     let _machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
     let before = PutBack(slice());
-    // A value other than the kernel's default, to prove that it is restored.
+    // Not the kernel's default, which might return by itself.
     fs::write(SLICE, "90").unwrap();
     let lab = Lab::new();
 
@@ -142,8 +138,7 @@ fn a_sysctl_is_in_effect_in_its_trials_and_as_before_afterwards_whatever_happens
     assert_eq!((slice().as_str(), journal(&lab)), ("90", vec![]));
     assert!(lab.run("restore").expect_status(0).stdout.contains("nothing to restore"));
 
-    // Another program changes the value during a trial: the trial is invalid, and the value is
-    // restored.
+    // Another program changes the value during a trial.
     let out = lab.path("changed");
     let looks = Looks::new();
     let mut child =

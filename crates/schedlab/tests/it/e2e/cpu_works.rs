@@ -1,5 +1,5 @@
-//! CPU workloads and loads, by the hidden subcommand and by `compare`, and LINPACK under callgrind.
-//! No times are asserted, since test machines are shared.
+//! CPU workloads and loads, and LINPACK under callgrind. No times are asserted, since test machines
+//! are shared.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -11,10 +11,9 @@ use testbed::{eventually, require};
 
 use crate::common::{Lab, Ran};
 
-/// Environment variable that marks one test's processes, forked ones included.
+/// Marks a test's processes, forked ones included.
 const OURS: &str = "SCHEDLAB_TEST_PROCESS";
 
-/// Starts the process of an order.
 fn start(lab: &Lab, order: &Value) -> Child {
     let mut command = lab.command("cpu-work");
     command
@@ -27,28 +26,25 @@ fn start(lab: &Lab, order: &Value) -> Child {
     child
 }
 
-/// Waits until the process reports that it has begun.
 fn wait_for_begin(child: &mut Child) {
     let mut line = [0; 6];
     child.stdout.as_mut().unwrap().read_exact(&mut line).unwrap();
     assert_eq!(&line, b"begun\n");
 }
 
-/// The report of a successful process.
 fn report(child: Child) -> Value {
     let ran = Ran::from(child.wait_with_output().unwrap()).expect_status(0);
     assert_eq!(ran.stdout.lines().count(), 1, "{}", ran.stdout);
     serde_json::from_str(&ran.stdout).unwrap()
 }
 
-/// CPU time, in ticks, of a process and its reaped children.
+/// In ticks, reaped children included.
 fn cpu_ticks(child: &Child) -> u64 {
     let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
     let fields = stat.rsplit(") ").next().unwrap().split(' ').skip(11).take(4);
     fields.map(|field| field.parse::<u64>().unwrap()).sum()
 }
 
-/// Living processes of this lab, by their environment.
 fn alive(lab: &Lab) -> Vec<String> {
     let mark = format!("{OURS}={}", lab.dir.path().display());
     let mut found = Vec::new();
@@ -65,7 +61,7 @@ fn pid(child: &Child) -> Pid {
     Pid::from_child(child)
 }
 
-/// Every workload with its primary metric.
+/// With the primary metric of each.
 fn works() -> [(Value, &'static str); 6] {
     let duration_ns = 200_000_000;
     let messaging = |threads: bool| json!({"work": "messaging", "groups": 1, "fds": 3, "bytes": 100, "threads": threads, "pipes": threads, "duration_ns": duration_ns});
@@ -221,7 +217,7 @@ fn every_workload_is_compared_on_the_cpus_under_every_load() {
     }
 }
 
-/// Instructions of this many repetitions, overhead included.
+/// Overhead included.
 fn instructions(lab: &Lab, reps: u64) -> f64 {
     let file = lab.path("callgrind.out");
     let own = lab.command("cpu-work");
@@ -256,7 +252,7 @@ fn linpack_takes_the_same_instructions_every_time() {
     let lab = Lab::new();
     let (once, again, few) = (instructions(&lab, 8), instructions(&lab, 8), instructions(&lab, 4));
     assert!((once / again - 1.0).abs() < 0.001, "{once} and {again}");
-    // Both forms of four repetitions, without overhead.
+    // Both forms, four repetitions.
     let per_operation = (once - few) / (4.0 * 2.0 * (2e6 / 3.0 + 2e4));
     // A load, multiply, add, store and the loop for two operations, from fully vectorised to
     // scalar.

@@ -1,5 +1,5 @@
-//! Faults of real machines, provoked on a real loop device: each gives a clear message or an
-//! invalid reason, restored settings, and no lost results.
+//! Faults of real machines, provoked on a real loop device: clear messages or invalid reasons,
+//! restored settings, no lost results.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -9,7 +9,6 @@ use testbed::{Directory, Loop, Tmpfs, eventually, require};
 
 use crate::common::{Lab, Ran, trials};
 
-/// A long comparison on `device` with results in `out`.
 fn long(device: &str, workload: &str, out: &Path) -> String {
     format!(
         "compare --device {device} --schedulers none,kyber --workload {workload} --rounds 200 --trial-time 150ms \
@@ -24,7 +23,7 @@ fn kill(child: &std::process::Child, signal: &str) {
     );
 }
 
-/// Kills it while kyber is set; stops it first, so that it cannot switch in between.
+/// Stops it first, so that it cannot switch in between.
 fn kill_under_kyber(child: &mut std::process::Child, device: &Loop) {
     eventually("it stands still under kyber", || {
         stop(child);
@@ -37,7 +36,6 @@ fn kill_under_kyber(child: &mut std::process::Child, device: &Loop) {
     child.kill().unwrap();
 }
 
-/// Stops all its threads.
 fn stop(child: &std::process::Child) {
     let stat = format!("/proc/{}/stat", child.id());
     kill(child, "-STOP");
@@ -203,8 +201,7 @@ fn a_workload_served_from_memory_is_invalid_for_a_comparison_of_schedulers() {
         .run(&format!("compare --device {} --schedulers none,kyber --workload cached-read --budget 5s --trial-time 100ms --out {} --json", device.path, out.display()))
         .expect_status(3);
     assert_eq!(ran.json()["comparisons"][0]["verdict"], "invalid");
-    // A stalled machine can complete no request in a trial, so nothing could have reached the
-    // device.
+    // A stalled machine may complete no request at all.
     assert!(trials(&out).iter().all(|t| !invalid(t).is_empty()), "each trial is invalid");
     assert!(trials(&out).iter().any(|t| invalid(t).contains(&"never-reached".to_owned())));
     assert!(trials(&out).len() <= 8, "it is given up early: {}", trials(&out).len());
@@ -354,9 +351,9 @@ fn errors_of_the_device_make_the_trial_invalid() {
     let out = lab.path("out");
     let child = lab.start(&long(&device.path, "randread", &out));
     eventually("it has measured", || trials(&out).len() >= 2);
-    // Truncate the backing file, so the loop device returns errors for the rest.
+    // The loop device returns errors beyond the new end.
     File::options().write(true).open(&device.file).unwrap().set_len(4096).unwrap();
-    // A stalled disk can invalidate an earlier trial for another reason, which another test covers.
+    // A stalled disk can invalidate earlier trials.
     let reasons = || trials(&out).iter().flat_map(invalid).collect::<Vec<String>>();
     let saw = |reason: &String| reason == "device-errors" || reason == "device-vanished";
     eventually("a trial sees the errors", || reasons().iter().any(saw));
@@ -417,7 +414,7 @@ fn without_root_the_next_step_is_named() {
     }
     let lab = Lab::new();
     let device = Loop::new(&lab.dir, "disk", 16);
-    // The built binary's directory may be inaccessible to other users, so make a copy.
+    // The built binary's directory may be closed to other users.
     let copy = Directory::new();
     fs::set_permissions(copy.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let binary = copy.path().join("schedlab");
@@ -497,7 +494,7 @@ fn a_resumed_experiment_keeps_the_length_of_its_trials() {
         let (device, out) = (&device.path, out.display());
         lab.run(&format!("compare --device {device} --schedulers none,kyber --workload randread --out {out} {more}"))
     };
-    // Rounds rather than time budgets, which depend on the machine.
+    // Rounds do not depend on the machine's speed, as budgets do.
     compare("--rounds 2 --figures-only --budget 60s --trial-time 120ms").expect_measured();
     assert_eq!(trials(&out).len(), 4);
     compare("--rounds 4 --budget 120s --trial-time 500ms --resume")

@@ -1,4 +1,4 @@
-//! A file size limit (`ulimit -f`) must fail the write and not end the program by SIGXFSZ.
+//! At a file size limit (`ulimit -f`) writes fail; SIGXFSZ must not end the program.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,6 @@ use testbed::require;
 
 use crate::common::{Lab, Ran, binary, split, trials};
 
-/// Runs the command from a shell that first executes `what`.
 fn run_after(lab: &Lab, what: &str, words: &str) -> Ran {
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", &format!("{what}; exec \"$0\" \"$@\"")]).arg(binary()).args(split(words));

@@ -1,4 +1,4 @@
-//! The page about files against the files of an experiment, a sweep and a search.
+//! The page about files against the files actually written.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,4 @@
-//! `schedlab fit` and `schedlab advise`: recover a modelled disk, only read a real one, and give
-//! the known answer for recorded work.
+//! `schedlab fit` and `schedlab advise` on modelled and real disks.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -58,7 +57,7 @@ fn a_real_device_is_only_read_and_left_as_it_was() {
     }
     let lab = Lab::new();
     let device = Loop::new(&lab.dir, "disk", 16);
-    // Fewer sizes, and so fewer cells, than without this limit.
+    // To have fewer sizes, and so fewer cells.
     device.set("max_sectors_kb", "16");
     let before = (device.snapshot(), fs::read(lab.path("disk")).unwrap());
     let file = lab.path("loop.toml").display().to_string();
@@ -71,8 +70,8 @@ fn a_real_device_is_only_read_and_left_as_it_was() {
     assert!(fs::read_to_string(file).unwrap().contains("model = \"measured\""));
 }
 
-/// blkparse output of two processes that read their own files sequentially, computing for a
-/// millisecond between reads, under a scheduler that alternates between them.
+/// blkparse output of two sequential readers, with a millisecond of computing between reads, under
+/// a scheduler that alternates between them.
 fn two_readers() -> String {
     const SERVICE_US: u64 = 12_000;
     const THINK_US: u64 = 1000;
@@ -131,9 +130,8 @@ fn advice_for_two_readers_waits_and_plans_for_no_missing_disk() {
     assert!(!ran.stdout.contains("schedlab set"), "of a disk that is elsewhere: {}", ran.stdout);
 }
 
-/// Programs that read and write a loop device, until dropped. Each lives at least 0.1 s: advice
-/// does not name processes with less than a twentieth of the disk's work, and a fast machine would
-/// run many short ones.
+/// Reads and writes of a loop device, until dropped. Each process lives at least 0.1 s, since
+/// advice names only processes with a twentieth of the disk's work.
 struct Work(std::process::Child);
 
 impl Work {

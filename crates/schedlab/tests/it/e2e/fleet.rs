@@ -1,5 +1,4 @@
-//! `schedlab fleet`: results in a directory and on a real but faulty S3 server, verdicts, and SQL
-//! by the real DuckDB.
+//! `schedlab fleet`: directories, a real but faulty S3 server, verdicts, SQL by the real DuckDB.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -9,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use crate::common::{Lab, Ran};
 use crate::made_fleet::{fleet, results, write};
 
-/// Python environment with moto and DuckDB, made by `scripts/need test`.
+/// With moto and DuckDB; made by `scripts/need test`.
 const TOOLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/tools/fleet/bin");
 
 fn has_tools() -> bool {
@@ -39,7 +38,6 @@ fn results_are_pushed_once_and_one_of_another_machine_needs_a_name() {
         .json();
     assert_eq!(report["results"], 1);
     assert_eq!(report["groups"][0]["trials"], 16);
-    // One machine is not a fleet.
     lab.run(&format!("fleet verdict --fleet {}", place.display())).expect_status(3);
     let sim = lab.path("sim");
     let words = "compare --arena sim --device null --schedulers none,deadline --workload randread --rounds 4 --trial-time 1s --quiet";
@@ -173,7 +171,6 @@ fn a_line_is_shown_and_appended_and_nothing_else() {
     assert_eq!(fs::read_to_string(&list).expect("written"), shown.stdout.repeat(2));
 }
 
-/// moto's S3 server; some requests fail and uploads may be cut off.
 struct Server {
     child: Child,
     url: String,
@@ -232,7 +229,6 @@ impl Server {
         Ran::from(command.output().expect("it runs"))
     }
 
-    /// Runs a line of Python with the bucket's client `s3`.
     fn python(&self, line: &str) {
         const CLIENT: &str = "import boto3, sys\ns3 = boto3.client('s3', endpoint_url=sys.argv[1], region_name='us-east-1', \
             aws_access_key_id='a', aws_secret_access_key='b')\n";
@@ -308,7 +304,6 @@ fn a_bucket_that_fails_every_fourth_request_and_cuts_uploads_off_loses_and_doubl
         .expect_status(0)
         .json();
     assert_eq!(corrected, json);
-    // A copy in a directory gives the same answer, and copying again copies nothing.
     let copy = lab.path("copy");
     let words = format!("fleet copy {} --fleet s3://lab/some/where --json", copy.display());
     assert_eq!(server.run(&lab, &words).expect_status(0).json()["copied"], 12);

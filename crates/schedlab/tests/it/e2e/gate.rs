@@ -8,7 +8,7 @@ use testbed::{Loop, require};
 
 use crate::common::{Lab, PYTHON, Ran, has_python, kernel_cache, word};
 
-/// A modelled disk in a file; another rotational speed makes another drive.
+/// Another rotational speed makes another drive.
 fn disk(lab: &Lab, rpm: u32) {
     let preset = fs::read_to_string(format!(
         "{}/../sim/src/device/presets/hp97560.toml",
@@ -40,8 +40,7 @@ fn gate(lab: &Lab, out: &str, more: &str) -> Ran {
     Ran::from(command.env_remove("GITHUB_ACTIONS").output().unwrap())
 }
 
-/// Parses a file with a Python module; returns what `code` prints. None, with a message, without
-/// the module.
+/// Returns what `code` prints; None, with a message, without the module.
 fn python(module: &str, code: &str, file: &std::path::Path) -> Option<String> {
     if !has_python(module) {
         return None;
@@ -93,7 +92,6 @@ fn a_gate_begins_with_a_last_good_results_stays_green_and_turns_red_on_a_slower_
         "the green results file is the last good one"
     );
 
-    // Another drive is refused before measuring, unless the user allows it.
     disk(&lab, 3000);
     gate(&lab, "c", "").expect_status(2).says(&["rpm = 3000", "rpm = 4002", "--other-machine"]);
     assert!(!lab.path("c").exists());
@@ -115,8 +113,7 @@ fn a_gate_begins_with_a_last_good_results_stays_green_and_turns_red_on_a_slower_
     if let Some(cases) = python("xml.etree.ElementTree", CASES, &xml) {
         assert_eq!(cases, "noop iops|['failure']\ndeadline iops|['failure']\n");
     }
-    // As JSON, for one variant, and by ratio to the baseline, which the slower disk does not
-    // change.
+    // The slower disk does not change the ratio to the baseline.
     let json = gate(&lab, "d", "--other-machine --json --variant deadline").expect_status(5).json();
     assert_eq!(
         (&json["comparisons"][0]["verdict"], &json["comparisons"][0]["basis"]),
@@ -226,8 +223,8 @@ fn on_a_real_device_a_program_that_became_slower_is_red() {
     let lab = Lab::new();
     let device = Loop::new(&lab.dir, "disk", 128);
     let script = lab.path("work.sh");
-    // The image under test reads this often, bypassing the page cache. It avoids the journal, since
-    // other tests use that disk.
+    // The image under test reads past the page cache. It avoids the journal, since other tests use
+    // that disk.
     let work = |times: u32| {
         let text = format!(
             "#!/bin/sh\n[ -e data ] || dd if=/dev/urandom of=data bs=1M count=1 oflag=direct 2>/dev/null\n\

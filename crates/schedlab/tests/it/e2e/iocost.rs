@@ -1,5 +1,4 @@
-//! `schedlab iocost` on a modelled device, and on a real loop device, which it must leave
-//! unchanged.
+//! `schedlab iocost` on a modelled device and on a real loop device.
 
 use std::fs;
 use std::process::Command;

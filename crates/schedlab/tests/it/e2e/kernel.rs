@@ -1,5 +1,4 @@
-//! `schedlab kernel` on trees that are not kernels: errors and leftovers. `guest`'s tests build
-//! real kernels.
+//! `schedlab kernel` on trees that are not kernels. `guest`'s tests build real ones.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +10,6 @@ use crate::common::Lab;
 
 const TOOLS: [&str; 8] = ["root", "gcc", "make", "flex", "bison", "bc", "xz", "ld"];
 
-/// Sends signals with kill(1).
 mod rustix_free {
     use std::process::{Child, Command};
 
@@ -34,7 +32,6 @@ mod rustix_free {
     }
 }
 
-/// A tree whose makefile runs `recipe` for every target.
 fn tree(lab: &Lab, recipe: &str) {
     let top = lab.path("linux");
     fs::create_dir_all(top.join("arch/um")).unwrap();
@@ -56,7 +53,6 @@ fn entries(dir: &Path) -> Vec<String> {
     entries.map(|entry| entry.file_name().into_string().unwrap()).collect()
 }
 
-/// Whether a process works in `dir` or below.
 fn works_in(dir: &Path) -> bool {
     let cwd = |pid: &String| {
         fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(dir))

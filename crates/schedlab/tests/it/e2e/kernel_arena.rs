@@ -1,5 +1,4 @@
-//! The kernel arena: real schedulers in guests, real programs, usage errors, and leftovers after
-//! kills.
+//! The kernel arena: real schedulers and programs in guests, usage errors, leftovers after kills.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +10,6 @@ use testbed::{Directory, eventually, is_soak, require, skip};
 
 use crate::common::{Lab, Ran, kernel_cache, plain_kernel, trials, word};
 
-/// A lab with a kernel cache.
 struct Arena {
     lab: Lab,
     cache: PathBuf,
@@ -43,14 +41,12 @@ impl Arena {
         self.command(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
-    /// Runs `sh -c script` in a guest, in the repository's root, which the guest sees wherever the
-    /// clone is.
+    /// In the repository's root, which the guest sees wherever the clone is.
     fn exec(&self, options: &str, script: &str) -> Ran {
         let mut command = self.command(&format!("kernel exec {options} --"));
         Ran::from(command.args(["sh", "-c", script]).current_dir(repository()).output().unwrap())
     }
 
-    /// Working directories of a process's guests.
     fn guests(&self, of: u32) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.cache.join("run")).into_iter().flatten().flatten();
         let own = format!("{of}-");
@@ -66,8 +62,7 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// Processes with this word in their command line, and members of their process groups: a guest's
-/// address spaces have no command line.
+/// Includes process groups: a guest's address spaces have no command line.
 fn processes(word: &str) -> Vec<u32> {
     let all: Vec<(u32, u32, bool)> = fs::read_dir("/proc")
         .unwrap()
@@ -96,7 +91,6 @@ fn signal(child: &Child, signal: &str) {
 
 const LONG: &str = "--schedulers none,bfq --workload iozone --clients 40 --rounds 200 --trial-time 100s --budget 100000s --quiet --json";
 
-/// The user id by which its files are found.
 const NOBODY: u32 = 64_321;
 
 fn files_of_an_unprivileged_user(dir: &str) -> Vec<PathBuf> {
@@ -112,8 +106,7 @@ fn an_ordinary_user_gets_the_same_results_and_analysis_twice_and_leaves_nothing_
         return;
     }
     let Some(cache) = kernel_cache() else { return };
-    // A home with a copy of what guests need of the kernel, since another user's cache may be
-    // inaccessible.
+    // A home with a copy of the kernel, since another user's cache may be inaccessible.
     let home = Directory::new();
     let kernel = plain_kernel(&cache).unwrap();
     let copy = home.path().join(".cache/schedlab/kernels").join(named(&kernel));
@@ -237,7 +230,6 @@ fn a_program_in_a_guest_prints_and_ends_as_it_does_anywhere() {
         .run("kernel exec -- nosuchprogram")
         .expect_status(127)
         .says(&["nosuchprogram: cannot run in the guest"]);
-    // Nobody waits for a process left behind.
     arena.exec("", "sleep 1000000000 & echo on").expect_status(0);
     let dd = "cat $SCHEDLAB_DEVICE | head -c 4096 | tr -d '\\0' | wc -c; cat /sys/block/disk0/queue/scheduler /sys/block/disk0/queue/iosched/slice_idle";
     let ran = arena.exec("--device hp97560 --scheduler bfq:slice_idle=3", dd).expect_status(0);
@@ -473,7 +465,7 @@ fn the_published_collapse_of_a_delayed_kyber_is_a_verdict() {
     compare(&format!("mine@{}", word(&patch)))
         .expect_status(1)
         .says(&["refused mine", "queue/scheduler"]);
-    // A kernel other than the results file's, as from an edited patch.
+    // As from an edited patch.
     let results = out.join("results.jsonl");
     let text = fs::read_to_string(&results).unwrap();
     assert!(text.contains("\"6.1-patched-"), "the build is part of the results file");
@@ -513,7 +505,6 @@ fn a_signal_keeps_the_results_which_can_be_resumed_and_two_comparisons_do_not_di
             ),
         )
     };
-    // An endless experiment runs at the same time.
     let beside = arena.start(&arena.compare("beside", LONG));
     arena.run(&words("whole", 6, "")).expect_measured();
     arena.run(&words("cut", 2, "")).expect_measured();
@@ -588,7 +579,7 @@ fn a_sector_that_cannot_be_read_is_an_error_of_that_sector_alone() {
     assert_eq!(told, [true; 4], "{ran:?}");
 }
 
-/// Hash of everything that an out-of-tree build of the elevators depends on.
+/// Everything that an out-of-tree build of the elevators depends on.
 fn built_from() -> String {
     let script = "cat scripts/test-dkms-build kernel/Makefile kernel/Kbuild kernel/dkms.conf kernel/*.c kernel/*.h; \
                   find kernel/block-headers kernel/core -type f | sort | xargs -d '\\n' cat; grep '^version' Cargo.toml; \
@@ -607,8 +598,7 @@ fn the_elevators_build_for_an_installed_kernel() {
     if !headers {
         return skip("the packages linux-headers-amd64 and linux-source-6.1 of Debian 12 needed");
     }
-    // The same sources, headers and tools give the same modules, so a successful build is not
-    // repeated.
+    // The same inputs give the same modules, so a successful build is not repeated.
     let known = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("dkms-build-{}", built_from()));
     if known.exists() && !is_soak() {
         return;

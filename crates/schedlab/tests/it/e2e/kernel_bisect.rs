@@ -1,8 +1,7 @@
-//! `schedlab bisect`: finds a planted patch in the real Kyber, skips steps that do not build,
-//! continues a log, and refuses nonsensical ends or sources.
+//! `schedlab bisect` on patches of the real Kyber, generated from the cached kernel's source.
 //!
-//! The patches are generated from the cached kernel's source. Built kernels stay in the cache under
-//! the hash of patches, configuration and compiler, so later runs only boot them.
+//! Built kernels stay in the cache under the hash of patches, configuration and compiler, so later
+//! runs only boot them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +14,6 @@ use crate::common::{Lab, Ran, kernel_cache, plain_kernel};
 const KYBER: &str = "block/kyber-iosched.c";
 const DISPATCH: &str = "static struct request *kyber_dispatch_request(";
 
-/// Every kernel runs the baseline's scheduler.
 const PLAN: &str = "name = 'kyber under random reads'\narena = 'kernel'\ndevice = 'null:service_ns=500000:distribution=exponential:queue_depth=32'\n\
                     [budget]\nrounds = 8\n[trial]\nduration_ms = 200\n[[variant]]\nname = 'kyber'\nscheduler = 'kyber'\n[[variant]]\nname = 'none'\nscheduler = 'none'\n\
                     [[workload]]\nname = 'reads'\nkind = 'randread'\n";
@@ -25,9 +23,7 @@ enum Change {
     Harmless,
     /// Delays the dispatch function.
     Slow,
-    /// Does not compile until repaired.
     Broken,
-    /// Repairs the broken change.
     Repaired,
 }
 
@@ -37,7 +33,6 @@ struct Bench {
 }
 
 impl Bench {
-    /// With patches of the cached kernel's Kyber in `series`.
     fn new(changes: &[Change]) -> Option<Bench> {
         if !require(&["root", "diff", "patch", "gcc", "make"]) {
             return None;
@@ -64,7 +59,6 @@ impl Bench {
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// Measured or attempted steps and their results.
     fn answers(&self) -> Vec<(u64, u64, String)> {
         let answers = self.log().into_iter().filter(|line| line["kind"] == "answer");
         let row = |line: Value| {
@@ -76,7 +70,7 @@ impl Bench {
     }
 }
 
-/// Writes a patch per change, each on top of the previous ones.
+/// Each on top of the previous ones.
 fn make_series(source: &str, changes: &[Change], dir: &Path) {
     fs::create_dir_all(dir).unwrap();
     let mut text = source.to_owned();
@@ -128,7 +122,7 @@ fn changed(text: &str, number: u32, change: Change) -> String {
 #[test]
 fn the_planted_patch_is_found_and_a_step_that_does_not_build_is_skipped() {
     use Change::{Broken, Harmless, Repaired, Slow};
-    // The middle step does not build; the last one before the slow one is its reference.
+    // The middle step does not build.
     let Some(bench) = Bench::new(&[Harmless, Broken, Repaired, Slow]) else { return };
     let words = format!("--source {} --out {}", bench.path("series"), bench.path("out"));
     let ran = bench.bisect(&format!("{words} --json --quiet")).expect_status(0);
@@ -155,7 +149,6 @@ fn the_planted_patch_is_found_and_a_step_that_does_not_build_is_skipped() {
     let spent: f64 = bench.log().iter().filter_map(|line| line["alpha"].as_f64()).sum();
     assert!(spent <= 0.05, "the parts of alpha are {spent}");
 
-    // Resuming measures nothing that the log answers.
     let ran = bench.bisect(&format!("{words} --resume --quiet")).expect_status(0);
     for part in [
         "Step 4 of 4 made it worse: 0004-change.patch (change 4)",
@@ -169,7 +162,6 @@ fn the_planted_patch_is_found_and_a_step_that_does_not_build_is_skipped() {
     fs::write(bench.lab.path("series/0002-change.patch"), "edited").unwrap();
     bench.bisect(&format!("{words} --resume")).expect_status(2).says(&["step 2", "changed since"]);
 
-    // The result's command compares the two kernels again, from the copied patches.
     let again = format!("run {} --dry-run --allow-commands", bench.path("out/found.toml"));
     let plan = Ran::from(
         bench.lab.command(&again).env("SCHEDLAB_CACHE_DIR", &bench.cache).output().unwrap(),

@@ -1,5 +1,4 @@
-//! CPU schedulers in the kernel arena: claims of docs/internals/kernel-arena.md that can be tested
-//! without building a kernel.
+//! Claims of docs/internals/kernel-arena.md on CPU schedulers that need no kernel build.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +8,7 @@ use testbed::require;
 
 use crate::common::{Lab, Ran, kernel_cache, plain_kernel, word};
 
-/// Whether a patch applies to a kernel tree as in `schedlab kernel build`; a dry run.
+/// A dry run.
 fn applies(patch: &Path, tree: &Path) -> bool {
     let mut command = Command::new("patch");
     command

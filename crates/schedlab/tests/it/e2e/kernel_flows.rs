@@ -1,5 +1,4 @@
-//! Flows in the kernel arena: control groups and I/O priorities of a real Linux, and values that no
-//! kernel accepts.
+//! Flows in the kernel arena: control groups and I/O priorities of a real Linux.
 
 use std::fs;
 
@@ -8,7 +7,7 @@ use testbed::require;
 
 use crate::common::{Lab, Ran, kernel_cache, trials};
 
-/// Two flows of eight random readers on a disk of 130 IO/s, with these variants.
+/// Two flows of eight random readers on a disk of 130 IO/s.
 fn plan(variants: &[(&str, &str, &str)], more: &str) -> String {
     let variants = variants.iter().map(|(name, scheduler, tunables)| {
         format!(
@@ -37,7 +36,6 @@ fn metric(trials: &[Value], variant: &str, name: &str) -> f64 {
     reported(trials, variant, name).unwrap_or_else(|| panic!("{variant} has no {name}: {trials:?}"))
 }
 
-/// A metric of a variant's trial, if present.
 fn reported(trials: &[Value], variant: &str, name: &str) -> Option<f64> {
     let trial = trials
         .iter()
@@ -93,7 +91,7 @@ fn settings_of_flows_reach_the_guests_kernel_and_act_where_that_kernel_lets_them
         );
     }
     assert!(share("bfq") > 60.0, "{}", share("bfq"));
-    // A guest's processes start at the same virtual time, so the results are reproducible.
+    // A guest's processes start at the same virtual time.
     run(&lab, &plan, "twice");
     assert!(once == trials(&lab.path("twice")), "the same plan gives the same results file");
 }
@@ -177,7 +175,7 @@ fn a_value_that_the_guests_kernel_refuses_is_named_with_the_file() {
     ]);
 }
 
-/// Reads and writes per second of `mixed` on a device in one arena, by variant.
+/// Reads and writes per second of `mixed`, by variant.
 fn mixed(lab: &Lab, arena: &str, place: (&str, u32), clients: &str) -> Vec<(f64, f64)> {
     let (device, iodepth) = place;
     let variant = |name: &&str| {
@@ -240,7 +238,7 @@ fn mixed_has_one_answer_in_simulator_and_guest() {
             }
         }
     }
-    // A disk with a queue serves the reader one to four times a second here, too few for a ratio.
+    // A disk with a queue serves the reader one to four times a second, too few for a ratio.
     let disk = arenas.map(|(arena, clients)| mixed(&lab, arena, ("wd4tb7200", 64), clients));
     for (i, variant) in MIXED_VARIANTS.iter().enumerate().filter(|(_, variant)| **variant != "bfq")
     {

@@ -12,8 +12,7 @@ use testbed::{eventually, skip};
 
 use crate::common::{Lab, PYTHON, has_python};
 
-/// Metric families as both parsers of prometheus_client read them, as JSON: name → list of [labels,
-/// value].
+/// Metric families as both parsers of prometheus_client read them: name → list of [labels, value].
 const FAMILIES: &str = "import json, sys
 import prometheus_client.openmetrics.parser, prometheus_client.parser
 text = open(sys.argv[1]).read()
@@ -51,7 +50,7 @@ fn get(at: &str, request: &str) -> String {
     answer
 }
 
-/// The address printed on standard error; drains the rest.
+/// Drains the rest.
 fn address(child: &mut Child) -> String {
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let line =
@@ -163,8 +162,7 @@ fn the_status_of_results_that_was_cut_off_says_how_to_go_on() {
         .says(&["cannot read", "--out"]);
 }
 
-/// An OTLP/HTTP receiver that parses posted messages with OpenTelemetry's own code and prints the
-/// spans as JSON.
+/// An OTLP/HTTP receiver that uses OpenTelemetry's own message types.
 const RECEIVER: &str = r"
 import base64, http.server, json, sys, threading, urllib.request
 from google.protobuf.json_format import ParseDict

@@ -1,9 +1,8 @@
-//! Layout of the pages in a browser at three widths: nothing wider than the window, no overlapping
-//! labels, a dark mode.
+//! Layout of the pages in headless Chromium at three widths: nothing wider than the window, no
+//! overlapping labels, a dark mode.
 //!
-//! Layout is compared rather than pixels, which depend on fonts. A page with one frame per page and
-//! width is opened in headless Chromium; a script in it measures the frames. The pages themselves
-//! have no script. A screenshot per width must have the window's size and not be blank.
+//! Layout is compared rather than pixels, which depend on fonts. A script in a page with one frame
+//! per page and width does the measuring; the pages themselves have no script.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,8 +15,7 @@ use crate::common::Lab;
 
 const WIDTHS: [u32; 3] = [390, 768, 1200];
 
-/// Measures the frames. Text in the same plot may overlap by two pixels: boxes are taller than
-/// letters.
+/// Text in the same plot may overlap by two pixels: boxes are taller than letters.
 const MEASURE: &str = r#"
 const seen = r => r.width > 0 && r.height > 0;
 function measure(frame) {
@@ -57,7 +55,7 @@ fn attribute(text: &str) -> String {
     text.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// The browser with a private profile, killed after a minute.
+/// With a private profile; killed after a minute.
 fn browser(lab: &Lab, dark: bool, words: &[&str], page: &Path) -> Option<String> {
     let program = ["chromium", "chromium-browser", "google-chrome"]
         .into_iter()
@@ -87,7 +85,7 @@ fn browser(lab: &Lab, dark: bool, words: &[&str], page: &Path) -> Option<String>
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Measurements of each page and width, keyed `PAGE WIDTH`.
+/// Keyed `PAGE WIDTH`.
 fn measured(lab: &Lab, dark: bool, pages: &[(&str, String)]) -> Option<Value> {
     let mut frames = String::new();
     for (name, page) in pages {
@@ -122,7 +120,6 @@ fn measured(lab: &Lab, dark: bool, pages: &[(&str, String)]) -> Option<Value> {
     )
 }
 
-/// Layout faults of a page.
 fn faults(of: &Value, dark: bool) -> Vec<String> {
     let number = |name: &str| of[name].as_f64().unwrap_or(f64::NAN);
     let mut found = Vec::new();
@@ -148,7 +145,7 @@ fn faults(of: &Value, dark: bool) -> Vec<String> {
     found
 }
 
-/// Real pages, always the same: a report of many variants and workloads, a sweep, and a search.
+/// Real pages, always the same.
 fn pages(lab: &Lab) -> Vec<(&'static str, String)> {
     let long = "a-name-that-goes-on-and-on-without-any-blank-whatever-happens=bfq";
     let compare = format!(
@@ -179,8 +176,7 @@ fn pages(lab: &Lab) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// An atlas page with links to its cells, as is and with all sections unfolded: folded ones have no
-/// layout.
+/// As is and with all sections unfolded: folded ones have no layout.
 fn atlas(lab: &Lab) -> [(&'static str, String); 2] {
     let out = lab.path("atlas");
     let words =
@@ -238,7 +234,6 @@ fn pages_fit_every_width_in_both_forms_and_faults_are_found() {
             );
             continue;
         }
-        // Each fault must be detected.
         for (name, said) in [
             ("wide", "wide in a window"),
             ("label", "+100 %"),
@@ -259,7 +254,6 @@ fn a_screenshot_has_its_size_and_shows_something() {
     let out = lab.path("out");
     let words = "compare --arena sim --device hp97560 --schedulers none,cfq --workload iozone --rounds 4 --trial-time 1s --quiet";
     lab.run(&format!("{words} --out {}", out.display())).expect_measured();
-    // The layout at the other widths is measured above.
     for width in WIDTHS.into_iter().filter(|width| *width == 768 || is_soak()) {
         let picture = lab.path(&format!("{width}.png"));
         let (to, size) =

@@ -1,9 +1,7 @@
-//! `persist` and `unpersist` on the real machine: udev accepts the rule and applies it, and nothing
-//! is left behind.
+//! `persist` and `unpersist` on the real machine.
 //!
 //! udev reads only /etc/udev/rules.d, so the rules go there; they match the test's own loop device
-//! and are always removed. Harmful states (a full or read-only /etc) are created in a mount
-//! namespace.
+//! and are always removed. A full or read-only /etc is created in a mount namespace.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +16,6 @@ use crate::common::{Lab, Ran};
 /// Newer versions of `udevadm test` only print what they would write.
 const TEST_WRITES_BEFORE: u32 = 257;
 
-/// System calls with an external effect.
 const EFFECTS: [&str; 14] = [
     "write",
     "fsync",
@@ -36,7 +33,7 @@ const EFFECTS: [&str; 14] = [
     "ftruncate",
 ];
 
-/// A loop device whose persisted files and `udevadm test` leftovers are removed at the end.
+/// Removes persisted files and `udevadm test` leftovers at the end.
 struct PersistLab {
     lab: Lab,
     device: Loop,
@@ -58,16 +55,14 @@ impl PersistLab {
         self.lab.run(&words.replace("DEV", &self.device.path))
     }
 
-    /// State that must not change: names, contents and modes of files about this device, and
-    /// directories that could be created.
+    /// Names, contents and modes of files about this device, and directories that could be created.
     fn tree(&self) -> BTreeMap<PathBuf, (u32, Option<Vec<u8>>)> {
         let mut all = BTreeMap::new();
         for dir in ["/etc/udev", "/etc/modules-load.d", "/etc/tuned"] {
             walk(Path::new(dir), &mut all);
         }
         walk(&self.lab.state(), &mut all);
-        // Other tests persist other devices at the same time; empty lock and journal directories
-        // stay.
+        // Other tests run at the same time; empty lock and journal directories stay.
         let ours = |path: &Path| {
             !path.display().to_string().contains("schedlab-name-")
                 || path.display().to_string().contains(&self.device.name)
@@ -273,7 +268,7 @@ fn killed_at_every_call_with_an_effect_restore_brings_back_the_exact_state() {
     }
 }
 
-/// A command's system calls with effects, each numbered among those of its name.
+/// Each numbered among those of its name.
 fn points(persisted: &PersistLab, words: &str, prepare: impl Fn()) -> Vec<(String, usize)> {
     prepare();
     let log = persisted.lab.path("strace.log");
@@ -291,7 +286,6 @@ fn points(persisted: &PersistLab, words: &str, prepare: impl Fn()) -> Vec<(Strin
     all
 }
 
-/// Runs a command under strace; returns whether it succeeded.
 fn traced(persisted: &PersistLab, words: &str, options: &[&str]) -> bool {
     let mut strace = Command::new("strace");
     strace
@@ -443,14 +437,12 @@ fn where_etc_is_full_or_read_only_nothing_changes_and_the_message_says_what_to_d
         .expect_status(0)
         .says(&["90-schedlab-name-"]);
     assert!(!persisted.rule().exists(), "it was written through the link of that namespace");
-    // What was persisted vanished with the namespace, and the message says the file is missing.
     persisted.run("unpersist DEV").expect_status(1).says(&["it is gone"]);
     persisted.run("unpersist DEV --force").expect_status(0);
     assert_eq!(persisted.tree(), before);
 }
 
-/// A simulated experiment that mq-deadline wins; `as_on` relabels it as measured on this loop
-/// device.
+/// Simulated, won by mq-deadline; `as_on` relabels it as measured on this loop device.
 fn experiment(persisted: &PersistLab, as_on: Option<&str>) -> PathBuf {
     let out = persisted.lab.path(if as_on.is_some() { "here" } else { "simulated" });
     let words = "compare --arena sim --device hp97560 --schedulers none,mq-deadline --workload randread:clients=32 --rounds 12 --trial-time 20s --json --out";

@@ -1,5 +1,4 @@
-//! Known before the first trial: whether a trial is long enough, detectable effects, and that time
-//! is simulated.
+//! What is known before the first trial.
 
 use std::fs;
 
@@ -182,7 +181,7 @@ fn lines_of_progress_are_written_without_a_terminal() {
     }
     let lab = Lab::new();
     let device = Loop::new(&lab.dir, "disk", 16);
-    // Variants that behave alike here: no verdict before the time is up.
+    // Variants that behave alike here.
     let words = format!(
         "compare --device {} --schedulers mq-deadline,mq-deadline:writes_starved=3 --workload randread --open-ended --alpha 0.1% --margin 0.01% --trial-time 100ms --budget 3s --out {}",
         device.path,
@@ -192,7 +191,6 @@ fn lines_of_progress_are_written_without_a_terminal() {
         .expect_measured();
     let lines: Vec<&str> = ran.stderr.lines().filter(|line| line.contains(" s left")).collect();
     assert!(lines.iter().all(|line| line.starts_with("randread · round ")), "{lines:?}");
-    // Nothing is known before the second round.
     let known = " of 1 decided; iops: mq-deadline:writes_starved=3 ";
     assert!(lines.last().is_some_and(|line| line.contains(known)), "{}", ran.stderr);
 }

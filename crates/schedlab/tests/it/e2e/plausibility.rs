@@ -1,5 +1,4 @@
-//! Statements that any storage engineer would accept, each an experiment in every arena that has
-//! the device.
+//! Statements that any storage engineer would accept, each an experiment.
 //!
 //! They catch models that are right in detail but wrong overall. `make test` tries a sample, `make
 //! soak` all; `--nocapture` prints each. Virtual time is deterministic, so a failure means a
@@ -34,7 +33,7 @@ enum By {
 }
 use By::{Case as Than, Number};
 
-/// A metric of a case, divided by that of another case or by a number, lies within bounds.
+/// A ratio to another case or a number, within bounds.
 struct Statement {
     text: &'static str,
     metric: &'static str,
@@ -75,7 +74,7 @@ const BUSY_NVME: &str = "randread:clients=32:iodepth=32";
 
 #[rustfmt::skip]
 const STATEMENTS: &[Statement] = &[
-    // Nothing to choose from: one request at a time.
+    // One request at a time leaves nothing to choose.
     bet("one random read at a time: mq-deadline changes nothing on a disk", "iops", on(DISK, ONE, "mq-deadline"), Than(on(DISK, ONE, "none")), 0.98, 1.02),
     bet("one random read at a time: kyber changes nothing on a disk", "iops", on(DISK, ONE, "kyber"), Than(on(DISK, ONE, "none")), 0.98, 1.02),
     bet("one random read at a time: bfq changes nothing on a disk", "iops", on(DISK, ONE, "bfq"), Than(on(DISK, ONE, "none")), 0.98, 1.02),
@@ -134,7 +133,6 @@ const STATEMENTS: &[Statement] = &[
     bet("kyber costs little", "iops", on(NVME, BUSY_NVME, "kyber"), Than(on(NVME, BUSY_NVME, "none")), 0.9, 1.02),
 ];
 
-/// Whether a guest has the case's device and scheduler.
 fn guest_has(case: &Case) -> bool {
     let name = |spec: &'static str| spec.split(':').next().unwrap_or(spec);
     ![SSD, NVME].contains(&name(case.device))
@@ -148,10 +146,10 @@ fn cases(statement: &Statement) -> Vec<Case> {
     }
 }
 
-/// Figures of one-trial experiments: device, workload, scheduler, metric.
+/// Keys: device, workload, scheduler, metric.
 type Figures = BTreeMap<(&'static str, &'static str, String, String), f64>;
 
-/// One experiment per device and workload, with all schedulers that the statements need.
+/// One experiment per device and workload.
 fn measure(lab: &Lab, arena: &str, statements: &[&Statement]) -> Figures {
     let mut all: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
     for case in statements.iter().flat_map(|statement| cases(statement)) {
@@ -187,7 +185,7 @@ fn measure(lab: &Lab, arena: &str, statements: &[&Statement]) -> Figures {
     figures
 }
 
-/// Variant, metric and value of each line of trials.csv.
+/// Variant, metric and value.
 fn trials_csv(out: &Path) -> Vec<(String, String, f64)> {
     let text = fs::read_to_string(out.join("trials.csv")).expect("figures are exported");
     let rows = text.lines().skip(1).filter_map(|line| {
@@ -197,7 +195,6 @@ fn trials_csv(out: &Path) -> Vec<(String, String, f64)> {
     rows.collect()
 }
 
-/// Tests all statements that apply to the arena, or a sample.
 pub(super) fn hold_in(arena: &str) {
     let can = |statement: &&Statement| arena == "sim" || cases(statement).iter().all(guest_has);
     let step = if is_soak() { 1 } else { SAMPLE };

@@ -1,5 +1,4 @@
-//! Programs, files on the device and background load on real loop devices: measured, accounted for,
-//! and removed afterwards.
+//! Programs, files on the device and background load on real loop devices.
 
 use std::fs;
 use std::process::Command;
@@ -8,7 +7,6 @@ use testbed::{Loop, require};
 
 use crate::common::{Lab, trials};
 
-/// What blkid finds on a device; empty for nothing.
 fn signature(device: &Loop) -> String {
     let seen = Command::new("blkid").args(["-p", "-o", "export", &device.path]).output().unwrap();
     String::from_utf8(seen.stdout).unwrap()
@@ -202,7 +200,6 @@ fn a_program_that_gives_no_figures_from_the_start_ends_the_experiment_and_later_
     );
     assert!(trials(&lab.path("out-1")).is_empty());
 
-    // Only the uncounted first trial and the next one succeed.
     let script = "n=$(cat n || echo 0); echo $((n+1)) > n; sync n; [ $n -lt 2 ] || { echo gone wrong; exit 1; }";
     run(script, "out-2").expect_status(3);
     let all = trials(&lab.path("out-2"));

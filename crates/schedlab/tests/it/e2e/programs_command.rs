@@ -1,5 +1,4 @@
-//! Commands, PostMark and cold starts as workloads on real loop devices: compared, accounted for,
-//! and removed afterwards.
+//! Commands, PostMark and cold starts as workloads on real loop devices.
 
 use std::fs;
 
@@ -7,7 +6,6 @@ use testbed::require;
 
 use crate::common::{Lab, trials};
 
-/// A plan of two variants and one workload on a loop device.
 fn plan(mib: u32, rounds: u32, workload: &str) -> String {
     format!(
         "device = 'loop:{mib}M'\n[budget]\ntime_s = 300\nrounds = {rounds}\nfigures_only = true\n[trial]\nduration_ms = 300\nwarmup_ms = 100\n\
@@ -35,7 +33,6 @@ fn counter(trial: &serde_json::Value, name: &str) -> f64 {
     trial["observation"]["counters"][name].as_f64().unwrap_or_else(|| panic!("no {name}: {trial}"))
 }
 
-/// Whether a process has these words in its command line.
 fn runs(words: &str) -> bool {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let lines = processes.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
@@ -50,7 +47,7 @@ fn a_commands_own_figure_is_compared_the_way_it_was_told_to_be() {
         return;
     }
     let lab = Lab::new();
-    // The figure depends on the scheduler: bfq's is ten times as large, and smaller is better.
+    // bfq's figure is ten times as large, and smaller is better.
     let script = lab.path("figure.sh");
     fs::write(
         &script,

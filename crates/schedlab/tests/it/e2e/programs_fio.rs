@@ -1,5 +1,4 @@
-//! fio with job files, and hdparm: figures match the program's own, job files name only the device
-//! under test, and errors quote the program.
+//! fio with job files, and hdparm: figures must match the program's own.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,8 +11,8 @@ use testbed::{Loop, require};
 
 use crate::common::{Lab, Ran, trials, word};
 
-/// Shadows a program with a wrapper that keeps its output. Returns the PATH to use and the
-/// directory of the outputs, in order.
+/// Shadows a program with a wrapper that keeps its output. Returns PATH and the directory of the
+/// outputs.
 fn listener(lab: &Lab, program: &str) -> (String, PathBuf) {
     let (bin, received) = (lab.path("bin"), lab.path("received"));
     fs::create_dir_all(&bin).unwrap();
@@ -40,7 +39,6 @@ fn heard(dir: &Path) -> Vec<String> {
     files.iter().map(|file| fs::read_to_string(file).unwrap()).collect()
 }
 
-/// Parses fio's JSON output.
 fn json_of(text: &str) -> Option<Value> {
     let begin =
         text.find("\n{\n").map(|at| at + 1).or_else(|| text.starts_with("{\n").then_some(0))?;
@@ -53,7 +51,7 @@ fn same(what: &str, ours: &Value, theirs: f64) {
     assert!((ours - theirs).abs() <= 1e-9 * theirs.abs(), "{what}: {ours} and {theirs}");
 }
 
-/// The documentation's example; the figures are recomputed here from fio's output alone.
+/// Recomputed from fio's output alone.
 #[test]
 fn the_figures_of_a_job_file_are_fios_own() {
     if !require(&["root", "blkid", "fio"]) {
@@ -79,7 +77,7 @@ fn the_figures_of_a_job_file_are_fios_own() {
         trials.len(),
         outputs.len()
     );
-    // Before the first trial fio is run for its version and once as an uncounted warm-up.
+    // fio first runs for its version and for an uncounted warm-up.
     for (trial, fio) in trials.iter().zip(&outputs[outputs.len() - 4..]) {
         let metrics = &trial["observation"]["metrics"];
         let job = |name: &str| {
@@ -115,7 +113,6 @@ fn the_figures_of_a_job_file_are_fios_own() {
     }
 }
 
-/// A percentile over several fio histograms.
 fn together(parts: &[&Value], percent: f64) -> f64 {
     let mut sorted: BTreeMap<u64, u64> = BTreeMap::new();
     for (ns, count) in parts.iter().flat_map(|part| part["bins"].as_object().unwrap()) {
@@ -154,7 +151,7 @@ fn a_job_file_that_names_another_device_is_refused_with_its_line() {
     assert!(!out.exists());
 }
 
-/// Hides fio in a mount namespace, since system directories are searched regardless of PATH.
+/// System directories are searched regardless of PATH, so fio is hidden in a mount namespace.
 #[test]
 fn a_machine_without_fio_is_told_its_package() {
     if !require(&["root", "blkid", "fio", "unshare"]) {

@@ -1,4 +1,4 @@
-//! pgbench: figures in the report, and no trace of PostgreSQL left, even after kill -9.
+//! pgbench under comparison, and no trace of PostgreSQL left, even after kill -9.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,6 @@ fn can_run_pgbench() -> bool {
     require(&["root", "initdb", "blkid", "mkfs.ext4", "setpriv", "unshare"])
 }
 
-/// Processes whose working directory is this one or below.
 fn working_in(dir: &Path) -> Vec<String> {
     let all = fs::read_dir("/proc").unwrap().flatten();
     all.filter(|entry| {
@@ -23,7 +22,6 @@ fn working_in(dir: &Path) -> Vec<String> {
     .collect()
 }
 
-/// Mount points of loop devices backed by files in this directory.
 fn mounts_over(dir: &Path) -> Vec<PathBuf> {
     let loops = loops_over(dir);
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
@@ -34,7 +32,6 @@ fn mounts_over(dir: &Path) -> Vec<PathBuf> {
     fields.filter(|(device, _)| loops.contains(device)).map(|(_, at)| at).collect()
 }
 
-/// Loop devices backed by files in this directory.
 fn loops_over(dir: &Path) -> Vec<String> {
     let all = fs::read_dir("/sys/block").unwrap().flatten();
     all.filter(|entry| {

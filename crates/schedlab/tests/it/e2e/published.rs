@@ -120,7 +120,7 @@ fn a_wrong_column_names_the_nearest_one() {
     lab.run(&format!("analyze {} --variant schedular --metric clients", table("pgbench_tpcb.csv")))
         .expect_status(2)
         .says(&["schedular", "scheduler"]);
-    // The only text column is the variant; the user must choose the metric.
+    // The only text column is the variant.
     lab.run(&format!("analyze {}", table("pgbench_tpcb.csv"))).expect_status(2).says(&[
         "--metric",
         "latency_average_ms",
@@ -134,8 +134,7 @@ fn linpack_section() -> String {
     from.split("\n## ").next().unwrap().to_owned()
 }
 
-/// Runs a command of the page in a directory with the repository's data; returns its output and
-/// exit status.
+/// Returns its output and exit status.
 fn as_written(lab: &Lab, command: &str) -> (String, Option<i32>) {
     let dir = lab.path("reader");
     if !dir.exists() {
@@ -166,7 +165,6 @@ fn the_page_about_linpack_shows_what_its_commands_print() {
     let [first, rule, awk, invalid, reversed] = commands[..] else {
         panic!("five commands, not {commands:#?}")
     };
-    // The table, figure by figure.
     let analysis_of = |command: &str| -> serde_json::Value {
         let (text, status) = as_written(&lab, &format!("{command} --json"));
         assert_eq!(status, Some(0), "{command}");

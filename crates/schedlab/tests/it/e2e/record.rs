@@ -1,4 +1,4 @@
-//! `schedlab trace record` on real loop devices: its output, and how it ends on errors.
+//! `schedlab trace record` on real loop devices.
 
 use std::fs;
 use std::path::Path;
@@ -10,11 +10,9 @@ use testbed::{Loop, Tmpfs, eventually, require};
 
 use crate::common::{Lab, Ran};
 
-/// Starts a trace and waits until it records.
 fn started(lab: &Lab, words: &str, out: &Path) -> Child {
     let child = lab.start(&format!("trace record {words} --out {}", out.display()));
-    // The signal handler is installed last, after everything is attached and privileges are
-    // dropped.
+    // The signal handler is installed last.
     let status = format!("/proc/{}/status", child.id());
     let catches_interrupts = |text: &str| {
         let mask = text.lines().find_map(|line| line.strip_prefix("SigCgt:\t"));
@@ -59,8 +57,7 @@ fn a_trace_that_ctrl_c_ends_is_whole_and_for_root_alone_and_no_right_was_left() 
         interrupt(&child);
         let ran = ended(child).expect_status(0);
         let summary = ran.json();
-        // On a busy machine the kernel may skip a BPF program, and other processes may probe a new
-        // device.
+        // On a busy machine the kernel may skip a BPF program, and others may probe a new device.
         let reads = summary["reads"].as_u64().unwrap();
         assert!(
             (290..=400).contains(&reads) && summary["about"]["lost"].as_u64().unwrap() <= 10,
@@ -78,13 +75,11 @@ fn a_trace_that_ctrl_c_ends_is_whole_and_for_root_alone_and_no_right_was_left() 
                 .map(|entry| entry.file_name().into_string().unwrap())
                 .any(|name| name.starts_with(&own))
         );
-        // An existing trace is not overwritten.
         let again = format!("trace record {} --for 1s --out {}", device.name, out.display());
         lab.run(&again).expect_status(1).says(&["exists already"]);
     }
 }
 
-/// The tracing instance of a recording process.
 fn instance_of(pid: u32) -> Option<std::path::PathBuf> {
     let own = format!("schedlab-record-{pid}-");
     let all = fs::read_dir("/sys/kernel/tracing/instances").into_iter().flatten().flatten();
@@ -144,7 +139,6 @@ fn after_a_killed_trace_the_next_has_its_name() {
         let left = instance_of(killed.id());
         assert_eq!(left.is_some(), source == "tracefs");
         assert_eq!(fs::metadata(&out).unwrap().len(), 0);
-        // A second recorder does not take over the file of a running one.
         let again = format!("trace record {words} --for 200ms --out {}", out.display());
         lab.run(&again).expect_status(1).says(&["another process records into it"]);
         killed.kill().unwrap();
@@ -260,7 +254,6 @@ fn what_cannot_be_recorded_is_refused_with_what_can_and_no_file_is_left() {
     lab.run(&format!("trace record {} --for 1s --out a.txt", device.name))
         .expect_status(1)
         .says(&[".parquet"]);
-    // Root without these capabilities.
     let binary = crate::common::binary();
     let words = ["--bounding-set=-sys_admin,-bpf", "--inh-caps=-all"];
     let output = Command::new("setpriv")
@@ -282,8 +275,7 @@ fn requests_of_the_disk_below_are_none_of_a_disk_whose_bios_were_merged() {
     let lab = Lab::new();
     let (device, out) = (Loop::new(&lab.dir, "disk", 64), lab.path("a.parquet"));
     let child = started(&lab, &format!("{} --source bpf", device.name), &out);
-    // Written back one page per bio and merged; bios of the disk below reuse the merged ones'
-    // addresses.
+    // One page per bio, then merged; bios of the disk below reuse the merged ones' addresses.
     for _ in 0..6 {
         dd(&format!("if=/dev/zero of={} bs=1M count=48 conv=fsync", device.path));
         dd(&format!("if=/dev/zero of={} bs=4k count=500 conv=fsync", lab.path("below").display()));

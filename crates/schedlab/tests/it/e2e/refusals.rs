@@ -6,7 +6,7 @@ use std::fs;
 
 use crate::common::Lab;
 
-/// A command, and the subject of its error; `DIR/` is a directory with the files of [`prepare`].
+/// A command, and the subject of its error; `DIR/` has the files of [`prepare`].
 const REFUSALS: &[(&str, &str)] = &[
     // Unknown names.
     ("compare SIM --schedulers noop,kyver --workload randread", "scheduler \"kyver\""),
@@ -63,7 +63,6 @@ fn prepare(lab: &Lab) {
     fs::write(lab.path("slip.toml"), "device = \"hp97560\"\nsead = 3\n").unwrap();
 }
 
-/// The fault in a refusal's form, if any; it must begin with `subject`.
 fn fault(refusal: &str, subject: &str) -> Option<&'static str> {
     let Some(rest) = refusal.strip_prefix("schedlab: ").and_then(|rest| rest.strip_prefix(subject))
     else {

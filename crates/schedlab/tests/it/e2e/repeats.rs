@@ -30,7 +30,7 @@ fn repeats_in_virtual_time_are_measured_at_once_and_pooled_and_a_further_one_can
         })
         .collect();
     assert_eq!(seeds, ["seed = 1", "seed = 2", "seed = 3"]);
-    // Finished repeats are not measured again, and pooling by hand gives the same result.
+    // Pooling by hand gives the same result.
     let before = fs::read_to_string(out.join("repeat-1/results.jsonl")).unwrap();
     let json = lab.run(&format!("analyze {dir} --pool --json")).expect_status(0).json();
     assert_eq!(json["pooled"]["repeats"].as_array().unwrap().len(), 3);
@@ -41,7 +41,6 @@ fn repeats_in_virtual_time_are_measured_at_once_and_pooled_and_a_further_one_can
         lab.run(&format!("run {dir}/plan.toml --repeat 4 --quiet --out {dir}")).expect_status(0);
     assert!(more.stdout.starts_with("Over 4 repeats: "), "{}", more.stdout);
     assert_eq!(fs::read_to_string(out.join("repeat-1/results.jsonl")).unwrap(), before);
-    // An incomplete repeat is completed.
     let results = out.join("repeat-4/results.jsonl");
     let whole = fs::read_to_string(&results).unwrap();
     let torn: Vec<&str> = whole.lines().take(6).collect();

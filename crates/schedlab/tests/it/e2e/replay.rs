@@ -7,7 +7,7 @@ use testbed::require;
 
 use crate::common::{Lab, trials};
 
-/// Two processes that read 4 KiB each millisecond for 0.2 s, and the bytes that their trace moves.
+/// Two processes that read 4 KiB each millisecond; also the bytes moved.
 fn trace(last_offset: u64) -> (String, u64) {
     let mut text = String::new();
     for i in 0..200u64 {

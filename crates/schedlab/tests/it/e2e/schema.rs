@@ -1,5 +1,5 @@
-//! The published schema of analysis.json against analyses of tables, and against invalid ones.
-//! Analyses of results files are checked in the commands' tests.
+//! The published schema of analysis.json against analyses of tables and invalid ones; the commands'
+//! tests cover results files.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,4 @@
-//! `schedlab show` and `schedlab set` on a real loop device: output matches sysfs; changes are
-//! atomic and may be temporary.
+//! `schedlab show` and `schedlab set` on a real loop device.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -41,8 +40,7 @@ fn journal(lab: &Lab) -> usize {
     fs::read_dir(lab.state().join("journal")).map_or(0, Iterator::count)
 }
 
-/// Ends temporary settings even if the test fails, since the next test may get the same loop
-/// device.
+/// The next test may get the same loop device.
 struct Ended<'a>(&'a Lab, &'a Loop);
 
 impl Drop for Ended<'_> {
@@ -51,7 +49,6 @@ impl Drop for Ended<'_> {
     }
 }
 
-/// PID of the process that holds a temporary setting, from `show`.
 fn keeper(lab: &Lab, device: &Loop) -> Option<u64> {
     lab.run(&format!("show {} --json", device.path)).expect_status(0).json()["held"]["pid"].as_u64()
 }
@@ -187,7 +184,7 @@ fn a_dry_run_tells_each_write_in_order_changes_nothing_and_needs_no_root() {
     let lab = Lab::new();
     let Some(device) = tuned(&lab) else { return };
     let before = device.snapshot();
-    // The directories above the built binary may be closed to others.
+    // Directories above the built binary may be closed to others.
     let exe = lab.path("schedlab");
     testbed::copy_program(env!("CARGO_BIN_EXE_schedlab"), &exe);
     fs::set_permissions(lab.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();

@@ -1,5 +1,4 @@
-//! A sharded plan: `shard run` on each part, `merge` in any order, and the batch systems of the
-//! page.
+//! Sharded plans, and the batch systems of the page.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +8,7 @@ use testbed::{require, skip};
 
 use crate::common::{Lab, Ran, binary};
 
-/// Two readers in short trials, so that verdicts come after different numbers of rounds.
+/// Short trials, so that verdicts come after different numbers of rounds.
 pub(crate) const PLAN: &str = r#"
 name = "two readers in pieces"
 arena = "sim"
@@ -29,7 +28,7 @@ workload = [
 ]
 "#;
 
-/// Files that must not depend on the number of machines.
+/// They must not depend on the number of machines.
 const FILES: [&str; 7] = [
     "plan.toml",
     "results.jsonl",
@@ -46,7 +45,7 @@ fn lab() -> Lab {
     lab
 }
 
-/// Runs in the lab's directory, so the plan has the same path in every segment.
+/// The plan has the same path in every segment.
 fn here(lab: &Lab, words: &str) -> Ran {
     Ran::from(lab.command(words).current_dir(lab.dir.path()).output().unwrap())
 }
@@ -79,7 +78,6 @@ fn a_plan_on_one_machine_and_by_shards_in_any_order_gives_equal_files() {
     here(&lab, "shard merge 0.segment --out many")
         .expect_status(2)
         .says(&["many: already holds a results file"]);
-    // Merged results continue as one experiment.
     let said = here(&lab, "analyze many --json").expect_status(0);
     assert_eq!(said.stdout, fs::read_to_string(lab.path("one/analysis.json")).unwrap());
 }
@@ -160,7 +158,7 @@ fn segments_of_an_edited_plan_and_torn_ones_are_named() {
     assert!(!lab.path("many").exists());
 }
 
-/// A code block of the page, by the file name in its first line.
+/// Finds a code block by the file name in its first line.
 fn recipe(name: &str) -> String {
     let page = include_str!("../../../../../docs/src/develop/clusters.md");
     let rounds = page.split("```").skip(1).step_by(2);
@@ -171,7 +169,6 @@ fn recipe(name: &str) -> String {
     text.to_owned()
 }
 
-/// A PATH that starts with a directory containing the tested binary as `schedlab`.
 fn path_with_schedlab(lab: &Lab) -> String {
     let dir = lab.path("bin");
     fs::create_dir_all(&dir).unwrap();
@@ -249,7 +246,7 @@ fn the_manifest_of_the_page_is_an_indexed_job_and_its_script_measures_the_pieces
     let job = ran.json();
     let (completions, script) =
         (job["completions"].as_u64().unwrap(), job["script"].as_str().unwrap());
-    // A node's work per index, in an order that a cluster might choose.
+    // A node's work, in an order that a cluster might choose.
     let data = lab.path("data");
     fs::create_dir(&data).unwrap();
     fs::copy(lab.path("plan.toml"), data.join("plan.toml")).unwrap();

@@ -1,5 +1,4 @@
-//! The sim arena: reproducible bit for bit, with precise errors and with traces that match the
-//! reported figures.
+//! The sim arena: reproducible bit for bit, and with traces that match the figures.
 
 use std::fs;
 
@@ -34,7 +33,7 @@ fn the_same_command_gives_the_same_results_analysis_and_report_byte_for_byte() {
     }
     let other = compare(&lab, "c", &format!("{words} --seed 2")).expect_status(0);
     assert_ne!(first.stdout, other.stdout, "another seed gives other figures");
-    // The results file does not depend on the number of CPUs.
+    // On one CPU.
     let mut alone = std::process::Command::new("taskset");
     alone.args([
         "-c",
@@ -107,7 +106,6 @@ fn nothing_of_the_machine_is_needed_or_changed() {
     );
 }
 
-/// Verdict and reasons of each comparison of a metric, by variant.
 fn verdicts(analysis: &Value, metric: &str) -> Vec<(String, String, String)> {
     let of_metric =
         analysis["comparisons"].as_array().unwrap().iter().filter(|row| row["metric"] == metric);
@@ -162,7 +160,7 @@ fn a_flow_that_starves_decides_the_comparison() {
     );
     let (_, verdict, reasons) = verdicts(&analyze(&lab, "a"), "read_iops").remove(0);
     assert!(verdict == "worse" && reasons.contains("the change is a bound"), "{verdict} {reasons}");
-    // Too short for a single read under either scheduler: no evidence, and a sufficient length.
+    // Too short for a single read under either scheduler.
     let short = compare(&lab, "b", &words.replace("3s", "5ms"))
         .expect_status(3)
         .says(&["or give 630 ms"])
@@ -252,7 +250,6 @@ fn a_device_of_ones_own_is_a_file() {
     compare(&lab, "own", &format!("--device {} {words}", own.display())).expect_status(0);
     compare(&lab, "row", &format!("--device hp97560 {words}")).expect_status(0);
     assert_eq!(analyze(&lab, "own")["comparisons"], analyze(&lab, "row")["comparisons"]);
-    // A results file keeps the device that it began with.
     let other = fs::read_to_string(&own).unwrap().replace("rpm = 4002", "rpm = 5400");
     assert!(other.contains("5400"));
     fs::write(&own, other).unwrap();

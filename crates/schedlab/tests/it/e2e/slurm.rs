@@ -1,5 +1,4 @@
-//! A one-node Slurm cluster on this machine: private daemons, key, configuration and ports, stopped
-//! when dropped.
+//! A one-node Slurm cluster, stopped when dropped.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -19,7 +18,7 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// Starts munged, slurmctld and slurmd, and waits until the node is idle.
+    /// Returns when the node is idle.
     pub(crate) fn start(lab: &Lab) -> Node {
         let dir = lab.path("slurm");
         for name in ["state", "spool", "munge"] {
@@ -62,7 +61,6 @@ impl Node {
         self.daemons.push(command.spawn().unwrap());
     }
 
-    /// Directs a command to these daemons.
     pub(crate) fn client<'c>(&self, command: &'c mut Command) -> &'c mut Command {
         command.env("SLURM_CONF", self.dir.join("slurm.conf"))
     }
@@ -96,8 +94,7 @@ fn key() -> Vec<u8> {
 fn configuration(dir: &Path) -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
     let name = name.trim().split('.').next().unwrap();
-    // sbatch --wait polls with growing intervals, up to half a minute but at most half of
-    // MinJobAge.
+    // sbatch --wait polls with growing intervals, at most half of MinJobAge.
     let port = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut text = format!(
         "ClusterName=schedlab\nSlurmctldHost={name}(127.0.0.1)\nSlurmUser=root\nSlurmdUser=root\nAuthType=auth/munge\n\

@@ -1,4 +1,4 @@
-//! When an experiment stops, and the guarantees of its verdicts, in virtual time.
+//! When an experiment stops, and what its verdicts then guarantee.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -114,11 +114,11 @@ fn a_table_is_one_look_unless_the_looks_are_asked_for() {
     lab.run(&format!("{words} --planned 24")).expect_status(2).says(&["--method spending"]);
 }
 
-/// Two workloads, so that a cycle has more than one round.
+/// With two workloads a cycle has more than one round.
 const TWO: &str = "compare --arena sim --device hp97560 --schedulers noop,deadline,sstf --workload randread --workload seqread \
                    --clients 4 --trace csv";
 
-/// An experiment's files that interruptions must not change.
+/// Files that interruptions must not change.
 fn results(out: &Path) -> Vec<(String, Vec<u8>)> {
     let mut all = Vec::new();
     for name in ["trials.csv", "comparisons.csv", "analysis.json", "plan.toml"] {
@@ -137,14 +137,12 @@ fn results(out: &Path) -> Vec<(String, Vec<u8>)> {
     all
 }
 
-/// Also its exports.
 fn exported(lab: &Lab, out: &Path) -> Vec<(String, Vec<u8>)> {
     let mut all = results(out);
     for format in
         ["bencher", "customBiggerIsBetter", "customSmallerIsBetter", "openmetrics", "otlp"]
     {
         let ran = lab.run(&format!("report {} --export {format}", out.display())).expect_status(0);
-        // Being resumed is an event of the experiment.
         let text = match serde_json::from_str::<Value>(&ran.stdout) {
             Ok(mut json) if format == "otlp" => {
                 json["resourceSpans"][0]["scopeSpans"][0]["spans"][0]["events"].take();

@@ -174,7 +174,6 @@ fn what_the_device_offers_decides_and_a_plan_says_so_without_touching_it() {
         "an alias and our own switch are not swept: {text}"
     );
     assert_eq!(disk.snapshot(), before);
-    // A queue attribute without known values, and a nonexistent one.
     lab.run(&format!("{words} --tunables rq_affinity --dry-run"))
         .expect_status(2)
         .says(&["rq_affinity", "--values rq_affinity=V"]);

@@ -1,5 +1,4 @@
-//! Foreign numbers: program outputs, tables on standard input, and what `analyze` requires instead
-//! of guessing.
+//! Numbers measured elsewhere, and what `analyze` requires instead of guessing.
 
 use std::fs;
 use std::io::Write;
@@ -14,7 +13,7 @@ fn data(name: &str) -> String {
     word(&Path::new(DATA).join(name))
 }
 
-/// Files of runs under each variant, made from a real one by replacing `figure`.
+/// Replaces `figure` in a real file.
 fn repeat(lab: &Lab, name: &str, figure: &str, variants: &[&str], runs: usize) -> String {
     let path = Path::new(DATA).join(name);
     let (text, extension) =
@@ -253,7 +252,6 @@ fn sources_of_two_kinds_are_refused() {
     let lab = Lab::new();
     let runs = fio(&lab, &["none", "kyber"], 1);
     let first = runs.split_whitespace().next().unwrap();
-    // Two kinds together, and another kind's flags.
     let hyperfine = data("hyperfine/times.json");
     lab.run(&format!("analyze {first} {hyperfine}")).expect_status(2).says(&[
         "hyperfine",

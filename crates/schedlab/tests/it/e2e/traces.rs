@@ -1,5 +1,4 @@
-//! `schedlab trace profile`, `synthesize` and `fit`: traces of known trials, of other programs, of
-//! live disks.
+//! Traces of known trials, of other programs, of live disks.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +9,7 @@ use testbed::{Loop, LoopOptions, eventually, require};
 
 use crate::common::Lab;
 
-/// Trace of a simulated trial of a workload under `none`.
+/// Under `none`.
 fn trial(lab: &Lab, name: &str, device: &str, workload: &str, time: &str) -> PathBuf {
     let out = lab.path(name);
     lab.run(&format!(
@@ -19,14 +18,13 @@ fn trial(lab: &Lab, name: &str, device: &str, workload: &str, time: &str) -> Pat
         out.display()
     ))
     .expect_measured();
-    // The file name includes the workload's label and parameters.
     let mut files = fs::read_dir(out.join("traces")).unwrap().flatten().map(|entry| entry.path());
     files
         .find(|path| path.to_str().unwrap().ends_with("-none.csv"))
         .expect("a trace of the variant none")
 }
 
-/// Waits until events are followed, after which privileges are dropped.
+/// Privileges are dropped once events are followed.
 fn begun(child: &std::process::Child) {
     let status = format!("/proc/{}/status", child.id());
     eventually("events are followed", || {
@@ -193,7 +191,6 @@ fn a_workload_that_is_synthesized_from_a_trial_is_the_one_of_the_trial_and_its_p
     let near =
         |name: &str, expected: f64| (of(name).parse::<f64>().unwrap() - expected).abs() <= 3.0;
     assert!(near("read_share", 70.0) && near("jump_share", 50.0), "{params}");
-    // Its own profile matches the recorded one.
     let figures = made["figures"].as_array().unwrap();
     let distance = |name: &str| {
         let figure =
@@ -241,7 +238,6 @@ fn a_model_of_a_trace_says_what_it_was_made_of_and_how_far_it_is_off() {
     }
     let text = fs::read_to_string(&model).unwrap();
     assert!(text.contains("\n# Held out: ") && text.contains("# From a trace alone"), "{text}");
-    // Advice needs only the trace.
     let options = "--arena sim --schedulers none,mq-deadline --json";
     let out = lab.path("a");
     let ran = lab.run(&format!("advise {} {options} --out {}", file.display(), out.display()));
@@ -291,7 +287,6 @@ fn a_disk_of_blocks_of_4096_bytes_is_replayed_in_whole_blocks() {
         read.ios.iter().any(|io| io.sector == 8 && io.sectors == 8),
         "the second round of 4096"
     );
-    // Fit a model and replay the trace on it and on the disk.
     let model = lab.path("m.toml");
     lab.run(&format!("fit {} --out {}", trace.display(), model.display())).expect_status(0);
     let short = "--rounds 1 --figures-only --trial-time 5s --warmup 0s --quiet --schedulers none,mq-deadline";
@@ -305,7 +300,7 @@ fn a_disk_of_blocks_of_4096_bytes_is_replayed_in_whole_blocks() {
     let trace = trace.display().to_string();
     replay(&trace, "sim", &format!("--arena sim --device {}", model.display())).expect_measured();
     replay(&trace, "real", &format!("--device {}", device.path)).expect_measured();
-    // A trace in 512-byte blocks does not fit the device.
+    // 512-byte blocks.
     let small = lab.path("small.txt").display().to_string();
     fs::write(&small, "8,0 0 1 0.000000000 7 Q R 1 + 1 [a]\n8,0 0 2 0.001000000 7 C R 1 + 1 [0]\n")
         .unwrap();

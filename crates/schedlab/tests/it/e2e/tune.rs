@@ -1,5 +1,5 @@
-//! `schedlab tune`: a search with a known answer, one with nothing to find, an interrupted one, one
-//! on a real device, and usage errors.
+//! `schedlab tune`: searches with a known answer, with nothing to find, interrupted, on a real
+//! device.
 
 use std::fs;
 use std::path::Path;
@@ -23,7 +23,7 @@ fn a_search_in_the_simulator_finds_the_known_optimum_and_prints_the_confirmed_ve
     let ran = lab
         .run(&format!("tune {SMALL} --trials 110 --quiet --out {}", out.display()))
         .expect_status(0);
-    // The truth: a comparison of every point in the space.
+    // The truth, by comparing every point.
     let named = |name: &str, value: &str, default| {
         if value == default { String::new() } else { format!(":{name}={value}") }
     };
@@ -73,7 +73,7 @@ fn a_search_in_the_simulator_finds_the_known_optimum_and_prints_the_confirmed_ve
         recommended["identity"].is_string() && recommended.get("date").is_none(),
         "virtual time has no date"
     );
-    // The confirmation is an ordinary experiment on new seeds.
+    // On new seeds.
     lab.run(&format!("analyze {}", out.join("confirm").display())).expect_status(0);
     let page = fs::read_to_string(out.join("tune.html")).unwrap().replace("<wbr>", "");
     assert!(page.contains("<svg") && page.contains(winner) && !page.contains("<script"));
@@ -99,7 +99,7 @@ fn settings_of_the_winner_that_do_nothing_are_put_back_and_what_is_left_is_as_go
         let (name, value) = word.split_once('=').unwrap();
         assert_eq!(found["recommended"]["tunables"][name], value);
     }
-    // On new rounds: the settings kept matter, those removed do not.
+    // On new rounds.
     let compare = format!(
         "compare --arena sim --device hp97560 --workload dss --seed 99 --rounds 12 --trial-time 20s --quiet --json --schedulers winner={winner},left={left},bare=bfq --out {}",
         lab.path("check").display()
@@ -112,7 +112,6 @@ fn settings_of_the_winner_that_do_nothing_are_put_back_and_what_is_left_is_as_go
             .unwrap()
     };
     assert!(ratio("left") > 0.99 && ratio("bare") < 0.9, "{} and {}", ratio("left"), ratio("bare"));
-    // Each step is its own experiment.
     lab.run(&format!("analyze {}", out.join("prune-1").display())).expect_status(0);
 }
 
@@ -188,7 +187,6 @@ fn a_search_on_a_real_device_ends_with_an_answer_and_leaves_the_device_as_it_was
     let answer = found["answer"].as_str().unwrap();
     assert!(answer.contains("recommended: ") || answer.contains("keep the default"), "{answer}");
     assert!(found["search"]["trials"].as_u64().unwrap() <= 40);
-    // Every round of the search includes the default.
     let text = fs::read_to_string(out.join("search.jsonl")).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let trials: Vec<&Value> = lines.iter().filter(|line| line["kind"] == "trial").collect();

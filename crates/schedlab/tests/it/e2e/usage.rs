@@ -1,4 +1,4 @@
-//! Usage errors: each names the fault and the nearest valid word, and exits with status 2.
+//! Usage errors name the fault and the nearest valid word, and exit with status 2.
 
 use std::fs;
 
@@ -224,7 +224,6 @@ fn verdicts_change_the_exit_status_only_where_they_are_named() {
     analyze("--fail-if inconclusive,partly-invalid --fail-if worse").expect_status(5);
     analyze("--fail-if partly-invalid").expect_status(0);
     analyze("--fail-if bad").expect_status(2).says(&["not-better"]);
-    // First one invalid variant, then all.
     let invalid = |variants: &[&str]| {
         let rows = text.lines().skip(1).map(|row| {
             let variant = row.split(',').next().unwrap();

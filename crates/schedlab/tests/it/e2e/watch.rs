@@ -10,7 +10,7 @@ use crate::common::Lab;
 
 const TOOLS: [&str; 4] = ["root", "blkid", "systemctl", "systemd-analyze"];
 
-/// A lab with a device and a uniquely named watch, whose units are always removed.
+/// With a unique name; its units are always removed.
 struct Watched {
     lab: Lab,
     device: Loop,
@@ -138,7 +138,6 @@ fn a_watch_is_removed_by_any_word_that_adds_it() {
             assert_eq!(left, [false, false], "added as {word}, removed as {other}");
         }
     }
-    // A watch with another name, and two of one device.
     let names = ["one", "two"].map(|name| format!("e2e-{}-{name}", std::process::id()));
     add(&device.path, &format!("--name {}", names[0])).expect_status(0);
     add(&device.path, &format!("--name {}", names[1])).expect_status(0);
@@ -164,7 +163,7 @@ fn systemd_takes_the_units() {
     let watched = Watched::new("units");
     watched.add("--between 23:30-01:00 --every daily").expect_status(0);
     let [service, timer, _] = watched.units();
-    // It needs no running systemd, and checks both files and what they name.
+    // Needs no running systemd.
     let checked =
         Command::new("systemd-analyze").arg("verify").arg(&service).arg(&timer).output().unwrap();
     let said = String::from_utf8_lossy(&checked.stderr);
@@ -187,7 +186,7 @@ fn outside_of_its_hours_or_on_another_device_nothing_is_measured() {
     let (lab, name) = (&watched.lab, &watched.name);
     watched.add("--between 02:00-03:00").expect_status(0);
     let path = lab.state().join("watch").join(format!("{name}.toml"));
-    // A window that closed at least an hour ago, at any time of day.
+    // Closed for at least an hour, at any time of day.
     let hour = Command::new("date").arg("+%H").output().unwrap();
     let hour: u32 = String::from_utf8(hour.stdout).unwrap().trim().parse().unwrap();
     let text = fs::read_to_string(&path).unwrap();
@@ -201,7 +200,6 @@ fn outside_of_its_hours_or_on_another_device_nothing_is_measured() {
     );
     assert_eq!(watched.history()[0]["outcome"], "skipped");
 
-    // Same name, another device: must not be tested, however much time there is.
     fs::write(&path, text.replace("identity = \"", "identity = \"not ")).unwrap();
     lab.run(&format!("watch run {name} --now")).expect_status(1).says(&[
         "not name",
@@ -219,7 +217,7 @@ fn a_changed_verdict_is_told_and_applied_only_if_asked_for() {
         let watched = Watched::new(if apply { "apply" } else { "tell" });
         let (lab, name, device) = (&watched.lab, &watched.name, &watched.device);
         let told = lab.path("told");
-        // Without shell quotes, which `add`'s words cannot contain.
+        // Without shell quotes, which words cannot contain.
         let tell = format!("tee={};cat>$tee", told.display());
         let words =
             if apply { format!("--tell {tell} --apply set") } else { format!("--tell {tell}") };
@@ -256,7 +254,6 @@ fn a_changed_verdict_is_told_and_applied_only_if_asked_for() {
         );
         let text = fs::read_to_string(&told).unwrap_or_default();
         assert_eq!(text.contains("has changed from kyber"), is_other, "{text}");
-        // With invalid evidence nothing is recommended, and nothing may be set.
         let expected = if apply { recommended.unwrap_or("kyber") } else { "kyber" };
         assert_eq!(device.scheduler(), expected, "{entry}");
         assert_eq!(entry["applied"].is_string(), apply && is_other, "{entry}");
@@ -309,15 +306,13 @@ fn slips_are_named_before_anything_is_written() {
         !lab.state().join("watch").exists() && watched.units().iter().all(|path| !path.exists())
     );
 
-    // A writing workload is refused without consent, with a suggestion to read; the default only
-    // reads.
     let device = &watched.device.path;
     let refused =
         lab.run(&format!("watch add --device {device} --workload oltp --print")).expect_status(2);
     refused.says(&["only reads", "--workload randread", "--destroy-data"]);
     let printed = lab.run(&format!("watch add --device {device} --print")).expect_status(0);
     assert!(printed.stdout.contains("kind = \"randread\""), "{printed:?}");
-    // A loop device has only its name, which may belong to another disk next week.
+    // Next week its name may belong to another disk.
     lab.run(&format!(
         "watch add --device {device} --workload oltp --destroy-data {device} --print"
     ))
@@ -334,7 +329,7 @@ fn a_change_in_a_history_is_named_with_the_kernel_that_came_with_it() {
     let lab = Lab::new();
     let dir = lab.state().join("history/disk");
     fs::create_dir_all(&dir).unwrap();
-    // Forty weekly tests; from the 25th on a new kernel, where bfq drops to four fifths.
+    // From the 25th week on a new kernel, where bfq drops to four fifths.
     let line = |week: u32| {
         let kernel = if week < 24 { "6.1.0" } else { "6.12.0" };
         let noise = 1.0 + 0.01 * (f64::from(week * 7919 % 13) - 6.0) / 6.0;

@@ -1,5 +1,4 @@
-//! Flows on a real loop device, each in its own process and control group: weights work where
-//! supported, and the groups are removed.
+//! Flows on a real loop device, each in its own process and control group.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +8,6 @@ use testbed::{Loop, eventually, require};
 
 use crate::common::{Lab, trials};
 
-/// Session directories in all control group hierarchies.
 fn groups() -> Vec<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
     let hierarchies = mounts.lines().filter_map(|line| {
@@ -32,7 +30,7 @@ fn groups_of(pid: u32) -> Vec<PathBuf> {
     groups().into_iter().filter(|path| path.display().to_string().contains(&own)).collect()
 }
 
-/// Whether bfq weights can be set: in v1's blkio here, or in v2's io.
+/// In v1's blkio here, or in v2's io.
 fn has_weights() -> bool {
     let can = groups_have_bfq();
     if !can {
@@ -57,8 +55,7 @@ fn plan(device: &str, variants: &[(&str, &str, &str)]) -> String {
         );
     }
     text += "[[workload]]\nname = \"reads\"\nkind = \"flows\"\nprimary = \"heavy.share_percent\"\n";
-    // Always backlogged: if bfq has to idle for a flow, a reader without CPU loses its turn and
-    // weight.
+    // Always backlogged: a reader without CPU, for which bfq idles, would lose its turn and weight.
     for flow in ["heavy", "light"] {
         text += &format!(
             "[[workload.flow]]\nname = \"{flow}\"\nkind = \"randread\"\nparams = {{ clients = 4, iodepth = 16 }}\n"
@@ -67,8 +64,8 @@ fn plan(device: &str, variants: &[(&str, &str, &str)]) -> String {
     text
 }
 
-/// Without `strict_guarantees`, bfq injects requests of the light flow while it idles for the heavy
-/// one, which defeats the weight.
+/// Otherwise bfq injects requests of the light flow while it idles for the heavy one, which defeats
+/// the weight.
 const STRICT: &str = "low_latency = 0, strict_guarantees = 1, ";
 const EQUAL: &str = "low_latency = 0, strict_guarantees = 1, \"io.bfq.weight@heavy\" = 100, \"io.bfq.weight@light\" = 100";
 const HEAVY: &str = "\"io.bfq.weight@heavy\" = 400, \"io.bfq.weight@light\" = 100";
@@ -99,8 +96,7 @@ fn a_weight_acts_under_bfq_and_is_ignored_under_others_aloud_and_no_group_stays(
             .collect();
         shares.iter().sum::<f64>() / shares.len() as f64
     };
-    // 50, 80 and 50 on an idle machine. bfq's slices are so long that a second of equal weights can
-    // be far from 50.
+    // 50, 80 and 50 on an idle machine, but bfq's slices are long compared with a trial.
     let [equal, bfq, none] = ["equal", "bfq", "none"].map(share);
     assert!(
         (equal - 50.0).abs() < 25.0 && (none - 50.0).abs() < 15.0 && bfq > 65.0,

@@ -1,11 +1,11 @@
-//! Checks the table against the command line: every command, and every option that names a file.
+//! The table against the command line: every command, and every option that names a file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::WRITTEN;
 
-/// Commands without result files. `set` and commands that measure a device write journal entries,
-/// `kernel build` a cache; only schedlab reads them.
+/// Commands without result files. Only schedlab reads the journal entries and caches that they
+/// write.
 const WRITE_NOTHING: &[&str] = &[
     "devices",
     "list",
@@ -26,7 +26,6 @@ const WRITE_NOTHING: &[&str] = &[
     "kernel clean",
 ];
 
-/// Purpose of an option that names files or directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Use {
     Reads,
@@ -56,10 +55,9 @@ const OPTIONS: &[(&str, Use)] = &[
     ("--against", Use::Reads),
 ];
 
-/// The command line's reference page, which its own test keeps current.
+/// Its own test keeps it current.
 const PAGE: &str = include_str!("../../../../../../docs/src/reference/cli.md");
 
-/// Each command's options that take a file or directory.
 fn commands() -> BTreeMap<String, BTreeSet<String>> {
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut command = String::new();
@@ -107,7 +105,7 @@ fn every_option_that_names_a_file_is_known() {
         new.is_empty(),
         "{new:?}: if it writes, a writer of `writers.rs` must give it and WRITTEN have its file; name it in OPTIONS"
     );
-    // A writer uses each option that writes results, or its row names the test that does.
+    // Options that write results need a writer.
     let writers = include_str!("writers.rs");
     let elsewhere = ["--cache-dir", "--loop-dir", "--state-dir", "--textfile"];
     for (option, _) in

@@ -12,12 +12,11 @@ use text::steers;
 use super::writers::MARK;
 use crate::common::PYTHON;
 
-/// A file format, and the role of a name in it.
+/// File formats, and the role of a name in each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     /// Text and attribute values; no elements, attributes or comments from the name.
     Html,
-    /// As in HTML.
     Svg,
     JUnit,
     /// Text: no element, link, image, heading, list or cell.
@@ -34,7 +33,6 @@ pub(crate) enum Format {
     Toml,
     /// A plan that schedlab can read.
     Plan,
-    /// A label's value.
     OpenMetrics,
     /// One GitHub command per line; the name does not end a property.
     Annotations,
@@ -52,7 +50,7 @@ pub(crate) enum Format {
 type Check = Result<(), String>;
 
 impl Format {
-    /// Checks a file. Returns whether it contains the hostile name as text.
+    /// Returns whether the file contains the hostile name as text.
     pub(crate) fn check(self, path: &Path) -> Result<bool, String> {
         let bytes = fs::read(path).map_err(|e| e.to_string())?;
         match self {
@@ -147,14 +145,13 @@ fn check_elements(text: &str, known: &[&str]) -> Check {
     Ok(())
 }
 
-/// A figure's dark-mode rules, which load nothing and contain no name.
+/// They load nothing and contain no name.
 fn is_dark_form(style: &str) -> bool {
     let loads = ["url", "@import", "\\", MARK];
     style.starts_with("@media (prefers-color-scheme: dark){")
         && !loads.iter().any(|word| style.contains(word))
 }
 
-/// Our own HTML in Markdown.
 fn is_fold(html: &str) -> bool {
     let rest = html
         .trim()
@@ -198,7 +195,7 @@ fn check_markdown(text: &str) -> Check {
             _ => {}
         }
     }
-    // Text that becomes a link, a mention or a citation.
+    // Text that parsers turn into a link, a mention or a citation.
     for mark in ["http://", "https://", "www.", "@all", "@evil"] {
         if prose.contains(mark) {
             return Err(format!("{mark} in {prose}"));
@@ -222,7 +219,6 @@ fn check_markdown(text: &str) -> Check {
     Ok(())
 }
 
-/// TeX commands that we write.
 const COMMANDS: &str = "usepackage begin end centering toprule midrule bottomrule multicolumn emph caption label cite pm times div infty mu \
                         textbackslash textasciitilde textasciicircum textless textgreater";
 
@@ -262,7 +258,7 @@ fn check_latex(text: &str) -> Check {
                 depth -= 1;
                 (0, depth < 0)
             }
-            // Ours: a symbol between dollars, and the required package.
+            // A symbol between dollars, and the required package.
             b'$' => (
                 after.find('$').map_or(0, |end| end + 1),
                 !after.starts_with("\\") && !after.starts_with("-$"),
@@ -339,7 +335,7 @@ fn check_sample(line: &str) -> Check {
     number.parse::<f64>().map(drop).map_err(|_| wrong())
 }
 
-/// Checks that a line is one of our GitHub commands, or none.
+/// Rejects commands that are not ours.
 fn check_annotation(line: &str) -> Check {
     let Some(command) = line.trim_start().strip_prefix("::") else {
         return if line.contains("##[") { Err(format!("command: {line}")) } else { Ok(()) };

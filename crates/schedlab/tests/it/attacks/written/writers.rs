@@ -11,20 +11,16 @@ use recorder::file::ReadOptions;
 use crate::common::{Lab, Ran};
 use crate::made_fleet;
 
-/// Part of every hostile name, to find it in a file.
 pub(crate) const MARK: &str = "alert(1)";
 
-/// A hostile name of printable characters, which plans accept: a formula, markup of each format,
-/// commands of TeX, shells and GitHub.
+/// Plans accept it: a formula, markup of each format, commands of TeX, shells and GitHub.
 const PRINTABLE: &str = "=cmd|'/C calc'!A0<script>alert(1)</script><img src=x onerror=alert(1)>[x](javascript:alert(2))\
     ![i](http://evil.example/i)`b`*b*_u_~s~|p|\\input{/etc/passwd}[@evil]${7}$\\input{x}$%c&lt;\"q\"'@all#1</style><!--::error::x\
     ##[add-mask]x www.evil.example ](javascript:alert(3)) ,title=x";
 
-/// Control characters and line breaks, which plans reject but results files, tables and traces may
-/// have.
+/// Plans reject these, but results files, tables and traces may have them.
 const STEERING: &str = "\u{1b}]0;owned\u{7}\u{202e}\u{9b}2J\u{7f}\u{2028}\r\n# H\n::stop-commands::x\n- l\n| a | b |\n    code\n===\n";
 
-/// Invocations of one command, or of several related ones.
 pub(crate) struct Writer {
     pub(crate) name: &'static str,
     pub(crate) is_hostile: bool,
@@ -47,7 +43,6 @@ pub(crate) static WRITERS: &[Writer] = &[
     Writer { name: "history", is_hostile: true, run: history },
 ];
 
-/// The writers' common inputs.
 pub(crate) struct Stage {
     lab: Lab,
 }
@@ -74,7 +69,7 @@ impl Stage {
         stage
     }
 
-    /// Runs a writer in an empty directory.
+    /// In an empty directory.
     pub(crate) fn run(&self, writer: &Writer) -> PathBuf {
         let dir = self.lab.path(writer.name);
         fs::create_dir(&dir).expect("a new directory");
@@ -89,8 +84,7 @@ impl Stage {
         )
     }
 
-    /// Runs a command; D is the directory, P the hostile plan, R the directory of the hostile
-    /// results, F the trace.
+    /// D is the directory, P the hostile plan, R the directory of the hostile results, F the trace.
     #[track_caller]
     fn schedlab(&self, dir: &Path, words: &str) -> Ran {
         let of = |word: &str| match word.split_once('/') {
@@ -111,7 +105,6 @@ impl Stage {
     }
 }
 
-/// A results file with hostile text in every field.
 fn hostile_results(number: u64) -> Results {
     let mut results = made_fleet::results(number, 0.8, 12);
     let steering = |text: &str| format!("{text}{PRINTABLE}{STEERING}");
@@ -175,7 +168,6 @@ fn merge(stage: &Stage, dir: &Path) {
 fn atlas(stage: &Stage, dir: &Path) {
     let words = "atlas --devices null,hp97560 --schedulers noop,deadline --workloads two-readers --quick --quiet";
     stage.schedlab(dir, &format!("{words} --out D"));
-    // A foreign cell is skipped with a reason.
     let cell = dir.join("cells/sim.null.two-readers/results.jsonl");
     let own = fs::read(&cell).expect("it was measured");
     fs::write(
@@ -239,7 +231,6 @@ fn report(stage: &Stage, dir: &Path) {
         let ran = stage.schedlab(dir, &format!("report D --export {format}"));
         fs::write(dir.join(format!("{format}.export")), ran.stdout).expect("room");
     }
-    // It was read, not written.
     fs::remove_file(dir.join("results.jsonl")).expect("it was copied");
 }
 
@@ -294,7 +285,7 @@ fn trace(stage: &Stage, dir: &Path) {
     }
     stage.schedlab(dir, "trace synthesize F --device hp97560 --out D/synthesized.toml");
     stage.schedlab(dir, "fit F --out D/model.toml");
-    // The plan for a disk of this machine is written, not run.
+    // Written, not run.
     let disk = machine::device::list(&machine::Root::real()).expect("disks").remove(0).name;
     stage.schedlab(
         dir,
