@@ -54,7 +54,6 @@ pub(super) struct Asked {
     pub(super) sectors: u64,
 }
 
-/// A decision to make.
 #[derive(Debug)]
 pub(super) struct Question {
     pub(super) now_ns: u64,

@@ -41,7 +41,6 @@ pub(crate) struct Decisions {
     episode: Mutex<Episode>,
 }
 
-/// Where the arena is.
 enum Episode {
     Idle(Box<SimArena>),
     Running(Running),

@@ -34,7 +34,6 @@ pub(crate) fn read_results(py: Python<'_>, path: PathBuf) -> PyResult<Results> {
 }
 
 impl Results {
-    /// Reads the results in a directory or in results.jsonl.
     pub(crate) fn read(source: &Path) -> anyhow::Result<Results> {
         let results = Arc::new(lab::store::read(source)?);
         let path =
@@ -44,18 +43,15 @@ impl Results {
         Ok(Results { results, text, messages: Vec::new(), measured_s: None })
     }
 
-    /// Parses the text of results.jsonl.
     pub(crate) fn of_bytes(text: Vec<u8>) -> anyhow::Result<Results> {
         let results = Arc::new(experiment::results::Results::from_bytes(&text)?);
         Ok(Results { results, text, messages: Vec::new(), measured_s: None })
     }
 
-    /// Adds the messages and the duration of the measurement.
     pub(crate) fn measured(self, messages: Vec<String>, took: Duration) -> Results {
         Results { messages, measured_s: Some(took.as_secs_f64()), ..self }
     }
 
-    /// Compares by the criteria of the plan, or by others.
     pub(crate) fn compared(&self, criteria: Option<&experiment::plan::Criteria>) -> Analysis {
         let analysis = experiment::analyze(&self.results, criteria);
         Analysis { analysis, results: Arc::clone(&self.results) }
@@ -162,7 +158,6 @@ impl Analysis {
         Evidence { unit_of, ..Evidence::of(&self.results) }
     }
 
-    /// Writes the files of a report.
     pub(crate) fn write(&self, dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
         let files = report::files(&self.analysis, Some(&self.evidence()))?;
         let dir = Dir::make(dir)?;

@@ -80,7 +80,6 @@ pub(crate) fn run(
 /// The command that repeats an experiment whose plan was saved.
 const COMMAND: &str = "schedlab run plan.toml";
 
-/// The caller's options.
 struct Asked {
     trial: experiment::plan::TrialLength,
     workers: Option<usize>,
@@ -175,7 +174,6 @@ fn measured(
     }
 }
 
-/// The reports of an experiment, for polling by Python.
 #[derive(Debug, Default)]
 pub(crate) struct Watched {
     latest: Mutex<Option<Shown>>,

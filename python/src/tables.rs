@@ -74,7 +74,6 @@ pub(crate) fn latencies(results: &Results) -> PyResult<Table> {
     ])
 }
 
-/// One row per workload, metric and variant other than the baseline.
 pub(crate) fn comparisons(analysis: &Analysis) -> PyResult<Table> {
     let all = &analysis.comparisons;
     let number =
@@ -105,7 +104,6 @@ pub(crate) fn comparisons(analysis: &Analysis) -> PyResult<Table> {
     ])
 }
 
-/// One row per workload, metric and variant.
 pub(crate) fn summaries(analysis: &Analysis) -> PyResult<Table> {
     let all = &analysis.summaries;
     let number = |name, of: fn(&Summary) -> Option<f64>| Column::number(name, all.iter().map(of));

@@ -18,7 +18,6 @@ use crate::importer::Importer;
 use crate::names;
 use crate::rows::{Entry, File, Rows};
 
-/// The user's options.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Choice<'a> {
     pub variant: Option<&'a str>,
@@ -189,7 +188,6 @@ impl Pattern {
     }
 }
 
-/// The metrics to compare, in order.
 struct Metrics(Vec<String>);
 
 impl Metrics {

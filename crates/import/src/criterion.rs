@@ -69,7 +69,6 @@ fn read(files: &[File]) -> Result<Rows, Error> {
     })
 }
 
-/// All samples of a benchmark.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sums {
     iterations: f64,
@@ -91,7 +90,6 @@ fn benchmark_of(path: &str) -> String {
     parts[root..].join("/")
 }
 
-/// The baseline of a sample.
 fn dir_of(path: &str) -> &str {
     path.rsplit('/').nth(1).unwrap_or_default()
 }

@@ -76,7 +76,6 @@ struct Job {
     trim: Option<Requests>,
 }
 
-/// Reads, writes or trims of a job.
 #[derive(Debug, Deserialize)]
 struct Requests {
     io_bytes: u64,

@@ -11,7 +11,6 @@ pub(crate) const METRICS: &[(&str, &str, &str)] = &[
     ("frametime_p99_ms", "ms", "99th percentile of the time from frame to frame"),
 ];
 
-/// How to repeat a run.
 pub(crate) const REPEAT: &str = "record at least five runs of the same scene for each variant, alternating (old-1, new-1, old-2, …)";
 
 /// Computes a run's metrics from its frame times in milliseconds; an invalid time is an error.

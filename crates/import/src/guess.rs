@@ -2,7 +2,7 @@
 //!
 //! The variant is the column of repeating names, the metric the only numeric column whose name
 //! implies a better direction, the round a column with a usual name. If several columns qualify,
-//! the user must choose, because a wrong guess would compare machines instead of settings.
+//! the user must choose.
 
 use std::collections::BTreeSet;
 
@@ -117,7 +117,6 @@ pub fn guess(text: &str, variant: Option<&str>, metrics: &[String]) -> Result<Gu
     Ok(Guess { variant, metrics, round, workload })
 }
 
-/// The first rows of a table, by column.
 fn columns(text: &str) -> Result<Vec<Column>, Error> {
     let mut columns: Vec<Column> = table::columns_of(text)?
         .into_iter()
@@ -162,7 +161,6 @@ fn names(columns: &[&Column]) -> Result<(String, Option<String>), Error> {
     }
 }
 
-/// Finds the primary metric.
 fn metric<'a>(columns: impl Iterator<Item = &'a Column>) -> Result<String, Error> {
     let all: Vec<&Column> = columns.collect();
     let tells = |column: &&Column| {

@@ -20,7 +20,7 @@ pub struct Importer {
     pub own_metrics: &'static str,
     /// Information missing in the format: cautions of every analysis.
     pub lacks: &'static [&'static str],
-    /// Labels that can name the variant; the first one that differs between trials does.
+    /// Labels that can name the variant, most preferred first.
     pub variants: &'static [&'static str],
     /// How to repeat a single measurement.
     pub repeat: &'static str,

@@ -50,7 +50,6 @@ fn read(files: &[File]) -> Result<Rows, Error> {
     Ok(rows)
 }
 
-/// The trials in pgbench's output.
 pub(crate) fn output(file: &File, rows: &mut Rows) -> Result<(), Error> {
     let begin = |line: &str| line.starts_with("transaction type: ");
     let starts: Vec<usize> =

@@ -13,7 +13,6 @@ use crate::rows::{Entry, File, Rows};
 
 const REMEDY: &str = "measure it again with pgbench --log, or leave the file out";
 
-/// One run of pgbench over its threads.
 #[derive(Debug, Default)]
 struct Trial<'a> {
     files: Vec<&'a File>,

@@ -117,7 +117,6 @@ fn result(
     Ok(())
 }
 
-/// The text of a child element.
 fn text<'a>(node: Node<'a, '_>, name: &str) -> &'a str {
     node.children()
         .find(|child| child.has_tag_name(name))

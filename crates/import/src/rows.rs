@@ -30,7 +30,6 @@ pub(crate) struct Rows {
     pub(crate) directions: BTreeMap<String, Direction>,
     /// Metrics that are used only if named.
     pub(crate) aside: BTreeSet<String>,
-    /// Notes for readers of the analysis.
     pub(crate) remarks: Vec<String>,
 }
 

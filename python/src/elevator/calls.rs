@@ -21,7 +21,6 @@ fn running() -> MutexGuard<'static, Vec<u64>> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A running method.
 struct Call(u64);
 
 impl Call {

@@ -34,7 +34,6 @@ fn build(slot: usize) -> Box<dyn Elevator> {
     Box::new(Scripted::new(slot))
 }
 
-/// A class's description of itself.
 #[derive(Deserialize)]
 struct Description {
     name: String,
@@ -91,7 +90,6 @@ pub(crate) fn register(py: Python<'_>, class: Py<PyAny>, description: &str) -> P
     own::add(Box::leak(Box::new(row))).map_err(of)
 }
 
-/// Stores a slot and returns its number.
 fn place(name: String, slot: Slot) -> PyResult<usize> {
     let mut slots = SLOTS.lock().unwrap_or_else(PoisonError::into_inner);
     let known = slots.iter().position(|(known, _)| *known == name);

@@ -17,7 +17,6 @@ use super::calls;
 use super::request::{self, Request};
 use crate::error::{ElevatorError, end_trial};
 
-/// The content of a slot.
 pub(super) struct Slot {
     pub(super) name: &'static str,
     pub(super) class: Py<PyAny>,
@@ -40,7 +39,6 @@ impl Slot {
 
 pub(super) struct Scripted {
     slot: Slot,
-    /// An instance of the class.
     object: Py<PyAny>,
     /// Its requests by tag, in order of arrival; Python's `held`.
     held: Py<PyDict>,
@@ -92,7 +90,6 @@ impl Scripted {
         self.slot.overrides.iter().any(|own| own == method)
     }
 
-    /// Removes a request from Python's dictionary.
     fn drop_held(&self, tag: u32) {
         self.with("held", |_, _, held| held.del_item(tag));
     }
