@@ -1,8 +1,7 @@
 //! Agreement of the simulator and the kernel arena: equivalent settings, and bounds on the
 //! difference.
 //!
-//! `selfbench conformance` checks these bounds request by request; the atlas treats a difference
-//! within them as zero.
+//! `selfbench conformance` checks the bounds; the atlas treats smaller differences as zero.
 
 use std::collections::BTreeMap;
 
@@ -10,51 +9,48 @@ use experiment::plan::WorkloadSpec;
 
 use super::kernel::MODULES;
 
-/// Our modules that send requests one at a time to a drive with an arm.
+/// Modules that send one request at a time to a drive with an arm.
 const ONE_AT_A_TIME: &[&str] = &["anticipatory", "wpcas"];
 
-/// Default bound, in percent; for counts, per 100 requests.
+/// Default bound in percent; for counts, per 100 requests.
 pub const USUAL: f64 = 2.0;
 
-/// Under `none`, the bound on the end of a trial. Requests reach the guest's disk 0.4 µs later than
-/// the simulator's; one that just misses its sector costs a revolution, 6 ms of a 9 s trial.
+/// Bound on a trial's end under `none`. The guest's disk receives requests 0.4 µs later, which can
+/// cost a revolution: 6 ms in 9 s.
 const END_OF_NONE: f64 = 0.07;
 
-/// The disks compared: one without tagged queueing, one with a few tags, and a current one with 32
-/// tags and a write cache.
+/// One without tagged queueing, one with a few tags, and one with 32 tags and a write cache.
 pub const DISKS: &[&str] = &["hp97560", "cheetah9lp", "wd4tb7200"];
 
-/// An exception to the default bound.
 struct Wider {
     /// Disk, workload, scheduler.
     of: [&'static str; 3],
     percent: f64,
-    /// Bound for the 99th percentile.
     p99: f64,
     why: &'static str,
 }
 
-/// The orders agree up to completion 8166 of 9171 on one disk and 5 on the other. Results depend on
-/// which queues are merged at the start, and when. The cause is unknown; with four sequential or
-/// with 16 or 40 random readers the orders never part this early.
+/// The orders agree up to completion 8166 of 9171 on one disk and 5 on the other, depending on
+/// which queues merge at the start. Cause unknown; four sequential or 16 or 40 random readers never
+/// part so early.
 const BFQ: &str =
     "ten processes that read small files in turn are merged in another order; why was not found";
 
-/// Expiries count whole ticks of 1 ms (core/antic.c and crates/elevator). With requests 0.4 µs
-/// later in the guest, one eventually crosses a tick boundary and a turn ends a request earlier or
-/// later. Up to then the orders are identical.
+/// Expiries count ticks of 1 ms (core/antic.c and crates/elevator). Requests 0.4 µs later
+/// eventually cross a tick boundary and change a turn by one request; until then the orders are
+/// identical.
 const TICKS: &str = "expiries count ticks of 1 ms: a request that comes 0.4 µs later falls into another one, and from there on the histories differ";
 
-/// Ten processes on a drive with a write cache: the orders part at completion 5. Learning depends
-/// on every gap and controls waits and the window, so the histories never converge. The simulator's
-/// own results for seven seeds differ by up to 154 %.
+/// With ten processes and a write cache the orders part at completion 5. Every gap affects
+/// learning, which controls waits and the window. The simulator's own results for seven seeds
+/// differ by up to 154 %.
 const GAPS: &str = "a gap that differs by 0.4 µs teaches another cost, and with ten processes and cached writes no two histories are alike";
 
 const fn wider(of: [&'static str; 3], percent: f64, p99: f64, why: &'static str) -> Wider {
     Wider { of, percent, p99, why }
 }
 
-/// Slightly above the observed differences, so that any change is noticed.
+/// Slightly above the observed differences, to detect changes.
 const WIDER: &[Wider] = &[
     wider(["hp97560", "think-mix", "wpcas"], 10.0, 20.0, TICKS),
     wider(["cheetah9lp", "think-mix", "wpcas"], 50.0, 35.0, TICKS),
@@ -65,20 +61,18 @@ const WIDER: &[Wider] = &[
     wider(["wd4tb7200", "iozone-10", "occupancy"], 25.0, 200.0, GAPS),
 ];
 
-/// Bounds on the difference between the figures of a trial.
 #[derive(Debug, Clone, Copy)]
 pub struct Bound {
     usual: f64,
     p99: f64,
     end: f64,
-    /// Whether completions must be in the same order.
+    /// Whether the order of completions must match.
     pub exact: bool,
-    /// Reason for a bound above the default.
     pub note: Option<&'static str>,
 }
 
 impl Bound {
-    /// The bound for a metric, in percent.
+    /// In percent.
     pub fn of(&self, metric: &str) -> f64 {
         match metric.rsplit('.').next() {
             Some("elapsed_s") => self.end,
@@ -88,7 +82,7 @@ impl Bound {
     }
 }
 
-/// The bounds on one of [`DISKS`]; on any other disk, the widest of theirs.
+/// For a disk not in [`DISKS`], the widest of their bounds.
 pub fn bound(disk: &str, workload: &str, scheduler: &str) -> Bound {
     let known = DISKS.contains(&disk);
     let fits =
@@ -106,7 +100,6 @@ pub fn bound(disk: &str, workload: &str, scheduler: &str) -> Bound {
     }
 }
 
-/// A workload's name in the table of bounds.
 pub fn workload_of(spec: &WorkloadSpec) -> String {
     match (spec.kind.as_str(), spec.params.get("clients")) {
         ("iozone", Some(clients)) => format!("iozone-{clients}"),
@@ -114,7 +107,7 @@ pub fn workload_of(spec: &WorkloadSpec) -> String {
     }
 }
 
-/// The modelled Linux version closest to a kernel release.
+/// The modelled Linux version closest to this release.
 pub fn linux(release: &str) -> u32 {
     let mut numbers =
         release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse::<u32>().ok());
@@ -122,11 +115,11 @@ pub fn linux(release: &str) -> u32 {
     if version < (Some(6), Some(12)) { 601 } else { 612 }
 }
 
-/// Tunables that make a modelled scheduler match the guest's, for this Linux version.
+/// Tunables that match a modelled scheduler to the guest's.
 ///
 /// The guest has HZ=100 and one CPU, whose clock stands still while it computes. Our modules count
-/// time like the simulator's schedulers, at 1000 ticks per second. Two of them issue one request at
-/// a time to a drive with an arm, which the simulator's do with `queue_depth`.
+/// 1000 ticks per second; two of them issue one request at a time to a drive with an arm, where the
+/// simulator needs `queue_depth`.
 pub fn as_in_guest(scheduler: &str, linux: u32, has_arm: bool) -> BTreeMap<String, String> {
     let mut tunables: Vec<(&str, String)> = Vec::new();
     if !MODULES.contains(&scheduler) {

@@ -1,9 +1,8 @@
-//! Trials in virtual time, measured by threads in advance.
+//! Measures trials in virtual time in advance, on several threads.
 //!
-//! In virtual time a trial is a function of (variant, workload, seed). Trials of rounds that may
-//! follow can thus be measured early and discarded if not needed; the results file is identical for
-//! any number of CPUs. The threads wait neither for each other nor for the thread that compares and
-//! writes. Batches with a barrier would idle CPUs whenever trials differ in length.
+//! Such a trial is a function of (variant, workload, seed), so it can be measured before its round
+//! is requested and discarded if unneeded. The results file is identical for any number of CPUs.
+//! There are no barriers, which would idle CPUs whenever trials differ in length.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -16,16 +15,16 @@ use experiment::results::Observation;
 
 use super::parallel::{Key, workers};
 
-/// Measures one trial. The flag is set when its result is no longer needed.
+/// The flag tells the job to stop, its result being unneeded.
 pub(super) type Job = Box<dyn FnOnce(&AtomicBool) -> Result<Observation> + Send>;
 
 #[derive(Default)]
 struct Trials {
     waiting: VecDeque<(Key, Job)>,
     running: BTreeSet<Key>,
-    /// Errors and panics surface when the trial is taken.
+    /// Errors and panics surface in `take`.
     done: BTreeMap<Key, thread::Result<Result<Observation>>>,
-    /// Running threads that have not yet decided to exit.
+    /// Threads that have not decided to exit.
     threads: usize,
 }
 
@@ -53,7 +52,6 @@ impl Shared {
         self.changed.wait(trials).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A thread's loop; returns when no trial is waiting.
     fn serve(&self) {
         let mut trials = self.lock();
         while let Some((key, job)) = trials.waiting.pop_front() {
@@ -69,7 +67,6 @@ impl Shared {
     }
 }
 
-/// Trials of upcoming rounds and the threads that measure them.
 pub(super) struct Ahead {
     shared: Arc<Shared>,
     threads: Vec<thread::JoinHandle<()>>,
@@ -87,15 +84,14 @@ impl Ahead {
         Ahead { shared: Arc::default(), threads: Vec::new(), nr_threads }
     }
 
-    /// Number of trials to measure in advance: enough to keep all threads busy while one trial
-    /// takes longer. More would be wasted if a variant is decided early.
+    /// Trials to measure in advance: enough to keep all threads busy during one long trial. More
+    /// would be wasted if a variant is decided early.
     pub(super) fn depth(&self) -> usize {
         2 * self.nr_threads
     }
 
-    /// Announces a workload's trials in their expected order; the first `next` are certain to be
-    /// taken unless measuring ends. Discards other trials of the workload and calls `job` for new
-    /// ones.
+    /// Announces a workload's trials in the expected order, of which the first `next` are certain.
+    /// Discards its other trials and calls `job` for new ones.
     pub(super) fn announce(&mut self, keys: &[Key], next: usize, mut job: impl FnMut(&Key) -> Job) {
         let Some(workload) = keys.first().map(|key| key.workload) else { return };
         self.end_idle_threads();
@@ -103,7 +99,7 @@ impl Ahead {
         let stays = |key: &Key| key.workload != workload || keys.contains(key);
         trials.done.retain(|key, _| stays(key));
         trials.waiting.retain(|(key, _)| stays(key));
-        // Trials needed next move to the front, even past those of another workload.
+        // Trials needed next overtake other workloads'.
         let mut first: VecDeque<(Key, Job)> = VecDeque::new();
         for key in &keys[..next.min(keys.len())] {
             match trials.waiting.iter().position(|(known, _)| known == key) {
@@ -130,8 +126,7 @@ impl Ahead {
         }
     }
 
-    /// Threads must not survive a pilot run: the process then drops privileges, which affects only
-    /// threads started later.
+    /// After a pilot run the process drops privileges, which affects only new threads.
     fn end_idle_threads(&mut self) {
         let trials = self.shared.lock();
         let idle = trials.waiting.is_empty() && trials.running.is_empty();
@@ -141,7 +136,7 @@ impl Ahead {
         }
     }
 
-    /// Waits for an announced trial and removes it. None: not announced.
+    /// Waits for a trial and removes it. None: not announced.
     pub(super) fn take(&mut self, key: &Key) -> Option<Result<Observation>> {
         let mut trials = self.shared.lock();
         loop {
@@ -184,7 +179,6 @@ mod tests {
         Key { variant: VariantIndex(variant), workload, seed }
     }
 
-    /// A trial identified by its duration.
     fn job(key: &Key) -> Job {
         let ns = 1000 * key.seed + 10 * key.workload as u64 + key.variant.0 as u64;
         Box::new(move |_| Ok(Observation { duration_ns: ns, ..Observation::default() }))
@@ -202,7 +196,7 @@ mod tests {
                 (0..20).flat_map(|seed| [key(0, 0, seed), key(0, 1, seed)]).collect();
             for round in 0..20 {
                 ahead.announce(&keys[2 * round..], 2, job);
-                // Trials are taken in a different order from that of measuring.
+                // Trials are not taken in the order of measuring.
                 for key in keys[2 * round..2 * round + 2].iter().rev() {
                     assert_eq!(
                         taken(&mut ahead, key),
@@ -223,8 +217,7 @@ mod tests {
         ahead.announce(&[key(0, 1, 0)], 1, job);
         assert_eq!(taken(&mut ahead, &key(0, 1, 0)), Some(1));
         assert_eq!(taken(&mut ahead, &key(1, 0, 0)), Some(10), "another workload's stay");
-        // The trial may have completed if it was running when dropped; the next announcement
-        // discards it.
+        // If already running, the trial may complete; the next announcement discards it.
         ahead.announce(&[key(0, 2, 0)], 1, job);
         assert!(ahead.take(&key(0, 0, 0)).is_none());
     }

@@ -1,9 +1,8 @@
-//! Baseline values of a sweep's tunables, stored in the environment for reports such as "16 instead
-//! of 64".
+//! Baseline values of a sweep's tunables, for reports such as "16 instead of 64".
 //!
-//! Only for plans that vary one tunable at a time. Real machines read the values from the kernel;
-//! the simulator uses the scheduler's. Guests report figures only, so the kernel arena uses the
-//! table in `elevator`, excluding values that depend on the queue size.
+//! Real machines read them from the kernel; the simulator knows the scheduler's. Guests report only
+//! figures, so the kernel arena uses the `elevator` table, without values that depend on the queue
+//! size.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +14,9 @@ use sim::DeviceModel;
 
 use super::sim::Setting;
 
-/// Values by tunable name.
 pub(super) type Defaults = BTreeMap<String, String>;
 
-/// The tunables varied one at a time.
+/// Tunables varied one at a time.
 pub(super) fn swept(plan: &Plan) -> Vec<String> {
     let sweep = sweep::of_plan(plan);
     sweep.into_iter().flat_map(|sweep| sweep.tunables).map(|turned| turned.name).collect()
@@ -28,7 +26,6 @@ pub(super) fn baseline(plan: &Plan) -> Option<&Variant> {
     plan.variants.iter().find(|variant| variant.name == plan.baseline())
 }
 
-/// The baseline's values in the simulator.
 pub(super) fn simulated(
     plan: &Plan,
     setting: Option<&Setting>,
@@ -43,7 +40,7 @@ pub(super) fn simulated(
     wanted.map(|(name, value)| (name.to_owned(), value.to_string())).collect()
 }
 
-/// Defaults of a Linux scheduler from the table.
+/// Linux defaults from the table.
 pub(super) fn tabled(plan: &Plan) -> Defaults {
     let names = swept(plan);
     let scheduler = baseline(plan).map(|variant| variant.scheduler.as_str()).unwrap_or_default();
@@ -54,7 +51,6 @@ pub(super) fn tabled(plan: &Plan) -> Defaults {
     wanted.map(|knob| (knob.row.name.to_owned(), knob.default.to_string())).collect()
 }
 
-/// Adds the values to the environment.
 pub(super) fn note(facts: &mut Environment, defaults: &Defaults) {
     if !defaults.is_empty() {
         facts.insert(DEFAULTS.to_owned(), defaults.clone());

@@ -1,8 +1,7 @@
-//! Evidence of a trial on a real device: the engine's measurements and the counters of device and
-//! system.
+//! Evidence of a trial on a real device: the engine's measurements and the counters.
 //!
-//! A trial is valid only if the requests issued match those counted. The limits come from the plan,
-//! so they cannot be chosen after seeing the results.
+//! In a valid trial, requests issued match those counted. Limits come from the plan, so they cannot
+//! be chosen after seeing results.
 
 use experiment::metric::METRICS;
 use experiment::plan::Limits;
@@ -12,7 +11,7 @@ use load::{Allowance, account};
 use machine::probe::{DeviceDelta, SystemDelta};
 use sim::workload::Issued;
 
-/// With fewer ticks (half a second on two CPUs) shares are too coarse to invalidate a trial.
+/// With fewer ticks (half a second on two CPUs), shares are too coarse.
 const LEAST_TICKS: u64 = 100;
 
 #[derive(Debug, Clone, Copy)]
@@ -23,7 +22,7 @@ pub(crate) struct Evidence<'a> {
 }
 
 impl Evidence<'_> {
-    /// Reasons to invalidate the trial or some of its percentiles.
+    /// Reasons to invalidate the trial or single percentiles.
     pub(crate) fn invalid(&self, allowance: &Allowance, limits: &Limits) -> Vec<InvalidReason> {
         let Evidence { measured, device, system } = self;
         let mut invalid = Vec::new();
@@ -33,7 +32,7 @@ impl Evidence<'_> {
                 measured.first_error.clone().unwrap_or_else(|| "counted by the device".to_owned());
             invalid.push(InvalidReason::DeviceErrors { count: errors, first });
         } else if !measured.interrupted {
-            // Failed or abandoned requests make the counts differ legitimately.
+            // Failed or abandoned requests make the counts differ.
             let account = account(&measured.issued, device, *allowance);
             if account.reached_share < limits.reached_share {
                 let (issued_bytes, device_bytes) = (account.issued_bytes, account.device_bytes);
@@ -68,7 +67,7 @@ impl Evidence<'_> {
     }
 }
 
-/// Checks a modelled device's byte count: caches may have served the requests.
+/// Detects requests served from caches.
 pub(super) fn never_reached(
     issued: &Issued,
     device_bytes: u64,
@@ -79,7 +78,6 @@ pub(super) fn never_reached(
     is_little.then_some(InvalidReason::NeverReached { issued_bytes, device_bytes })
 }
 
-/// Reasons found in the system's counters.
 pub(super) fn of_system(system: &SystemDelta, limits: &Limits) -> Vec<InvalidReason> {
     let mut invalid = Vec::new();
     let (share, limit) = (system.steal_share, limits.steal_share);
@@ -122,7 +120,6 @@ pub(super) fn curves(measured: &Measured) -> Vec<LatencyCurve> {
         .collect()
 }
 
-/// Percentiles with too few requests.
 pub(super) fn too_few(measured: &Measured) -> Vec<InvalidReason> {
     let reported = load::metrics(measured);
     METRICS

@@ -1,10 +1,9 @@
 //! Flows: groups of clients with individual guarantees, each in its own process.
 //!
 //! The I/O controllers of cgroup v2 act on processes, not threads. A flow is therefore this
-//! program, started with a hidden role in a control group that the arena created. The process reads
-//! a [`FlowRequest`] from standard input until end of file, prepares its clients, starts them at a
-//! common instant of the monotonic clock, and prints a [`FlowReport`] on one line. The arena places
-//! each process before writing its request and merges the reports ([`merged`]).
+//! program, started with a hidden role in a control group of the arena. It reads a [`FlowRequest`]
+//! from standard input, prepares its clients, starts them at a common instant, and prints a
+//! [`FlowReport`]. The arena places each process before writing its request.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -22,26 +21,24 @@ use crate::role::{DONE, line};
 use crate::signals::Stop;
 use crate::workloads::{self, Work};
 
-/// Only argument of a flow's process.
 pub const ROLE: &str = "flow";
 
-/// Time to prepare clients, from starting the last process to the common start.
+/// Time to prepare clients.
 const LEAD: Duration = Duration::from_millis(200);
 const LEAD_A_FLOW: Duration = Duration::from_millis(10);
 /// A later start invalidates the trial: the other flows had the device to themselves.
 const LATE_NS: u64 = 1_000_000;
 
-/// A flow, as sent to its process.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FlowRequest {
     pub flow: String,
     kind: String,
     params: Vec<(String, String)>,
-    /// Rate in bytes per second, burst in bytes, latency in nanoseconds.
+    /// Rate (bytes per second), burst (bytes), latency (ns).
     contract: Option<(u64, u64, u64)>,
     files: Vec<(PathBuf, u64, u64)>,
     seed: u64,
-    /// Common start, monotonic clock.
+    /// Monotonic clock.
     start_ns: u64,
     warmup_ns: u64,
     duration_ns: u64,
@@ -50,30 +47,25 @@ pub struct FlowRequest {
     turnaround_ns: Option<u64>,
 }
 
-/// The times of a trial, common to its flows.
 #[derive(Debug, Clone, Copy)]
 pub struct Span {
-    /// Common start, monotonic clock; see [`lead`].
+    /// Monotonic clock; see [`lead`].
     pub start_ns: u64,
     pub warmup: Duration,
     pub duration: Duration,
-    /// Time without a completion after which a device counts as hung.
+    /// Limit on the time without a completion.
     pub patience: Duration,
     pub seed: u64,
-    /// Submission method of clients with an iodepth above 1.
+    /// For clients with an iodepth above 1.
     pub submission: Submission,
 }
 
-/// Time to allow before the common start.
+/// Time from now to the common start.
 pub fn lead(flows: usize) -> Duration {
     LEAD + LEAD_A_FLOW * u32::try_from(flows).unwrap_or(u32::MAX)
 }
 
-/// Assigns each client its part of a device. Returns one list per flow, or a single list without
-/// flows.
-///
-/// # Errors
-/// Wrong usage: the parameters require another device.
+/// Assigns each client its part of a device: one list per flow, or a single list without flows.
 pub fn place_on_device(
     work: &Work,
     path: &Path,
@@ -89,10 +81,7 @@ pub fn place_on_device(
     Ok(params.flows.iter().map(of).collect())
 }
 
-/// Creates a workload's files in `dir`, with a subdirectory per flow.
-///
-/// # Errors
-/// No space, a failed write, or parameters that require another target.
+/// Creates a workload's files, with a subdirectory per flow.
 pub fn place_in_directory(
     work: &Work,
     dir: &Path,
@@ -143,16 +132,13 @@ impl FlowRequest {
         }
     }
 
-    /// Serializes the request.
-    ///
-    /// # Errors
-    /// A path is not UTF-8.
     pub fn to_json(&self) -> Result<Vec<u8>> {
         serde_json::to_vec(self)
             .with_context(|| format!("flow {}: its request cannot be written as JSON", self.flow))
     }
 
-    /// The workload and its start. Clients without a warmup start when the measurement does.
+    /// Clients without a warmup start when the measurement does, so that all measure the same
+    /// window.
     fn drive(&self) -> Result<(Drive, u64)> {
         let params = self.params.iter().cloned().collect();
         let spec = workloads::alone(self.flow.clone(), &self.kind, &params);
@@ -178,20 +164,15 @@ impl FlowRequest {
     }
 }
 
-/// Output of a flow's process.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct FlowReport {
     flow: String,
-    /// Delay of the clients' start.
     late_ns: u64,
     measured: Totals,
 }
 
 impl FlowReport {
-    /// Parses the output of a process.
-    ///
-    /// # Errors
-    /// It contains no report because the process failed; includes its standard error.
+    /// Parses a process's output. An error contains its standard error.
     pub fn read(flow: &str, stdout: &str, stderr: &str) -> Result<FlowReport> {
         let report =
             stdout.lines().last().and_then(|line| serde_json::from_str::<FlowReport>(line).ok());
@@ -215,7 +196,6 @@ impl FlowReport {
     }
 }
 
-/// Merges the reports of a workload's flows.
 pub fn merged(flows: &[FlowWork], reports: Vec<FlowReport>) -> Measured {
     let part = |(flow, report): (&FlowWork, FlowReport)| {
         let mut measured = report.measured();
@@ -232,14 +212,14 @@ pub fn merged(flows: &[FlowWork], reports: Vec<FlowReport>) -> Measured {
     all
 }
 
-/// Serializable form of [`Measured`].
+/// Serializable [`Measured`].
 #[derive(Debug, Serialize, Deserialize)]
 struct Totals {
     window_ns: u64,
     reads: OfOp,
     writes: OfOp,
     syncs: u64,
-    /// Count, missed, tardiness sum, tardiness maximum, best effort.
+    /// Count, missed, tardiness sum and maximum, best effort.
     deadlines: [u64; 5],
     arrival_wait_max_ns: Option<u64>,
     intervals: Vec<u64>,
@@ -255,7 +235,7 @@ struct Totals {
     interrupted: bool,
 }
 
-/// Serializable form of [`OpTotals`]; the histogram as (value, count).
+/// Serializable [`OpTotals`]; the histogram as (value, count).
 #[derive(Debug, Serialize, Deserialize)]
 struct OfOp {
     count: u64,
@@ -360,7 +340,7 @@ impl Totals {
     }
 }
 
-/// Entry point of a flow's process.
+/// The flow's process.
 pub fn inside() -> Result<u8> {
     let stop = Stop::install()?;
     let mut text = String::new();
@@ -408,7 +388,6 @@ mod tests {
         FlowReport { flow: flow.to_owned(), late_ns, measured: Totals::of(measured(latencies_us)) }
     }
 
-    /// The default flows: a reader and writers.
     fn flows() -> Work {
         let kind = sim::workload::find("flows").unwrap();
         Work { kind, params: (kind.defaults)() }
@@ -484,7 +463,7 @@ mod tests {
         assert_eq!(reader.params, work.params.flows[0].params);
         assert_eq!(writers.params, work.params.flows[1].params);
         assert!(reader.seed != writers.seed && reader.files == files[0]);
-        // Buffered writes have no warmup, so they start when the measurement does.
+        // Buffered writes have no warmup.
         work.params.flows[1].params.direct = false;
         let (_, start) = of(&work, 1);
         assert_eq!(start, 1_000_000_005);

@@ -1,4 +1,4 @@
-//! Conversions between types of `machine` and of the results file.
+//! Conversions between `machine` and results files.
 
 use experiment::plan;
 use experiment::results::InvalidReason;
@@ -7,13 +7,11 @@ use machine::session::Share;
 
 use crate::signals::Stop;
 
-/// Converts a plan's share of the device.
 pub(super) fn share_of(share: &plan::Share) -> Share {
     let plan::Share { io_weight, io_max, ioprio } = share.clone();
     Share { io_weight, io_max, ioprio, ..Share::default() }
 }
 
-/// Converts a problem with a setting into a reason for an invalid trial.
 pub(super) fn invalid_of(problem: Problem) -> InvalidReason {
     match problem {
         Problem::WriteFailed { attribute, wanted, error } => {
@@ -31,7 +29,6 @@ pub(super) fn invalid_of(problem: Problem) -> InvalidReason {
     }
 }
 
-/// An interruption, with the signal.
 pub(super) fn interrupted(stop: &Stop) -> InvalidReason {
     InvalidReason::Interrupted { by: stop.signal().unwrap_or("a signal").to_owned() }
 }

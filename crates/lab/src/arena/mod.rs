@@ -1,9 +1,8 @@
 //! Arenas: where trials are measured.
 //!
-//! All arenas share plans, results files, statistics and reports, through the trait [`Arena`].
-//! Arguments are resolved: variants and workloads are indices into settings passed when the arena
-//! was opened. Differences between arenas (seeds, preconditioning, passing of time) are methods of
-//! the trait.
+//! All arenas share plans, results files, statistics and reports. Variants and workloads are
+//! indices into settings passed on opening. Differences between arenas (seeds, preconditioning,
+//! passing of time) are methods of [`Arena`].
 
 pub mod agreement;
 mod ahead;
@@ -42,30 +41,27 @@ use crate::trace_file::TraceFile;
 
 #[derive(Debug, Clone, Copy)]
 pub struct TrialSpec {
-    /// Index of the workload in the plan.
     pub workload: usize,
     pub seed: u64,
-    /// Length of the measurement, without warmup.
+    /// Excludes the warmup.
     pub duration: Duration,
-    /// Time before the measurement.
     pub warmup: Duration,
 }
 
 impl TrialSpec {
-    /// Duration of a trial on the arena's clock.
+    /// Duration on the arena's clock.
     pub fn took(&self, observation: &Observation) -> Duration {
         self.warmup + Duration::from_nanos(observation.duration_ns)
     }
 }
 
-/// The variants of one round of a workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
     pub round: u32,
     pub variants: Vec<VariantIndex>,
 }
 
-/// Upcoming trials, for an arena that measures remotely or in parallel.
+/// Upcoming trials, for parallel or remote measuring.
 #[derive(Clone)]
 pub struct Upcoming<'a> {
     pub workload: usize,
@@ -73,7 +69,6 @@ pub struct Upcoming<'a> {
     pub next: Vec<Group>,
     /// Rounds that may follow, with the variants of the last group in `next`.
     pub then: Range<u32>,
-    /// The seed of a round.
     pub seed: &'a dyn Fn(u32) -> u64,
     pub duration: Duration,
     pub warmup: Duration,
@@ -84,8 +79,8 @@ impl Upcoming<'_> {
         self.next.iter().map(|group| group.variants.len()).sum()
     }
 
-    /// Round and variant of the trials in `next`, followed by complete possible rounds with at
-    /// least `more` trials.
+    /// Round and variant of the trials in `next`, then of possible rounds with at least `more`
+    /// trials.
     pub fn trials(&self, more: usize) -> impl Iterator<Item = (u32, VariantIndex)> {
         let each = |round: u32, variants: &[VariantIndex]| {
             variants.iter().map(|variant| (round, *variant)).collect::<Vec<_>>()
@@ -97,48 +92,44 @@ impl Upcoming<'_> {
     }
 }
 
-/// Applies variants and measures trials.
 pub trait Arena {
     fn capture(&mut self) -> Result<Environment>;
 
-    /// Adds a variant, with the same checks as for those of the plan.
+    /// Adds a variant, checked like the plan's.
     fn admit(&mut self, variant: &Variant) -> Result<VariantIndex>;
 
-    /// Tries every variant and prepares every workload before the results file is created, so that
-    /// mistakes surface early.
+    /// Tries all variants and prepares workloads before the results file exists, to report mistakes
+    /// early.
     fn try_out(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Starts writing traces of the first trial of each workload and variant, if the arena supports
-    /// it.
+    /// Traces the first trial of each workload and variant, if supported.
     fn trace(&mut self, _files: TraceFile) {}
 
-    /// Applies a variant's settings. A refusal by the kernel is data: it invalidates the trial for
-    /// the reasons returned.
+    /// Applies a variant. Refusals by the kernel are data: reasons to invalidate the trial.
     fn apply(&mut self, variant: VariantIndex) -> Result<Vec<InvalidReason>>;
 
-    /// Checks before each round that its trials may be measured.
+    /// Checks that the round may be measured.
     fn begin_round(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Measures one trial with the variant applied last.
+    /// Measures a trial with the variant last applied.
     fn measure(&mut self, trial: &TrialSpec) -> Result<Observation>;
 
-    /// Whether all variants of a round use the same seed. This sharpens comparisons, provided no
-    /// variant leaves cached state for the next.
+    /// Whether variants share a round's seed. This sharpens comparisons if variants leave no state
+    /// in caches.
     fn one_seed_a_round(&self) -> bool {
         false
     }
 
-    /// Whether a workload's first trial preconditions the device and must be discarded.
+    /// Whether a workload's first trial only preconditions the device and is discarded.
     fn preconditions(&self) -> bool {
         !self.one_seed_a_round()
     }
 
-    /// Announces upcoming trials so that they can be measured in parallel. Cancels trials of the
-    /// workload that are no longer listed.
+    /// Announces upcoming trials and cancels others of the workload.
     fn announce(&mut self, _upcoming: &Upcoming<'_>) -> Result<()> {
         Ok(())
     }
@@ -146,6 +137,6 @@ pub trait Arena {
     /// Wall or virtual time since opening, counted against the budget.
     fn elapsed(&self) -> Duration;
 
-    /// Restores the machine, or fails if impossible. Returns messages for the user.
+    /// Restores the machine. Returns messages for the user.
     fn finish(&mut self) -> Result<Vec<String>>;
 }

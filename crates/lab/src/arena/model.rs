@@ -13,13 +13,12 @@ use crate::failure::usage;
 pub struct Model {
     /// As written in the plan.
     word: String,
-    /// Contents of the description file and the changes after its name.
+    /// Description and changes to it.
     own: Option<(String, Vec<(String, String)>)>,
-    /// A fresh device for inspection and copying, shared between threads.
+    /// A fresh device to inspect and copy.
     prototype: Arc<Mutex<Box<dyn DeviceModel>>>,
 }
 
-/// Reads a device description.
 fn description(name: &str) -> Result<String> {
     if name.starts_with("/dev/") {
         return Err(usage(format!(
@@ -32,8 +31,7 @@ fn description(name: &str) -> Result<String> {
 }
 
 impl Model {
-    /// Reads the description file, if the word names one, and checks that the device can be
-    /// created.
+    /// Reads the description and checks that the device can be created.
     pub fn read(word: &str) -> Result<Model> {
         let name = word.split(':').next().unwrap_or_default();
         let own = if name.ends_with(".toml") || name.contains('/') {
@@ -49,7 +47,6 @@ impl Model {
         Ok(Model { word: word.to_owned(), own, prototype: Arc::new(Mutex::new(prototype)) })
     }
 
-    /// Creates a device for a trial with this seed.
     pub fn make(&self, seed: u64) -> Result<Box<dyn DeviceModel>> {
         self.look(|device| device.copy(seed))
             .map_or_else(|| made(&self.word, self.own.as_ref(), seed), Ok)
@@ -59,12 +56,12 @@ impl Model {
         &self.word
     }
 
-    /// Contents of the description file, if any.
+    /// Contents of the description file.
     pub fn description(&self) -> Option<&str> {
         self.own.as_ref().map(|(text, _)| text.as_str())
     }
 
-    /// Title of a built-in device, such as `HP 97560, 1991`.
+    /// Built-in devices only, such as `HP 97560, 1991`.
     pub fn title(&self) -> Option<String> {
         let name = self.word.split(':').next().unwrap_or_default();
         let row = sim::device::DEVICES.iter().find(|row| row.name == name && self.own.is_none())?;

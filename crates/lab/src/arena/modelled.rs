@@ -1,4 +1,4 @@
-//! Metrics of modelled devices and of anticipation, common to the arenas in virtual time.
+//! Metrics of modelled devices and anticipation.
 
 use elevator::Anticipation;
 use sim::device::DeviceStats;
@@ -7,7 +7,6 @@ pub(super) fn ms(ns: u64) -> f64 {
     ns as f64 / 1e6
 }
 
-/// Device metrics since its creation.
 pub(super) fn of_device(device: &DeviceStats) -> Vec<(&'static str, f64)> {
     let mut found = vec![("device_cache_hits", device.cache_hits as f64)];
     if device.seeks > 0 && device.transfers > 0 {
@@ -19,7 +18,6 @@ pub(super) fn of_device(device: &DeviceStats) -> Vec<(&'static str, f64)> {
     found
 }
 
-/// Cost and benefit of anticipation.
 pub(super) fn of_anticipation(of: &Anticipation) -> Vec<(&'static str, f64)> {
     let mut found = vec![
         ("anticipations", of.started as f64),

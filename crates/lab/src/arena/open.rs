@@ -1,4 +1,4 @@
-//! Opens the arena of a resolved plan and always restores the machine afterwards.
+//! Opens the arena of a resolved plan and always restores the machine.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -20,30 +20,28 @@ use crate::resolve::Resolved;
 use crate::resolve::programs::ProgramOptions;
 use crate::trace_file::Format;
 
-/// Options of an arena that are not part of the plan.
+/// The user's options beyond the plan.
 #[derive(Debug, Clone, Default)]
 pub struct OpenOptions {
-    /// The device whose data may be destroyed.
     pub destroy_data: Option<String>,
-    /// Directory for the backing file of a temporary loop device.
+    /// For the backing file of a temporary loop device.
     pub loop_dir: PathBuf,
     /// Cache of built kernels; None: the user's.
     pub cache_dir: Option<PathBuf>,
-    /// Trace format; None: no traces.
     pub trace: Option<Format>,
-    /// Threads for trials in virtual time. None: one per CPU available to this process.
+    /// Threads for trials in virtual time. None: one per available CPU.
     pub threads: Option<NonZeroUsize>,
-    /// Init of the guests: schedlab, the same version. None: this executable.
+    /// The guests' init. None: this executable.
     pub program: Option<PathBuf>,
-    /// Whether the plan's programs may run, and as which user.
+    /// Whether the plan's programs may run, and as whom.
     pub programs: ProgramOptions,
 }
 
 /// Runs `work` in the arena of a plan. On a real machine, first restores what an earlier process
-/// left behind. Restores the machine before reporting any error.
+/// left; restores everything before reporting errors.
 ///
 /// # Errors
-/// Failures of opening, of `work` or of restoring; the last two can be combined.
+/// If both `work` and restoring fail, includes both errors.
 pub fn within<T>(
     root: &Root,
     resolved: Resolved,
@@ -108,7 +106,7 @@ pub fn within<T>(
 }
 
 impl OpenOptions {
-    /// Rejects an option that the arena would ignore.
+    /// Rejects options that the arena would ignore.
     fn check(&self, under_test: &UnderTest) -> Result<()> {
         let what = match under_test {
             UnderTest::Disk { .. } => None,
@@ -133,16 +131,12 @@ impl OpenOptions {
             }
             _ => {}
         }
-        // Checked before the results file exists: an experiment that cannot write its traces must
-        // not leave a directory behind.
+        // Fail before creating a results directory.
         self.trace.map_or(Ok(()), |format| format.available().map(drop))
     }
 }
 
-/// Reverts the settings of processes that did not exit cleanly, but not those of running processes.
-///
-/// # Errors
-/// The journal cannot be read.
+/// Reverts the settings of processes that did not exit cleanly, but not of running ones.
 pub fn restore_leftovers(root: &Root, progress: &dyn Progress) -> Result<()> {
     for outcome in machine::restore_all(root, &machine::cpu::UNDO)?
         .iter()

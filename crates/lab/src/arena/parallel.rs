@@ -8,19 +8,15 @@ use std::thread;
 
 use super::VariantIndex;
 
-/// Identifies a trial of an experiment in virtual time.
+/// Identifies a trial in virtual time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
     pub variant: VariantIndex,
-    /// Index of the workload in the plan.
     pub workload: usize,
     pub seed: u64,
 }
 
-/// Applies `one` to every item on all CPUs; returns the results in input order.
-///
-/// Uses scoped threads rather than a pool: a batch takes seconds, so creating threads is
-/// negligible.
+/// Scoped threads rather than a pool: batches take seconds, so their creation is negligible.
 pub fn on_all_cpus<I: Sync, R: Send>(items: &[I], one: &(dyn Fn(&I) -> R + Sync)) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let found: Mutex<BTreeMap<usize, R>> = Mutex::new(BTreeMap::new());
@@ -39,7 +35,6 @@ pub fn on_all_cpus<I: Sync, R: Send>(items: &[I], one: &(dyn Fn(&I) -> R + Sync)
     found.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().collect()
 }
 
-/// CPUs available to this process.
 pub(super) fn workers() -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }

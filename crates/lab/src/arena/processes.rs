@@ -9,23 +9,23 @@ use machine::Session;
 use machine::session::{Ended, Launch, Running};
 use rustix::process::Signal;
 
-/// Maximum time for a process to start, and to end.
+/// Time limit for starting, and for ending.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Longer than any trial.
 pub(super) const WITHOUT_END: Duration = Duration::from_secs(7 * 86_400);
 
-/// Printed by a process when it has started.
+/// Printed by a process that has started.
 pub(crate) const BEGUN: &str = "begun";
 
-/// Running processes; dropping this ends them.
+/// Dropping this ends them.
 #[derive(Debug, Default)]
 pub(super) struct Processes {
     running: Vec<(String, Running, Instant)>,
 }
 
 impl Processes {
-    /// Starts processes, each with a name for messages, and waits for them to begin.
+    /// Starts processes under the names used in messages, and waits until they print [`BEGUN`].
     pub(super) fn start(session: &Session, launches: Vec<(String, Launch)>) -> Result<Processes> {
         let mut all = Processes::default();
         for (name, launch) in launches {
@@ -49,15 +49,14 @@ impl Processes {
         Ok(all)
     }
 
-    /// Ends the processes. One that had already exited invalidates the trial.
+    /// A process that exited early invalidates the trial.
     pub(super) fn end(self) -> Result<Vec<Result<(String, Ended), InvalidReason>>> {
         let never = std::sync::atomic::AtomicBool::new(false);
         let mut all = Vec::new();
         for (name, mut running, started) in self.running {
             let was_alive = running.is_alive();
             running.signal(Signal::TERM);
-            // Kills a process that does not end, such as a stopped one or one waiting for a hung
-            // device.
+            // Kills stopped processes and those waiting for a hung device.
             let ended = running.wait(started.elapsed() + PATIENCE, &never)?;
             all.push(if was_alive && !ended.too_long {
                 Ok((name, ended))
@@ -75,7 +74,6 @@ impl Processes {
     }
 }
 
-/// Reason for an invalid trial: its load exited early.
 pub(super) fn ended_early(name: &str, ended: &Ended) -> InvalidReason {
     let said = ended.stderr.lines().last().unwrap_or("it said nothing").to_owned();
     InvalidReason::ProgramFailed {

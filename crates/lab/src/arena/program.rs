@@ -1,5 +1,5 @@
-//! Programs under test: prepared once, reset before each trial, measured, and checked against the
-//! device's counters.
+//! Programs under test: prepared once, reset before each trial, and checked against the device's
+//! counters.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -23,7 +23,7 @@ use crate::failure::usage;
 use crate::progress::Progress;
 use crate::workloads::{Program, Workload, Workloads};
 
-/// The programs of a plan, keyed by workload index.
+/// Keyed by workload index.
 #[derive(Debug, Default)]
 pub(super) struct Programs {
     all: BTreeMap<usize, Prepared>,
@@ -34,7 +34,7 @@ pub(super) struct Programs {
 struct Prepared {
     workload: Workload,
     runner: Box<dyn Runner>,
-    /// Whether it has succeeded once: from then on failures are data.
+    /// After the first success, failures are data.
     proven: bool,
 }
 
@@ -44,16 +44,13 @@ impl Prepared {
     }
 }
 
-/// Environment of a program's trial.
 #[derive(Clone, Copy)]
 pub(super) struct TrialContext<'a> {
     pub(super) session: &'a Session,
     pub(super) device: Option<&'a Device>,
-    /// Whether the device may be overwritten.
     pub(super) may_write: bool,
     pub(super) stop: &'a AtomicBool,
     pub(super) progress: &'a dyn Progress,
-    /// Statistics of running processes.
     pub(super) noted: &'a ProcessStats,
 }
 
@@ -78,9 +75,6 @@ impl TrialContext<'_> {
 
 impl Programs {
     /// Creates the runners and queries versions.
-    ///
-    /// # Errors
-    /// Wrong usage: a program is missing or too old.
     pub(super) fn find(workloads: &Workloads, place: &TrialContext<'_>) -> Result<Programs> {
         let mut all = Programs::default();
         for (number, workload) in workloads.iter().enumerate() {
@@ -97,7 +91,6 @@ impl Programs {
         Ok(all)
     }
 
-    /// Prepares all programs for their trials.
     pub(super) fn prepare(&mut self, place: &TrialContext<'_>) -> Result<()> {
         for Prepared { workload, runner, .. } in self.all.values_mut() {
             place
@@ -108,12 +101,11 @@ impl Programs {
         Ok(())
     }
 
-    /// Program versions and digests of input files; these must not change during an experiment.
+    /// Versions and digests of input files, constant during an experiment.
     pub(super) fn versions(&self) -> &BTreeMap<String, String> {
         &self.versions
     }
 
-    /// Restores a program's files to their state before its first trial.
     pub(super) fn reset(&mut self, workload: usize, place: &TrialContext<'_>) -> Result<()> {
         let Some(Prepared { workload, runner, .. }) = self.all.get_mut(&workload) else {
             return Ok(());
@@ -123,10 +115,8 @@ impl Programs {
             .map_err(|e| anyhow!("workload {}: {e}", workload.name))
     }
 
-    /// Measures one trial with the placement of `setting`.
-    ///
     /// # Errors
-    /// A program failed before its first success, so later trials would fail too.
+    /// The program has never succeeded, so it would not later.
     pub(super) fn measure(
         &mut self,
         spec: &TrialSpec,
@@ -159,7 +149,7 @@ impl Programs {
         }
     }
 
-    /// Reasons to invalidate a trial. `device` excludes the background's I/O.
+    /// `device` excludes background I/O.
     pub(super) fn invalid(
         &self,
         workload: usize,
@@ -194,7 +184,7 @@ fn files_of(label: &str, program: &Program) -> Result<Vec<(String, String)>> {
     files.filter_map(digest).collect()
 }
 
-/// Checks that the device performed the program's I/O. If the amount is unknown, any I/O suffices.
+/// Checks that the device performed the I/O. If its amount is unknown, any suffices.
 fn reached(seen: &Measurement, device: &DeviceDelta, limits: &Limits) -> Vec<InvalidReason> {
     let device_bytes = device.read_bytes + device.written_bytes;
     let Some(Moved { read_bytes, written_bytes, exact }) = seen.moved else {
@@ -221,10 +211,9 @@ fn reached(seen: &Measurement, device: &DeviceDelta, limits: &Limits) -> Vec<Inv
     invalid
 }
 
-/// Bytes read to probe the device's contents, by the program or later by udev.
+/// Bytes that the program or udev read to probe the device.
 const SIGNATURES: u64 = 2 << 20;
 
-/// Percentiles with too few requests.
 pub(super) fn too_few(seen: &Measurement) -> Vec<InvalidReason> {
     let of = |name: &String| -> Option<InvalidReason> {
         let count = *seen.counts.get(name)?;

@@ -1,10 +1,9 @@
-//! Finds the largest number of streams that a scheduler serves without a missed deadline, by
-//! bisection.
+//! Bisects the number of streams that a scheduler serves without a missed deadline.
 //!
-//! Only arenas in virtual time support this: their trials share no state, so one trial of the
-//! experiment may consist of several with different numbers of clients. Bisection assumes
-//! monotonicity: if n streams meet their deadlines, fewer do too. Where placement violates this,
-//! the result is some number at which misses start.
+//! One trial of the experiment thus consists of several with different numbers of clients. Only
+//! arenas in virtual time support this, because their trials share no state. Bisection assumes
+//! monotonicity; where placement violates it, the result is one of several numbers at which misses
+//! start.
 
 use anyhow::Result;
 use experiment::plan::WorkloadSpec;
@@ -13,22 +12,16 @@ use experiment::results::{InvalidReason, Observation};
 use crate::failure::usage;
 use crate::workloads::Workloads;
 
-/// The metric reported.
 const STREAMS: &str = "schedulable_streams";
-/// The metric that decides the search.
 const MISSES: &str = "deadline_misses";
 
-/// Reason to abort the search.
 enum End {
     Interrupted(Box<Observation>),
     Failed(anyhow::Error),
 }
 
-/// Searches between 1 and `most` streams; `measure` runs a trial. Returns the observation for the
-/// largest number without a miss (or for one stream if there is none), with the number as a metric.
-///
-/// # Errors
-/// `measure` failed, or a trial contains no deadline.
+/// Searches from 1 to `most` streams with trials by `measure`. Returns the observation for the
+/// largest number without a miss (otherwise for one stream), with the number as a metric.
 pub(super) fn schedulable(
     most: u32,
     mut measure: impl FnMut(u32) -> Result<Observation>,
@@ -67,7 +60,6 @@ pub(super) fn schedulable(
     Ok(observation)
 }
 
-/// Rejects searches in arenas of real time.
 pub(super) fn check_no_search(workloads: &Workloads) -> Result<()> {
     match workloads.engine().find(|(_, work)| work.params.timed.find_streams) {
         None => Ok(()),
@@ -78,7 +70,7 @@ pub(super) fn check_no_search(workloads: &Workloads) -> Result<()> {
     }
 }
 
-/// The number of streams in the observation that [`schedulable`] returned.
+/// The streams in an observation of [`schedulable`].
 pub(super) fn streams_of(found: &Observation) -> u32 {
     found.metrics.get(STREAMS).map_or(1, |streams| (*streams as u32).max(1))
 }
@@ -94,7 +86,7 @@ mod tests {
 
     use super::*;
 
-    /// A trial in which streams beyond `limit` miss deadlines; `ios` is their number.
+    /// Streams beyond `limit` miss deadlines; `ios` is their number.
     fn trial(streams: u32, limit: u32) -> Observation {
         let misses = f64::from(streams.saturating_sub(limit));
         let metrics = [(MISSES, misses), ("iops", f64::from(streams))];

@@ -8,8 +8,7 @@ use super::model::Model;
 use crate::failure::usage;
 use crate::workloads::Workloads;
 
-/// # Errors
-/// Wrong usage: names the first such task and its minimum duration.
+/// Rejects the first such task.
 pub(super) fn check_tasks(model: &Model, workloads: &Workloads) -> Result<()> {
     let services = ServiceModel::of(&model.look(|device| device.geometry()));
     for (label, work) in workloads.engine() {

@@ -1,5 +1,4 @@
-//! Selects the trials in virtual time to trace, the first of each workload and variant, and their
-//! files.
+//! Traces the first trial of each workload and variant in virtual time.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,16 +9,14 @@ use trace::Trace;
 use super::VariantIndex;
 use crate::trace_file::{TraceFile, Writer};
 
-/// The traces of an experiment; the default writes none.
+/// Disabled by default.
 #[derive(Debug, Default)]
 pub(super) struct Traces {
     file: Option<Arc<TraceFile>>,
-    /// Workload and variant of traced trials.
     traced: BTreeSet<(usize, VariantIndex)>,
     names: Vec<String>,
 }
 
-/// Destination of one trial's trace.
 #[derive(Debug, Clone)]
 pub(super) struct TraceTo {
     file: Arc<TraceFile>,
@@ -31,8 +28,7 @@ impl Traces {
         Traces { file: Some(Arc::new(files)), ..Traces::default() }
     }
 
-    /// Destination for the next trial of a workload and variant, each with its name; None if an
-    /// earlier trial, of this or an earlier session, was traced.
+    /// None if an earlier trial was traced, in this session or before.
     pub(super) fn next(
         &mut self,
         workload: (usize, &str),
@@ -52,16 +48,11 @@ impl Traces {
 }
 
 impl TraceTo {
-    /// # Errors
-    /// The file cannot be created.
     pub(super) fn writer(&self) -> Result<Writer> {
         self.file.writer(&self.name)
     }
 
-    /// Writes a complete trace.
-    ///
-    /// # Errors
-    /// The file cannot be written, or its format stores only events.
+    /// Writes a complete trace. Fails if the format stores only events.
     pub(super) fn trace(&self, trace: &Trace) -> Result<()> {
         self.file.trace(&self.name, trace)
     }

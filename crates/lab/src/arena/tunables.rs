@@ -1,4 +1,4 @@
-//! Parses attributes and tunables of known schedulers.
+//! Parses attributes and tunables.
 
 use anyhow::Result;
 use elevator::{ElevatorKind, Tunable};
@@ -6,7 +6,6 @@ use text::{Field, Form, expected_one_of};
 
 use crate::failure::usage;
 
-/// Parses an attribute, see [`Form::read`].
 pub(super) fn attribute(variant: &str, row: &Field, text: &str) -> Result<u64> {
     row.form.read(&plain(text)).ok_or_else(|| {
         let (name, words) = (row.name, row.form.words());
@@ -14,7 +13,7 @@ pub(super) fn attribute(variant: &str, row: &Field, text: &str) -> Result<u64> {
     })
 }
 
-/// Parses a tunable for which `exists` holds; `others` are further valid names.
+/// `exists` selects the tunables; `others` are further valid names.
 pub(super) fn tunable(
     variant: &str,
     kind: &ElevatorKind,
@@ -39,7 +38,7 @@ pub(super) fn tunable(
     })
 }
 
-/// Normalizes booleans to 0 and 1, and drops digit separators.
+/// Booleans as 0 and 1, digits without separators.
 fn plain(text: &str) -> String {
     match text.trim() {
         "true" => "1".to_owned(),

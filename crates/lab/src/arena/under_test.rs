@@ -12,7 +12,6 @@ use super::{Variants, cpu, disk, kernel, sim};
 use crate::controllers::Control;
 use crate::failure::usage;
 
-/// Device and variants of a plan, by arena.
 #[derive(Debug, Clone)]
 pub enum UnderTest {
     Disk { target: disk::Target, variants: Variants<disk::VariantSetting> },
@@ -21,7 +20,6 @@ pub enum UnderTest {
     Kernel { model: Model, source: Source, variants: Variants<kernel::Setting> },
 }
 
-/// A variant's settings outside the scheduler.
 pub(crate) struct Controls<'a> {
     pub(crate) variant: &'a str,
     pub(crate) scheduler: &'a str,
@@ -29,11 +27,7 @@ pub(crate) struct Controls<'a> {
 }
 
 impl UnderTest {
-    /// Parses the device and variants, and completes the plan: current scheduler names, options of
-    /// loads.
-    ///
-    /// # Errors
-    /// Wrong usage: an unknown word or an unreadable file.
+    /// Parses the plan and completes it: current scheduler names, options of loads.
     pub(crate) fn read(plan: &mut Plan, say: &mut dyn FnMut(&str)) -> Result<UnderTest> {
         let Plan { device, kernel, variants, .. } = plan;
         Ok(match plan.arena.kind {
@@ -66,7 +60,6 @@ impl UnderTest {
         }
     }
 
-    /// Settings outside the scheduler, in arenas that have any.
     pub(crate) fn controls(&self) -> Vec<Controls<'_>> {
         match self {
             UnderTest::Disk { variants, .. } => variants
@@ -89,7 +82,7 @@ impl UnderTest {
         }
     }
 
-    /// Command lines set by variants, by variant name.
+    /// By variant name.
     pub(crate) fn commands(&self) -> Vec<(&str, &str)> {
         match self {
             UnderTest::Cpu { variants, .. } => variants
@@ -120,7 +113,6 @@ impl UnderTest {
         }
     }
 
-    /// The source tree of the plan's kernel.
     pub(crate) fn kernel_tree(&self) -> Option<&Path> {
         match self {
             UnderTest::Kernel { source: Source::Directory(tree), .. } => Some(tree),
@@ -129,11 +121,7 @@ impl UnderTest {
     }
 }
 
-/// Checks a variant as far as possible without the device. In the disk arena, replaces an old
-/// scheduler name.
-///
-/// # Errors
-/// Wrong usage: the arena does not support the scheduler, tunable or setting.
+/// Checks a variant without the device. In the disk arena, updates old scheduler names.
 pub fn check_variant(
     arena: &ArenaFacts,
     kernel: Option<&str>,
@@ -148,8 +136,8 @@ pub fn check_variant(
     }
 }
 
-/// Replaces an old scheduler name with a note; rejects a removed scheduler. In the simulator, by
-/// contrast, an old name selects the old scheduler.
+/// Updates old scheduler names and rejects removed ones. In the simulator, old names select the old
+/// scheduler.
 fn disk_setting(variant: &mut Variant, say: &mut dyn FnMut(&str)) -> Result<disk::VariantSetting> {
     match elevator::resolve(&variant.scheduler) {
         Named::Current(_) | Named::Unknown => {}
@@ -167,7 +155,6 @@ fn disk_setting(variant: &mut Variant, say: &mut dyn FnMut(&str)) -> Result<disk
     disk::setting_of(variant)
 }
 
-/// Makes the default scheduler explicit.
 fn cpu_setting(variant: &mut Variant) -> Result<machine::cpu::Setting> {
     let setting = cpu::setting_of(variant)?;
     if variant.scheduler.is_empty() {

@@ -1,6 +1,5 @@
-//! The variants of an arena by index: those of the plan in order, then those added by a search.
+//! The variants of an arena: those of the plan, then those added by a search.
 
-/// Index of a variant in its arena.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct VariantIndex(pub usize);
 
@@ -8,10 +7,7 @@ pub struct VariantIndex(pub usize);
 pub struct Variants<S>(Vec<(String, S)>);
 
 impl<S> Variants<S> {
-    /// Reads each variant of a plan once with `setting`, which may complete it.
-    ///
-    /// # Errors
-    /// The first error of `setting`.
+    /// Reads each variant once; `setting` may complete it.
     pub fn read<E>(
         variants: &mut [experiment::plan::Variant],
         mut setting: impl FnMut(&mut experiment::plan::Variant) -> Result<S, E>,
@@ -20,7 +16,7 @@ impl<S> Variants<S> {
         all.collect::<Result<_, E>>().map(Variants)
     }
 
-    /// Adds a variant. An existing one keeps its index: a search may propose a variant of the plan.
+    /// An existing variant keeps its index: a search may propose one of the plan.
     pub fn admit(&mut self, name: &str, setting: S) -> VariantIndex {
         let known = self.0.iter().position(|(known, _)| known == name);
         VariantIndex(known.unwrap_or_else(|| {

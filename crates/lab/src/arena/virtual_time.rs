@@ -1,9 +1,8 @@
-//! Shared part of the arenas in virtual time, the simulator and the kernel arena.
+//! Common part of the arenas in virtual time, the simulator and the kernel arena.
 //!
-//! Here a trial is a function of (variant, workload, seed). Trials are therefore measured in
-//! advance and in parallel (`ahead`), all variants of a round use one seed, nothing needs
-//! restoring, and only trials take time. An arena implements one trial ([`Virtual`]); [`Arena`]
-//! follows from it.
+//! Their trials are functions of (variant, workload, seed): measured in advance and in parallel
+//! (`ahead`), with one seed per round and nothing to restore. Only trials take time. [`Arena`]
+//! follows from [`Virtual`].
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -20,10 +19,8 @@ use super::{Arena, TrialSpec, Upcoming, VariantIndex};
 use crate::trace_file::TraceFile;
 use crate::workloads::Workloads;
 
-/// State of an experiment in virtual time.
 #[derive(Default)]
 pub(super) struct Progression {
-    /// The variant applied last.
     variant: Option<VariantIndex>,
     ahead: Ahead,
     elapsed: Duration,
@@ -34,7 +31,7 @@ pub(super) trait Virtual {
 
     fn elapsed(&self) -> Duration;
 
-    /// Creates the job for this trial, which may run on any thread.
+    /// Creates a job for any thread.
     fn job(&mut self, key: &Key, trial: &TrialSpec) -> Job;
 
     /// See [`Arena::admit`].
@@ -45,7 +42,6 @@ pub(super) trait Virtual {
 
     fn facts(&self) -> Environment;
 
-    /// Final messages for the user.
     fn last_words(&mut self) -> Vec<String>;
 }
 
@@ -116,7 +112,7 @@ impl Progression {
     }
 }
 
-/// Facts for the results file about the modelled device, replayed traces and this program.
+/// Facts for the results file.
 pub(super) fn facts_of(model: &Model, workloads: &Workloads) -> Environment {
     let mut device = BTreeMap::new();
     let (sectors, depth) = model.look(|device| (device.sectors(), device.queue_depth()));

@@ -1,11 +1,9 @@
-//! Linux's I/O controls for flows, as named in variants: cgroup attributes, I/O priorities and
-//! device throttles.
+//! Linux's I/O controls for flows: cgroup attributes, I/O priorities and device throttles.
 //!
-//! A variant names `ATTRIBUTE` for the device, or `ATTRIBUTE@FLOW` for the control group or
-//! processes of a flow. This module parses them for both arenas with a real kernel; each writes
-//! them itself. Names are the kernel's file names (Documentation/admin-guide/cgroup-v2.rst). Hence
-//! only io.cost reads `io.weight`, and only bfq `io.bfq.weight`; combinations known to have no
-//! effect produce a remark.
+//! A variant sets `ATTRIBUTE` of the device, or `ATTRIBUTE@FLOW` of a flow's control group or
+//! processes. Names are the kernel's (Documentation/admin-guide/cgroup-v2.rst), so only io.cost
+//! reads `io.weight`, and only bfq `io.bfq.weight`. Settings known to have no effect produce a
+//! remark.
 
 mod values;
 
@@ -16,54 +14,49 @@ use text::{did_you_mean, expected_one_of};
 
 use crate::failure::usage;
 
-/// The target of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     Device,
     Flow,
 }
 
-/// Location of a setting in the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Location {
-    /// A file in the flow's control group. Named as in v2, unless `v1` gives a different name.
+    /// A file in the flow's control group; `v1` is its name in cgroup v1, if it exists there.
     Group { v1: Option<&'static str> },
-    /// A file in the cgroup v2 root, with one line per device.
+    /// In the cgroup v2 root, one line per device.
     Root,
     /// An attribute of the flow's processes.
     Processes,
-    /// A file in the device's /sys/block directory.
+    /// Below the device's /sys/block directory.
     Device(&'static str),
 }
 
-/// File format of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// A word or a number.
     Plain,
     /// `default N`.
     Weight,
-    /// The device number followed by pairs.
+    /// The device number, then pairs.
     Pairs,
 }
 
-/// A row of the table.
 #[derive(Debug)]
 pub struct Controller {
-    /// Name in a variant: the cgroup v2 file name, if any.
+    /// The cgroup v2 file name, if any.
     pub name: &'static str,
     pub scope: Scope,
     pub location: Location,
-    /// Description of the valid values.
+    /// Describes valid values.
     pub values: &'static str,
     pub help: &'static str,
-    /// The kernel option required.
+    /// Required kernel option.
     pub config: &'static str,
     form: Form,
     read: fn(&str) -> Option<String>,
 }
 
-/// In order of writing: a cost model must exist before it is enabled.
+/// In order of writing: a cost model precedes its activation.
 pub static CONTROLLERS: &[Controller] = &[
     Controller {
         name: "io.cost.model",
@@ -177,20 +170,16 @@ pub static CONTROLLERS: &[Controller] = &[
     },
 ];
 
-/// One setting of a variant.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Control {
     name: String,
     /// None: the device.
     pub flow: Option<String>,
-    /// The value as the kernel expects it, without the device number.
+    /// In the kernel's format, without the device number.
     pub value: String,
 }
 
-/// Parses a setting of a variant; None if it may be a scheduler's tunable.
-///
-/// # Errors
-/// Wrong usage: an unknown name, a missing or superfluous flow, or an invalid value.
+/// None if `word` may be a scheduler's tunable.
 pub fn read(variant: &str, word: &str, text: &str) -> Result<Option<Control>> {
     let (name, flow) = word.split_once('@').map_or((word, None), |(name, flow)| (name, Some(flow)));
     let Some(row) = find(name) else {
@@ -227,15 +216,10 @@ pub fn read(variant: &str, word: &str, text: &str) -> Result<Option<Control>> {
     Ok(Some(Control { name: name.to_owned(), flow: flow.map(str::to_owned), value }))
 }
 
-/// Sorts the settings into the order of writing.
 pub fn sort(controls: &mut [Control]) {
     controls.sort_by_key(|control| CONTROLLERS.iter().position(|row| row.name == control.name));
 }
 
-/// Checks that a flow's name is valid for a control group.
-///
-/// # Errors
-/// Describes valid names.
 pub fn check_name(flow: &str) -> Result<(), String> {
     if is_flow_name(flow) {
         return Ok(());
@@ -243,10 +227,7 @@ pub fn check_name(flow: &str) -> Result<(), String> {
     Err(format!("{flow:?} is no name of a flow (expected 1 to 64 letters, digits, _ and -)"))
 }
 
-/// Rejects settings for flows that no workload has.
-///
-/// # Errors
-/// Wrong usage, with the nearest name.
+/// Rejects settings for unknown flows.
 pub fn check_flows(variant: &str, controls: &[Control], flows: &[&str]) -> Result<()> {
     let unknown = controls.iter().find_map(|control| {
         let flow = control.flow.as_deref()?;
@@ -263,7 +244,7 @@ pub fn check_flows(variant: &str, controls: &[Control], flows: &[&str]) -> Resul
     )))
 }
 
-/// Warns about settings known to have no effect under a scheduler.
+/// Settings known to have no effect under a scheduler.
 pub fn remarks(variant: &str, scheduler: &str, controls: &[Control]) -> Vec<String> {
     let in_linux = elevator::LINUX.iter().any(|row| row.name == scheduler);
     let has_cost = controls
@@ -278,7 +259,7 @@ pub fn remarks(variant: &str, scheduler: &str, controls: &[Control]) -> Vec<Stri
         "ioprio" | "io.prio.class" if in_linux && !matches!(scheduler, "bfq" | "mq-deadline") => {
             Some("only bfq and mq-deadline know priorities")
         }
-        // The idle class does have an effect: bfq does not idle for such processes.
+        // bfq does not idle for processes of the idle class.
         "ioprio" | "io.prio.class" if scheduler == "bfq" && control.value != "idle" => {
             Some("bfq orders classes within a control group, and each flow has a group of its own")
         }
@@ -303,12 +284,12 @@ impl Control {
         find(&self.name).expect("a control is made from a row")
     }
 
-    /// The setting as in the variant: `io.weight@reader`.
+    /// As in the variant: `io.weight@reader`.
     pub fn word(&self) -> String {
         self.flow.as_ref().map_or_else(|| self.name.clone(), |flow| format!("{}@{flow}", self.name))
     }
 
-    /// The line to write for a device, given as `MAJOR:MINOR`.
+    /// The line to write; `device` is `MAJOR:MINOR`.
     pub fn line(&self, device: &str) -> String {
         match self.row().form {
             Form::Plain => self.value.clone(),
@@ -317,12 +298,11 @@ impl Control {
         }
     }
 
-    /// The pairs in the value, if any.
     pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.value.split_whitespace().filter_map(|word| word.split_once('='))
     }
 
-    /// Whether the kernel's file, read back as `found`, contains the value.
+    /// Whether the kernel's file contains the value.
     pub fn is_in(&self, device: &str, found: &str) -> bool {
         match self.row().form {
             Form::Plain if self.value == "-1" => found.trim().parse::<u64>().is_ok_and(|us| us > 0),
@@ -347,7 +327,7 @@ impl Control {
                         .filter_map(|word| word.split_once('='))
                         .find(|(k, _)| *k == key)
                 };
-                // A missing line for the device means no limit.
+                // No line means no limit.
                 self.pairs().all(|(key, value)| match shown(key) {
                     Some((_, found)) => same(value, found),
                     None => value == "max" && line.is_none(),
@@ -361,7 +341,7 @@ impl Control {
     }
 }
 
-/// Compares words or numbers: the kernel shows `95` as `95.00`.
+/// The kernel shows `95` as `95.00`.
 fn same(wanted: &str, found: &str) -> bool {
     let number = |text: &str| text.parse::<f64>().ok();
     wanted == found || number(wanted).is_some_and(|wanted| number(found) == Some(wanted))

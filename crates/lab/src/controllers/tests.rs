@@ -1,4 +1,4 @@
-//! Parsing settings and comparing them with the kernel's files.
+//! Parsing settings, and comparing them with the kernel's files.
 
 use super::*;
 

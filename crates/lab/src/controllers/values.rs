@@ -1,7 +1,7 @@
-//! Parses values of controllers and converts them to the kernel's format.
+//! Parses values of controllers into the kernel's format.
 //!
-//! On the command line, `+` may replace a blank and `/` a colon, as in the shares of background
-//! loads. Values cannot contain what the kernel would parse as another line or device.
+//! On the command line `+` may replace a blank, and `/` a colon. Values cannot contain what the
+//! kernel would parse as another line or device.
 
 use elevator::Priority;
 use machine::session::BOUNDS;
@@ -77,7 +77,7 @@ fn number(text: &str, min: u64, max: u64) -> Option<String> {
     (min..=max).contains(&number).then(|| number.to_string())
 }
 
-/// Parses pairs with distinct keys, using `read` for each value.
+/// Parses pairs with distinct keys.
 fn pairs(text: &str, read: impl Fn(&str, &str) -> Option<String>) -> Option<String> {
     let text = text.replace('+', " ");
     let mut keys: Vec<&str> = Vec::new();

@@ -1,14 +1,10 @@
-//! `schedlab iocost`: measures a device's cost model for Linux io.cost, and matching QoS
-//! parameters.
+//! `schedlab iocost`: measures a device's io.cost model and matching QoS parameters.
 //!
-//! The coefficients use direct I/O without scheduler, merges or an active cost model: sequential 1
-//! MiB requests (`bps`), sequential and random 4 KiB ones (`seqiops`, `randiops`), reads then
-//! writes. Each is a median of several trials; the kernel's tools/cgroup/iocost_coef_gen.py runs
-//! fio once for 120 s.
-//!
-//! Our QoS rules, unlike resctl-bench's search under memory pressure: `rlat` and `wlat` are 99th
-//! percentiles under the random loads; `min` and `max` the speeds relative to the model under loads
-//! not used for it. Trials run in an arena, so they are validated and settings are journaled.
+//! Direct I/O without scheduler, merges or cost model: sequential 1 MiB requests (`bps`),
+//! sequential and random 4 KiB ones (`seqiops`, `randiops`). Each coefficient is a median of
+//! trials; the kernel's tools/cgroup/iocost_coef_gen.py runs fio for 120 s each. The QoS rules are
+//! ours (resctl-bench searches under memory pressure): `rlat` and `wlat` are 99th percentiles under
+//! the random loads; `min` and `max` are speeds relative to the model under other loads.
 
 mod model;
 mod published;
@@ -34,36 +30,32 @@ use crate::console::Console;
 use crate::progress::Step;
 use crate::resolve::{Resolved, bare};
 
-/// The percentile for `rlat` and `wlat`.
+/// For `rlat` and `wlat`.
 const PERCENTILE: f64 = 99.0;
 
-/// Queue depth, as in the kernel's tool.
+/// As in the kernel's tool.
 const DEPTH: u64 = 64;
 
-/// Parameters of a measurement.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// `disk` or `sim`.
     pub arena: &'static ArenaFacts,
     pub device: String,
-    /// Skips the writes.
     pub reads_only: bool,
     pub repetitions: u32,
-    /// Length of a trial; None: 10 s, or the modelled device's default.
+    /// None: 10 s, or the modelled device's default.
     pub trial: Option<Duration>,
-    /// Number of clients, for devices that one cannot saturate.
+    /// For devices that one client cannot saturate.
     pub clients: u32,
     pub seed: u64,
 }
 
-/// A load and the figure it measures.
 struct Load {
-    /// A coefficient, or the name of a load for QoS.
+    /// A coefficient or a load for QoS.
     name: &'static str,
     kind: &'static str,
     params: &'static [(&'static str, &'static str)],
     metric: &'static str,
-    /// Converts the metric to the coefficient's unit.
+    /// From the metric's to the coefficient's unit.
     scale: f64,
     writes: bool,
 }
@@ -85,7 +77,7 @@ const SMALL: &[(&str, &str)] = &[("block_size", "4k")];
 const LARGE: &[(&str, &str)] = &[("block_size", "1M")];
 const MB: f64 = 1e6;
 
-/// In order of measurement. Writes come last because they may cause garbage collection.
+/// Writes last, because they may cause garbage collection.
 const LOADS: [Load; 8] = [
     Load {
         name: "rbps",
@@ -156,16 +148,14 @@ const LOADS: [Load; 8] = [
 const LARGE_READS: &str = "random reads of 64 KiB";
 const MIXED: &str = "random reads and writes 70 : 30";
 
-/// A figure from several trials.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figure {
     pub name: &'static str,
-    /// The median; None without a valid trial.
+    /// The median.
     pub value: Option<f64>,
-    /// Range as a fraction of the median.
+    /// Range ÷ median.
     pub spread: Option<f64>,
     pub values: Vec<f64>,
-    /// Reasons for invalid trials.
     pub invalid: Vec<String>,
 }
 
@@ -173,9 +163,9 @@ pub struct Figure {
 pub struct Report {
     pub device: String,
     pub arena: &'static str,
-    /// MAJOR:MINOR; 0:0 for a modelled device.
+    /// 0:0 for a modelled device.
     pub number: String,
-    /// Model name reported by the drive.
+    /// As reported by the drive.
     pub drive: Option<String>,
     pub reads_only: bool,
     pub repetitions: u32,
@@ -183,19 +173,13 @@ pub struct Report {
     pub figures: Vec<Figure>,
     pub model: Option<Model>,
     pub qos: Option<Qos>,
-    /// The kernel's preset for this kind of device, if known.
+    /// The kernel's initial coefficients for this kind of device.
     pub preset: Option<&'static Published>,
-    /// Published coefficients for this drive.
     pub published: Option<&'static Published>,
 }
 
-/// A plan with the loads as its workloads.
-///
-/// # Errors
-/// The modelled device does not exist.
 pub fn plan(root: &Root, request: &Request) -> Result<Plan> {
-    // No more than the device accepts: queued requests could merge, which the simulator cannot
-    // disable.
+    // Requests that wait for the device could merge, which the simulator cannot disable.
     let depth = if request.arena.is_in_process() {
         Device::read(&request.device)?.look(|device| u64::from(device.queue_depth())).min(DEPTH)
     } else {
@@ -238,7 +222,7 @@ fn loads(request: &Request) -> impl Iterator<Item = &'static Load> {
     LOADS.iter().filter(move |load| !(reads_only && load.writes))
 }
 
-/// Disables merges, think time, simulated CPU time and any active cost model.
+/// Disables merges, think time, simulated CPU time and any cost model.
 fn tunables(root: &Root, arena: &ArenaFacts) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     if arena.is_in_process() {
@@ -252,10 +236,6 @@ fn tunables(root: &Root, arena: &ArenaFacts) -> BTreeMap<String, String> {
     all
 }
 
-/// Opens the arena and measures.
-///
-/// # Errors
-/// Wrong usage, a failure of the arena, or a signal.
 pub fn run(
     root: &Root,
     request: &Request,
@@ -332,7 +312,7 @@ fn trial(arena: &mut dyn Arena, load: &Load, spec: &TrialSpec) -> Result<Trial> 
     }
     let seen = arena.measure(spec)?;
     invalid.extend(seen.invalid);
-    // Too few requests invalidate only the percentile concerned.
+    // Too few requests affect only one percentile.
     let of_other = |invalid: &InvalidReason, name: &str| matches!(invalid, InvalidReason::TooFewIos { metric, .. } if metric != name);
     let metric = |name: &str| {
         let is_evidence = invalid.iter().all(|invalid| of_other(invalid, name));
@@ -412,7 +392,7 @@ fn report(
     }
 }
 
-/// Share of device time according to the model: the rate times the cost of a request.
+/// Rate × cost: the share of device time according to the model.
 fn reached(model: &Model, load: &str, per_s: Option<f64>) -> Option<f64> {
     let cost_s = match load {
         LARGE_READS => model.read.random_cost_s(65_536.0),

@@ -1,18 +1,17 @@
-//! Linux io.cost's linear model: six coefficients, the cost of a request, and the lines that
-//! configure a kernel or systemd.
+//! io.cost's linear model: coefficients, the cost of a request, and configuration lines.
 //!
 //! Sources: block/blk-iocost.c of Linux 6.1 (formula); systemd's rules.d/90-iocost.rules (hwdb key)
 //! and the commit that added its tool (properties).
 
 use serde::Serialize;
 
-/// The model's unit, in bytes.
+/// The unit of the model, in bytes.
 const PAGE: f64 = 4096.0;
 
-/// Coefficients for one direction.
+/// For one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Rates {
-    /// Bytes per second, large sequential requests.
+    /// Bytes per second, sequential.
     pub bps: u64,
     /// Sequential 4 KiB requests per second.
     pub seqiops: u64,
@@ -21,14 +20,14 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// Names of the coefficients, to be prefixed with `r` or `w`.
+    /// Prefixed with `r` or `w`.
     pub const NAMES: [&'static str; 3] = ["bps", "seqiops", "randiops"];
 
     pub fn all(&self) -> [u64; 3] {
         [self.bps, self.seqiops, self.randiops]
     }
 
-    /// Device time for a random request of this size, in seconds.
+    /// Seconds of device time.
     pub fn random_cost_s(&self, bytes: f64) -> f64 {
         let page = PAGE / self.bps.max(1) as f64;
         let first = (1.0 / self.randiops.max(1) as f64).max(page);
@@ -36,21 +35,20 @@ impl Rates {
     }
 }
 
-/// The model; without writes if they were skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Model {
     pub read: Rates,
     pub write: Option<Rates>,
 }
 
-/// QoS targets: latency percentiles, and bounds on the speed relative to the model.
+/// QoS targets: latency percentiles and bounds on the speed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Qos {
     pub rpct: f64,
     /// Microseconds.
     pub rlat: u64,
     pub wpct: f64,
-    /// Microseconds; None if writes were skipped.
+    /// Microseconds; None without writes.
     pub wlat: Option<u64>,
     /// Percent of the model's speed.
     pub min: f64,
@@ -58,7 +56,7 @@ pub struct Qos {
 }
 
 impl Model {
-    /// Formats as `rbps=… rseqiops=…` for io.cost.model and hwdb.
+    /// `rbps=… rseqiops=…`, for io.cost.model and hwdb.
     pub fn words(&self) -> String {
         let of = |letter: char, rates: &Rates| {
             let pairs = Rates::NAMES.iter().zip(rates.all());
@@ -73,7 +71,7 @@ impl Model {
 }
 
 impl Qos {
-    /// Formats as `rpct=… rlat=…` for io.cost.qos and hwdb.
+    /// `rpct=… rlat=…`, for io.cost.qos and hwdb.
     pub fn words(&self) -> String {
         let Qos { rpct, rlat, wpct, wlat, min, max } = self;
         let write = wlat.map(|wlat| format!(" wpct={wpct:.2} wlat={wlat}")).unwrap_or_default();
@@ -81,19 +79,17 @@ impl Qos {
     }
 }
 
-/// Line for `io.cost.model`.
 pub fn model_line(number: &str, model: &Model) -> String {
     format!("{number} ctrl=user model=linear {}", model.words())
 }
 
-/// Line for `io.cost.qos` that enables the model.
+/// The line that enables the model.
 pub fn qos_line(number: &str, qos: &Qos) -> String {
     format!("{number} enable=1 ctrl=user {}", qos.words())
 }
 
-/// Lines for a file in /etc/udev/hwdb.d that configure all drives of this name. Characters other
-/// than letters, digits, `.`, `-` and `_` become wildcards: udev replaces blanks by underscores,
-/// and some characters are special in a key.
+/// For a file in /etc/udev/hwdb.d. Characters other than letters, digits, `.`, `-` and `_` become
+/// wildcards: udev replaces blanks by underscores, and some characters are special.
 pub fn hwdb_lines(name: &str, model: &Model, qos: &Qos) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '?' };
     let name: String = name.trim().chars().map(plain).collect();

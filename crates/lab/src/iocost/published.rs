@@ -1,19 +1,16 @@
-//! Published coefficients: the kernel's presets, and hwdb entries of known drives.
+//! Published coefficients: the kernel's presets, and hwdb entries.
 //!
-//! Sources: block/blk-iocost.c of Linux 6.1 (presets and their selection); the commit that added
-//! systemd's tool (the drive).
+//! Sources: block/blk-iocost.c of Linux 6.1 (presets and selection); the commit that added
+//! systemd's tool (drive).
 
 use serde::Serialize;
 
 use super::model::{Model, Rates};
 
-/// Source of coefficients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Publisher {
-    /// The kernel's presets.
     Kernel,
-    /// systemd's hardware database.
     Systemd,
 }
 
@@ -54,7 +51,7 @@ const fn rates([bps, seqiops, randiops]: [u64; 3]) -> Rates {
     Rates { bps, seqiops, randiops }
 }
 
-/// The preset that the kernel initially selects.
+/// The preset that the kernel starts with.
 pub(super) fn chosen(is_rotational: bool, queue_depth: Option<u64>) -> &'static str {
     match (is_rotational, queue_depth) {
         (true, _) => ROTATING,
@@ -63,7 +60,6 @@ pub(super) fn chosen(is_rotational: bool, queue_depth: Option<u64>) -> &'static 
     }
 }
 
-/// Published coefficients for a drive of this name.
 pub(super) fn of_drive(name: &str) -> Option<&'static Published> {
     PUBLISHED.iter().find(|row| row.publisher == Publisher::Systemd && row.name == name.trim())
 }

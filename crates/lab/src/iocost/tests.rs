@@ -47,19 +47,19 @@ fn four_servers_of_a_tenth_of_a_millisecond_do_forty_thousand_requests_a_second_
     for rates in [model.read, model.write.expect("writes are measured")] {
         assert_near(rates.seqiops, 40_000.0, "seqiops");
         assert_near(rates.randiops, 40_000.0, "randiops");
-        // The simulated kernel splits at 512 KiB, as real kernels do at max_sectors_kb.
+        // The simulated kernel splits at 512 KiB, as real ones do at max_sectors_kb.
         assert_near(rates.bps, 40_000.0 * f64::from(512 << 10), "bps");
     }
     let qos = report.qos.expect("all is measured");
-    // A histogram bucket, rounded up.
+    // A histogram bucket.
     assert!(
         [qos.rlat, qos.wlat.expect("writes are measured")]
             .iter()
             .all(|us| (100..=101).contains(us)),
         "{qos:?}"
     );
-    // A random read of 64 KiB takes as long as one of 4 KiB, but the model charges 15 more pages: 1
-    // + 15 · 4 KiB / 512 KiB.
+    // A random 64 KiB read takes as long as a 4 KiB one, but the model charges 15 more pages: 1 +
+    // 15 · 4 KiB / 512 KiB.
     assert!((qos.min - 100.0).abs() <= 1.0 && (qos.max - 112.0).abs() <= 1.0, "{qos:?}");
     assert!(report.figures.iter().all(|figure| figure.spread.is_some_and(|spread| spread < 0.01)));
 }

@@ -1,8 +1,8 @@
-//! A search in virtual time for programs that distribute its trials.
+//! A search in virtual time whose trials are distributed by another program.
 //!
-//! `schedlab tune … --space --json` prints the search. Its trials may be measured anywhere, in
-//! parallel. The resulting log is the same as on one machine, and
-//! `schedlab tune … --out OUT --resume` continues from it with the confirmation.
+//! `schedlab tune … --space --json` prints the search. Its trials may be measured anywhere; the log
+//! is the same as on one machine, and `schedlab tune … --out OUT --resume` continues with the
+//! confirmation.
 
 use std::path::PathBuf;
 
@@ -25,10 +25,10 @@ use crate::failure::usage;
 use crate::shards::{Live, Prepared};
 use crate::signals::Stop;
 
-/// Challengers measured in parallel, in virtual time and on a real machine.
+/// Parallel challengers, in virtual time and on a real machine.
 const WIDTH: (usize, usize) = (4, 3);
 
-/// Options of a search with this number of trials, excluding the confirmation.
+/// `trials` excludes the confirmation.
 pub fn options(header: &Header, trials: u32) -> Options {
     Options {
         seed: header.plan.seed,
@@ -41,25 +41,20 @@ pub fn options(header: &Header, trials: u32) -> Options {
     }
 }
 
-/// Describes a search in virtual time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Commission {
-    /// Header of the log.
     pub header: Header,
-    /// The user's request behind the header's space.
+    /// The request behind the header's space.
     pub request: SpaceRequest,
-    /// The objective as written by the user; None: the workload's own.
+    /// As written; None: the workloads' own.
     pub objective: Option<String>,
-    /// Trials of the search, excluding the confirmation.
+    /// Excludes the confirmation.
     pub trials: u32,
 }
 
 impl Commission {
-    /// Parses the `commission` printed by `schedlab tune … --space --json`.
-    ///
-    /// # Errors
-    /// It is invalid, or not in virtual time.
+    /// Parses `commission` printed by `schedlab tune … --space --json`.
     pub fn from_json(text: &str) -> Result<Commission> {
         RESULTS_LINE.check(text.len())?;
         let commission: Commission =
@@ -69,10 +64,7 @@ impl Commission {
         Ok(commission)
     }
 
-    /// Opens the arena and captures the environment for the workers.
-    ///
-    /// # Errors
-    /// The arena failed.
+    /// Captures the environment for the workers.
     pub fn prepared(
         &self,
         command: String,
@@ -82,10 +74,7 @@ impl Commission {
         Prepared::as_it_is(self.header.plan.clone(), command, opening, console)
     }
 
-    /// Starts the search with its log in `out`; the result is `out`.
-    ///
-    /// # Errors
-    /// The device cannot be modelled, or the thread cannot be started.
+    /// Starts the search with its log in `out`, the result.
     pub fn begin(self, prepared: Prepared, out: PathBuf, stop: Stop) -> Result<Live<PathBuf>> {
         let model = Model::read(&self.header.plan.device)?;
         let attributes = |scheduler: &str| modelled_attributes(&model, scheduler);

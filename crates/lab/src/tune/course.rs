@@ -1,4 +1,4 @@
-//! The stages of a search: search, confirmation and pruning.
+//! The stages of a search: search, confirmation, pruning.
 
 use std::time::Duration;
 
@@ -27,40 +27,35 @@ use crate::store::{self, RESULTS};
 /// Subdirectory of the confirmation.
 pub const CONFIRM: &str = "confirm";
 
-/// How to carry out a search.
 pub struct Order<'a> {
     pub root: &'a Root,
     pub opening: &'a OpenOptions,
     pub output: &'a Output,
     pub resume: bool,
-    /// The command line, for repeating it.
+    /// The command line, for repeating the search.
     pub command: &'a str,
     pub hooks: &'a dyn Hooks,
 }
 
-/// The outcome of a search.
 pub struct Done {
     pub search: Search,
     pub course: SearchSummary,
     pub environment: Environment,
-    /// None: nothing looked better than the default, or the search was interrupted.
+    /// None: nothing looked better, or interrupted.
     pub confirmation: Option<Confirmed>,
 }
 
-/// A winner compared with the default.
 pub struct Confirmed {
     /// Index among the candidates.
     pub winner: usize,
     pub plan: Plan,
-    /// How the comparison ended.
     pub end: End,
-    /// None if it ended early.
+    /// None if the comparison ended early.
     pub shown: Option<Confirmation>,
-    /// None if the winner was not confirmed.
+    /// None unless the winner was confirmed.
     pub pruning: Option<Pruned>,
 }
 
-/// A pruned winner.
 pub struct Pruned {
     pub shown: Pruning,
     pub variant: Variant,
@@ -68,10 +63,7 @@ pub struct Pruned {
     pub early: Option<End>,
 }
 
-/// Searches, confirms the winner and prunes it; also returns the directory of the results.
-///
-/// # Errors
-/// The arena, the logs or the hooks failed.
+/// Searches, confirms and prunes; also returns the directory of the results.
 pub fn run(design: &Design, order: &Order<'_>, console: Console<'_>) -> Result<(Dir, Done)> {
     within(order.root, design.resolved.clone(), order.opening, console, |_, arena| {
         let mut scored = Scored { inner: arena, objective: &design.objective };
@@ -103,7 +95,7 @@ pub fn run(design: &Design, order: &Order<'_>, console: Console<'_>) -> Result<(
     })
 }
 
-/// Runs the comparisons that follow a search.
+/// Runs the comparisons after a search.
 pub(super) struct Bench<'a> {
     pub(super) design: &'a Design,
     order: &'a Order<'a>,
@@ -150,7 +142,7 @@ impl Bench<'_> {
         Ok(confirmation)
     }
 
-    /// Starts or continues a comparison in the subdirectory `name`.
+    /// Starts or resumes a comparison.
     pub(super) fn compare(&self, plan: &Plan, name: &str, arena: &mut dyn Arena) -> Result<End> {
         let below = self.dir.file(name);
         let resume = below.join(RESULTS).metadata().is_ok_and(|meta| meta.len() > 0);
@@ -168,7 +160,7 @@ impl Bench<'_> {
         Ok(crate::run::run(experiment, self.console)?.end)
     }
 
-    /// Reads the results of a comparison and passes them to the hooks.
+    /// Reads a comparison's results and calls the hooks.
     pub(super) fn conclude(&self, name: &str) -> Result<Results> {
         let below = self.dir.file(name);
         let results = store::read(&below)?;

@@ -1,4 +1,4 @@
-//! Everything fixed before the first trial of a search: plan, space, objective, budget.
+//! What is fixed before the first trial of a search: plan, space, objective, budget.
 
 use anyhow::Result;
 use experiment::plan::{Budget, Plan};
@@ -15,13 +15,13 @@ use crate::resolve::Resolved;
 
 /// Share of trials reserved for the confirmation.
 pub(super) const CONFIRM_SHARE: f64 = 0.35;
-/// Rounds of a confirmation: minimum, usual, maximum.
+/// Rounds of the confirmation: minimum, usual, maximum.
 pub const CONFIRM_ROUNDS: (u32, u32, u32) = (6, 20, 60);
-/// Minimum trials of a search, per workload.
+/// Minimum trials of a search per workload.
 pub const LEAST_SEARCH: u32 = 8;
-/// Rounds needed per level when sweeping one tunable.
+/// Rounds per level when sweeping one tunable.
 pub const SWEEP_ROUNDS: u64 = 6;
-/// Approximate time per trial on a real machine to switch and verify settings, in seconds.
+/// Seconds to switch and verify settings, per trial on a real machine.
 pub const OVERHEAD_S: f64 = 0.03;
 /// Separates the confirmation's seeds from the search's.
 pub(super) const FRESH_SEEDS: u64 = 0x0c0f_1a3e_d5ee_d000;
@@ -30,15 +30,14 @@ pub struct Design {
     pub resolved: Resolved,
     pub field: Field,
     pub objective: Objective,
-    /// The objective as written by the user.
+    /// As written by the user.
     pub objective_word: Option<String>,
     pub constraints: Vec<Constraint>,
-    /// Trials of search and confirmation.
+    /// Including the confirmation's.
     pub trials: u32,
-    /// Limit on the wall time of both, in seconds.
+    /// Wall-time limit, including the confirmation.
     pub time_s: Option<f64>,
     pub alpha: f64,
-    /// The user's restrictions on the space.
     pub request: SpaceRequest,
     pub patience: u32,
 }
@@ -50,7 +49,7 @@ impl Design {
         commission::options(&self.header(), trials)
     }
 
-    /// Input for a program that measures the search elsewhere; None on real machines.
+    /// A description for measuring elsewhere; None on real machines.
     pub fn commission(&self) -> Option<Commission> {
         self.resolved.plan.arena.is_virtual().then(|| Commission {
             header: self.header(),
@@ -78,8 +77,7 @@ impl Design {
         }
     }
 
-    /// Plan of the confirmation: default and winner with fresh seeds, at the share of alpha
-    /// assigned to fresh evidence.
+    /// Compares default and winner on fresh seeds, at the share of alpha for fresh evidence.
     pub fn confirmation_plan(
         &self,
         search: &Search,
@@ -105,8 +103,8 @@ impl Design {
             .map(|s| (s - course.spent.as_secs_f64()).max(0.0) / (each_s(&plan) * f64::from(pair)));
         let rounds =
             left.map_or(by_trials, |rounds| (rounds as u32).clamp(CONFIRM_ROUNDS.0, by_trials));
-        // With several workloads, or constraints that may take longer to decide, measure all
-        // rounds.
+        // Workloads are compared together, and constraints may take longer to show: measure every
+        // round.
         let to_the_end = plan.workloads.len() > 1 || !self.constraints.is_empty();
         let time_s = 4.0 * f64::from(rounds * pair) * each_s(&plan);
         let budget = Budget {
@@ -121,14 +119,14 @@ impl Design {
     }
 }
 
-/// Number of trials reserved for the confirmation.
+/// Trials reserved for the confirmation.
 fn confirmation_trials(trials: u32, workloads: u32) -> u32 {
     let (least, _, most) = CONFIRM_ROUNDS;
     let share = (f64::from(trials) * CONFIRM_SHARE) as u32;
     share.clamp(2 * workloads * least, 2 * workloads * most)
 }
 
-/// Duration of a trial, in seconds.
+/// In seconds.
 pub fn each_s(plan: &Plan) -> f64 {
     let (duration, warmup) = trial_length(plan);
     (duration + warmup).as_secs_f64() + if plan.arena.is_virtual() { 0.0 } else { OVERHEAD_S }

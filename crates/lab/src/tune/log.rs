@@ -1,8 +1,6 @@
-//! OUT/search.jsonl: the trials of a search, one JSON object per line, flushed before the next
-//! trial.
+//! OUT/search.jsonl: a search's trials, one JSON object per line, flushed before the next trial.
 //!
-//! A search is a function of its seed and its trials' results. To resume, it is replayed from the
-//! start with the results stored here.
+//! A search is a function of its seed and its trials' results, so it resumes by replaying them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,22 +23,19 @@ pub const SEARCH: &str = "search.jsonl";
 
 pub const SCHEMA: u32 = 2;
 
-/// Identifies a search; equal headers mean the same search.
+/// Equal headers mean the same search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     pub schema: u32,
     pub schedlab: String,
-    /// Workloads, device, trial length, margin, alpha and seed. The variants are the default and an
-    /// example.
+    /// Its variants are the default and an example.
     pub plan: Plan,
     pub objective: String,
-    /// As written by the user.
     pub constraints: Vec<String>,
-    /// All branches with their dimensions and levels.
     pub space: Vec<BranchOut>,
     /// Set on every candidate.
     pub fixed: BTreeMap<String, String>,
-    /// Trials of search and confirmation.
+    /// Including the confirmation's.
     pub trials: u32,
     /// See [`SearchEnd::Patience`].
     pub patience: Option<u32>,
@@ -49,9 +44,7 @@ pub struct Header {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Line {
-    /// The first line.
     Search(Box<Header>),
-    /// The machine at the start.
     Environment(Environment),
     /// A candidate, before its first trial.
     Candidate {
@@ -59,14 +52,12 @@ pub enum Line {
         number: usize,
         variant: Variant,
     },
-    /// A trial, as in a results file.
     Trial(Box<Trial>),
     Note(Note),
     /// End of the search; OUT/confirm continues from here.
     Chosen {
         /// Number of trials.
         trials: u32,
-        /// Reason.
         why: SearchEnd,
     },
 }
@@ -76,17 +67,16 @@ pub struct Log(LogFile);
 
 #[derive(Debug, Default)]
 pub struct LoggedSearch {
-    /// Keyed by variant, workload and round.
+    /// By variant, workload and round.
     pub trials: BTreeMap<(String, String, u32), Trial>,
-    /// Sequence number of the last trial, and its end in milliseconds since the start.
+    /// Sequence number, and end in ms since the start.
     pub last: Option<(u64, u64)>,
     pub candidates: usize,
-    /// Number of trials and reason, if the search ended.
+    /// Number of trials and reason.
     pub ended: Option<(u32, SearchEnd)>,
 }
 
 impl Log {
-    /// Starts a new log. Never overwrites an existing one.
     pub fn create(dir: &Dir, header: &Header, environment: &Environment) -> Result<Log> {
         let mut log = Log(LogFile::open(dir, SEARCH, &SEARCH_BYTES)?);
         if !log.0.is_empty() {
@@ -101,7 +91,7 @@ impl Log {
         Ok(log)
     }
 
-    /// Opens the log of a search with the same header on the same machine.
+    /// Continues a search with the same header on the same machine.
     pub fn resume(
         dir: &Dir,
         header: &Header,
@@ -140,14 +130,14 @@ impl Log {
         Ok((Log(log), seen))
     }
 
-    /// Appends a line and waits for it to reach the disk.
+    /// Waits for the line to reach the disk.
     pub fn append(&mut self, line: &Line) -> Result<()> {
         let text = serde_json::to_string(line).expect("a line has only text keys and numbers");
         self.0.append(&text::escaped(&text))
     }
 }
 
-/// Checks that the first line, if readable, has this format and this build.
+/// Checks format and build, if the first line is readable.
 fn check_format(text: &str) -> Result<(), String> {
     let header = text
         .lines()

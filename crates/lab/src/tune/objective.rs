@@ -1,8 +1,8 @@
-//! Objectives and constraints of a search, given by the user.
+//! Objectives and constraints of a search.
 //!
-//! An objective is a metric or an expression over metrics. The value of an expression is added to
-//! every trial as metric `objective` (or `objective_cost` if lower is better), so results files,
-//! statistics and reports handle it like any other metric.
+//! An objective is a metric or an expression over metrics. An expression's value becomes metric
+//! `objective` (or `objective_cost` if lower is better) of every trial, so that results files,
+//! statistics and reports need no special case.
 
 use anyhow::Result;
 use experiment::metric::{self, Direction, Metric};
@@ -13,7 +13,6 @@ use minijinja::{Environment, Value};
 use crate::failure::usage;
 use text::did_you_mean as nearest;
 
-/// Short names for metrics.
 pub const ALIASES: [(&str, &str); 8] = [
     ("throughput", "throughput_mb_per_s"),
     ("tps", "iops"),
@@ -25,37 +24,30 @@ pub const ALIASES: [(&str, &str); 8] = [
     ("write_p99", "write_latency_p99_us"),
 ];
 
-/// What to optimize.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Objective {
-    /// The primary metric of each workload.
+    /// The workloads' primary metrics.
     Own,
     Metric(&'static str),
     Expression {
-        /// As written, without `min:` or `max:`.
+        /// Without `min:` or `max:`.
         text: String,
-        /// `objective` or `objective_cost`.
         name: &'static str,
     },
 }
 
-/// A bound on a metric.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Constraint {
-    /// As written.
     pub text: String,
     pub metric: &'static str,
-    /// Whether this is an upper bound.
+    /// Upper or lower bound.
     below: bool,
     /// In the metric's unit.
     bound: f64,
 }
 
 impl Objective {
-    /// Parses an objective; None selects [`Objective::Own`].
-    ///
-    /// # Errors
-    /// Wrong usage: an unknown metric, one without a better direction, or an invalid expression.
+    /// None selects [`Objective::Own`].
     pub fn parse(word: Option<&str>) -> Result<Objective> {
         let Some(word) = word.map(str::trim) else { return Ok(Objective::Own) };
         let (text, name) = match word.split_once(':') {
@@ -97,7 +89,7 @@ impl Objective {
         Ok(objective)
     }
 
-    /// Makes the objective the primary metric of every workload.
+    /// Makes the objective every workload's primary metric.
     pub fn decide(&self, workloads: &mut [WorkloadSpec]) {
         let name = match self {
             Objective::Own => return,
@@ -106,8 +98,7 @@ impl Objective {
         workloads.iter_mut().for_each(|spec| spec.primary = Some((*name).to_owned()));
     }
 
-    /// Adds an expression's value to a trial. Too few requests for a percentile it uses make the
-    /// value invalid too.
+    /// Adds an expression's value to a trial. It is invalid if a percentile in it is.
     pub fn complete(&self, observation: &mut Observation) {
         let Objective::Expression { text, name } = self else { return };
         if observation.metrics.is_empty() {
@@ -145,7 +136,6 @@ impl Objective {
         }
     }
 
-    /// Describes the objective.
     pub fn words(&self) -> String {
         match self {
             Objective::Own => "the workload's own primary metric".to_owned(),
@@ -158,9 +148,6 @@ impl Objective {
 
 impl Constraint {
     /// Parses `p99<20ms`, `iops > 500`, `fairness_jain >= 0.9`.
-    ///
-    /// # Errors
-    /// Wrong usage: the syntax, metric, unit or bound.
     pub fn parse(word: &str) -> Result<Constraint> {
         let refuse = |problem: &str| {
             usage(format!(
@@ -195,8 +182,7 @@ impl Constraint {
         Ok(Constraint { text: word.to_owned(), metric: row.name, below, bound })
     }
 
-    /// log(metric ÷ bound) for an upper bound, negated for a lower one: above 0 when violated. None
-    /// if the trial has no valid value.
+    /// log(metric ÷ bound), negated for lower bounds; above 0 when violated.
     pub fn excess(&self, observation: &Observation) -> Option<f64> {
         if observation.invalid.iter().any(|reason| reason.applies_to(self.metric)) {
             return None;
@@ -209,7 +195,7 @@ impl Constraint {
     }
 }
 
-/// Units accepted for a metric's bound, in multiples of the metric's unit.
+/// Accepted units, in multiples of the metric's.
 fn units(row: &Metric) -> &'static [(&'static str, f64)] {
     match row.unit {
         "µs" => &[("us", 1.0), ("µs", 1.0), ("ms", 1e3), ("s", 1e6), ("ns", 1e-3)],
@@ -220,7 +206,7 @@ fn units(row: &Metric) -> &'static [(&'static str, f64)] {
     }
 }
 
-/// A unit in multiples of the metric's. Times and rates require a unit.
+/// A unit in multiples of the metric's. Times and rates require one.
 fn scale(row: &Metric, unit: &str) -> Option<f64> {
     units(row).iter().find(|(name, _)| *name == unit).map(|(_, scale)| *scale)
 }

@@ -1,8 +1,7 @@
-//! Pruning: resets settings that a confirmed winner does not need ([`experiment::search::prune`]).
+//! Resets settings that a confirmed winner does not need ([`experiment::search::prune`]).
 //!
-//! Each step is an ordinary experiment in OUT/prune-1, OUT/prune-2, …, with the winner as the
-//! baseline and fresh seeds. Steps use only the budget left by search and confirmation, so pruning
-//! does not prolong a search.
+//! Each step is an experiment in OUT/prune-1, OUT/prune-2, …, with the winner as the baseline and
+//! fresh seeds. Steps use only the remaining budget, so pruning does not prolong a search.
 
 use anyhow::Result;
 use experiment::plan::{Budget, Plan, Variant};
@@ -17,16 +16,14 @@ use super::result::{Confirmation, PruneStep, Pruning, constraints_shown, effects
 use super::scored::Scored;
 use crate::failure::usage;
 
-/// Minimum and maximum rounds of a step. With fewer, values without spread give no bound.
+/// Minimum and maximum. With fewer, values without spread give no bound.
 const ROUNDS: (u32, u32) = (sequence::LEAST_WITHOUT_SPREAD as u32, 40);
 
-/// Budget left by search and confirmation.
 pub(super) struct Remaining {
     pub(super) trials: u32,
     pub(super) time_s: Option<f64>,
 }
 
-/// Resets unneeded settings of the winner, within the remaining budget.
 pub(super) fn prune(
     bench: &Bench<'_>,
     search: &Search,
@@ -86,7 +83,7 @@ pub(super) fn prune(
 }
 
 impl Remaining {
-    /// Rounds of the next step, its share of the remaining budget; None if that is too small.
+    /// Rounds of the next step, its share of the budget; None if too small.
     fn rounds(&self, design: &Design, step: &Step) -> Option<u32> {
         let pair = 2 * design.resolved.plan.workloads.len() as u32;
         let by_time =
@@ -97,7 +94,7 @@ impl Remaining {
     }
 }
 
-/// The plan of a step, which compares the winner with its reduced form.
+/// Compares the winner with its reduced form.
 fn step_plan(
     design: &Design,
     whole: &Variant,
@@ -125,11 +122,10 @@ fn step_plan(
     Ok(plan)
 }
 
-/// The result of a step.
 struct Compared {
     shown: PruneStep,
     /// Interval of the loss. Unbounded if a constraint is not shown to hold, so that the settings
-    /// stay whatever the loss.
+    /// stay.
     interval: Interval,
     trials: u32,
     end: End,

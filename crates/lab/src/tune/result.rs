@@ -15,7 +15,6 @@ use super::objective::Constraint;
 use super::outcome::{BranchOut, SearchEnd, SearchSummary, Step};
 use super::session::effect;
 
-/// Contents of tune.json.
 #[derive(Debug, Clone, Serialize)]
 pub struct Tuned {
     pub schema: u32,
@@ -23,179 +22,154 @@ pub struct Tuned {
     pub arena: String,
     /// As named by the user.
     pub device: String,
-    /// Stable name of the device, if any.
+    /// Stable name.
     pub identity: Option<String>,
     pub workloads: Vec<String>,
-    /// Description of the objective.
     pub objective: String,
     pub constraints: Vec<String>,
     /// The variant to beat.
     pub default: String,
-    /// Whether the default satisfies the constraints, judging by the search; None without
-    /// constraints.
+    /// Judging by the search; None without constraints.
     pub default_holds: Option<bool>,
-    /// The search space.
     pub space: Vec<BranchOut>,
-    /// Number of settings in the space.
     pub points: u64,
     pub search: SearchOut,
     /// None: nothing looked better than the default.
     pub winner: Option<Winner>,
-    /// The comparison on fresh evidence; None if there was none.
+    /// On fresh evidence.
     pub confirmation: Option<Confirmation>,
-    /// Unneeded settings of the winner; None unless the winner was confirmed.
+    /// None unless the winner was confirmed.
     pub pruning: Option<Pruning>,
-    /// The setting to apply; None: keep the default.
+    /// None: keep the default.
     pub recommended: Option<Recommended>,
-    /// The result in one sentence.
     pub answer: String,
 }
 
 #[derive(Debug, Clone, Serialize)]
 pub struct SearchOut {
-    /// Number of trials in the search.
     pub trials: u32,
-    /// Why the search ended.
     pub why: SearchEnd,
     /// The best setting over time.
     pub curve: Vec<Step>,
-    /// All settings tried, in order, starting with the default.
+    /// All settings tried, the default first.
     pub candidates: Vec<CandidateOut>,
 }
 
 #[derive(Debug, Clone, Serialize)]
 pub struct CandidateOut {
     pub variant: String,
-    /// Number of trials before the first one of this candidate.
+    /// Trials before this candidate's first one.
     pub after_trials: u32,
     pub rounds: usize,
-    /// Invalid rounds.
+    /// Number of invalid rounds.
     pub invalid: u32,
-    /// Mean log ratio to the default, positive when better; None without a valid round.
+    /// Mean log ratio to the default, positive when better.
     pub effect: Option<f64>,
-    /// Whether the constraints held; None without constraints.
+    /// None without constraints.
     pub holds: Option<bool>,
-    /// `racing`, `incumbent`, `dropped` or `hopeless`.
     pub state: String,
 }
 
-/// The winner according to the search.
 #[derive(Debug, Clone, Serialize)]
 pub struct Winner {
-    /// Its settings.
     pub variant: String,
-    /// Mean ratio to the default in the search, above 1 when better. Biased upwards by selection.
+    /// Mean ratio to the default, above 1 when better. Biased upwards by selection.
     pub searched_ratio: f64,
-    /// Number of rounds.
     pub rounds: usize,
 }
 
-/// The result of the fresh comparison.
 #[derive(Debug, Clone, Serialize)]
 pub struct Confirmation {
-    /// Directory of its results file and report, relative to OUT.
+    /// Relative to OUT.
     pub dir: String,
     pub rounds: usize,
-    /// Additional rounds from the search, weighted to account for selection.
+    /// Rounds of the search, which count at a level corrected for selection.
     pub search_rounds: usize,
-    /// Mean ratio to the default over the fresh rounds, above 1 when better.
+    /// Mean ratio to the default in fresh rounds, above 1 when better.
     pub ratio: Option<f64>,
-    /// Ends of the interval at confidence 1 − alpha; None: unbounded.
+    /// Ends of the interval; None: unbounded.
     pub low: Option<f64>,
-    /// See `low`.
     pub high: Option<f64>,
     /// 1 − alpha.
     pub confidence: f64,
     pub verdict: Verdict,
-    /// Each constraint, and whether the fresh rounds show that it holds.
+    /// Whether each constraint is shown to hold.
     pub constraints: Vec<(String, bool)>,
 }
 
 /// The result of resetting the winner's settings to their defaults.
 #[derive(Debug, Clone, Serialize)]
 pub struct Pruning {
-    /// The comparisons with the winner, in order.
     pub steps: Vec<PruneStep>,
-    /// Number of settings reset to their defaults.
+    /// Number of settings reset.
     pub put_back: usize,
     /// Number of settings of the winner.
     pub settings: usize,
-    /// Number of settings not tried because the budget was exhausted.
+    /// Number of settings left when the budget ran out.
     pub untried: usize,
     /// The remaining settings.
     pub variant: String,
-    /// Whether the remaining settings are recommended instead of the winner.
+    /// Whether this is recommended instead of the winner.
     pub accepted: bool,
-    /// Mean ratio of the remaining settings to the winner, above 1 when better; None if nothing was
-    /// reset.
+    /// Mean ratio to the winner, above 1 when better.
     pub ratio: Option<f64>,
-    /// Ends of its interval; None: unbounded.
+    /// Ends of the interval; None: unbounded.
     pub low: Option<f64>,
-    /// See `low`.
     pub high: Option<f64>,
-    /// Lower bound on the gain over the default, combining winner and loss; None: unbounded.
+    /// Lower bound on the remaining gain over the default.
     pub least_gain: Option<f64>,
 }
 
-/// Compares the winner with fewer settings to the winner.
+/// A comparison of the winner with a variant of fewer settings.
 #[derive(Debug, Clone, Serialize)]
 pub struct PruneStep {
-    /// Directory of its results file and report, relative to OUT.
+    /// Relative to OUT.
     pub dir: String,
-    /// The settings reset, as the winner's `NAME=VALUE`.
+    /// As the winner's `NAME=VALUE`.
     pub settings: Vec<String>,
-    /// Number of valid rounds.
     pub rounds: usize,
     /// Mean ratio to the winner, above 1 when better.
     pub ratio: Option<f64>,
-    /// Ends of the interval at `confidence`; None: unbounded.
+    /// Ends of the interval; None: unbounded.
     pub low: Option<f64>,
-    /// See `low`.
     pub high: Option<f64>,
-    /// 1 − alpha of this step.
+    /// 1 − alpha.
     pub confidence: f64,
     /// Whether the loss is shown to be below the margin and the constraints to hold.
     pub put_back: bool,
 }
 
-/// A recommendation with more settings carries a caveat unless pruning shows that each is needed.
+/// Larger recommendations need a caveat unless pruning shows that each setting is needed.
 const MAX_UNPRUNED: usize = 3;
 
-/// The setting to apply, read by `schedlab persist --from OUT`.
+/// Read by `schedlab persist --from OUT`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Recommended {
     /// As named by the user.
     pub device: String,
-    /// Stable name of the device, or empty.
+    /// Stable name, or empty.
     pub identity: String,
-    /// `disk`, `sim` or `kernel`.
     pub arena: String,
     pub scheduler: String,
     pub tunables: BTreeMap<String, String>,
-    /// With more than [`MAX_UNPRUNED`] settings: those not shown to be needed.
+    /// Settings not shown to be needed; empty for up to [`MAX_UNPRUNED`] settings.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_shown_needed: Vec<String>,
-    /// The evidence.
     pub verdict: Why,
     /// UTC; None in virtual time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
 }
 
-/// Evidence for a recommendation.
 #[derive(Debug, Clone, Serialize)]
 pub struct Why {
     /// Always `better`.
     pub verdict: Verdict,
-    /// The variant compared with.
     pub default: String,
-    /// The change with its interval.
     pub change: String,
-    /// Confidence of the interval.
     pub confidence: f64,
 }
 
-/// Summarizes the search for tune.json.
 pub fn searched(
     search: &Search,
     course: &SearchSummary,
@@ -221,7 +195,7 @@ pub fn searched(
     }
 }
 
-/// Effects of a variant relative to its plan's baseline, one per round; positive when better.
+/// Effects per round relative to the baseline; positive when better.
 pub fn effects(plan: &Plan, trials: &[Trial]) -> Vec<f64> {
     let mut rounds: BTreeMap<u32, (Vec<Trial>, Vec<Trial>)> = BTreeMap::new();
     for trial in trials {
@@ -235,8 +209,8 @@ pub fn effects(plan: &Plan, trials: &[Trial]) -> Vec<f64> {
     rounds.values().filter_map(|(own, baseline)| effect(plan, own, baseline)).collect()
 }
 
-/// Each constraint, and whether these trials show that the variant other than the baseline
-/// satisfies it, in every workload that reports the metric.
+/// Whether these trials show that the other variant satisfies each constraint in every workload
+/// that reports it.
 pub fn constraints_shown(
     plan: &Plan,
     trials: &[Trial],
@@ -258,12 +232,12 @@ pub fn constraints_shown(
     constraints.iter().map(|c| (c.text.clone(), shown(c))).collect()
 }
 
-/// Converts the logarithm of a ratio; None for an unbounded end.
+/// The ratio for a log ratio; None for an unbounded end.
 pub fn end(log: f64) -> Option<f64> {
     Some(log.exp()).filter(|ratio| log.is_finite() && ratio.is_finite())
 }
 
-/// Combines the confirmation's results with the search's observations of the winner.
+/// Combines the fresh rounds with those of the search.
 pub fn confirmed(
     plan: &Plan,
     search: &Search,
@@ -299,7 +273,6 @@ pub fn confirmed(
     }
 }
 
-/// Verdict from an interval of the effect, positive when better.
 fn verdict(interval: &Interval, margin: f64) -> Verdict {
     if interval.low > margin {
         Verdict::Better
@@ -313,7 +286,6 @@ fn verdict(interval: &Interval, margin: f64) -> Verdict {
 }
 
 impl Confirmation {
-    /// Whether the winner may be recommended.
     pub fn holds(&self) -> bool {
         self.verdict == Verdict::Better && self.constraints.iter().all(|(_, shown)| *shown)
     }
@@ -329,8 +301,7 @@ fn change_words(ratio: Option<f64>, low: Option<f64>, high: Option<f64>) -> Stri
 }
 
 impl Pruning {
-    /// Change of the remaining settings relative to the default, from the winner's gain and the
-    /// loss, with a lower bound.
+    /// The remaining gain over the default, with a lower bound.
     pub fn gain_words(&self, winner: &Confirmation) -> String {
         let ratio = winner.ratio.zip(self.ratio).map(|(winner, loss)| winner * loss);
         let words = |ratio: Option<f64>, none: &str| {
@@ -340,8 +311,8 @@ impl Pruning {
     }
 }
 
-/// The settings not shown to be needed, as `NAME=VALUE`, if there are more than [`MAX_UNPRUNED`]. A
-/// setting is needed if resetting it alone makes the variant worse.
+/// Settings not shown to be needed, as `NAME=VALUE`. A setting is needed if resetting it alone is
+/// worse.
 pub fn not_shown_needed(
     tunables: &BTreeMap<String, String>,
     pruning: Option<&Pruning>,
@@ -362,7 +333,7 @@ pub fn not_shown_needed(
 }
 
 impl Recommended {
-    /// A warning to print with the recommendation; None if the setting is minimal.
+    /// A warning for the user; None if the setting is minimal.
     pub fn caveat(&self) -> Option<String> {
         let (open, all) = (self.not_shown_needed.len(), self.tunables.len());
         (open > 0).then(|| {
@@ -476,7 +447,7 @@ pub fn word(verdict: Verdict) -> &'static str {
     }
 }
 
-/// Whether the default satisfies the constraints in the search; None without constraints.
+/// None without constraints.
 pub fn default_holds(search: &Search, constraints: &[Constraint]) -> Option<bool> {
     (!constraints.is_empty()).then(|| search.candidates()[BASELINE].feasible())
 }

@@ -1,8 +1,8 @@
-//! A search: the driver measures its trials, the log stores them, and they are reported back.
+//! A search: measures its trials, logs them and reports the results to [`Search`].
 //!
-//! In virtual time a round is a seed, so trials run in parallel and each is made once. On a real
-//! machine a round is a group measured together: default, incumbent and challengers in shuffled
-//! order, so that drift affects all alike.
+//! In virtual time a round is a seed, and trials run in parallel. On a real machine a round is
+//! measured as a group in shuffled order (default, incumbent and challengers), so that drift
+//! affects all alike.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,23 +23,19 @@ use crate::conduct::virtual_time;
 use crate::console::Console;
 use crate::driver::{Driver, Earlier, Halt, Round, Series, Status, TrialLog};
 
-/// A search and its inputs.
 pub struct Session<'a> {
     pub field: &'a Field,
     pub constraints: &'a [Constraint],
     pub log: &'a mut Log,
-    /// Contents of the log when the search started.
+    /// Contents of the log at the start.
     pub seen: LoggedSearch,
-    /// Limit on the arena's time; the search ends when it is used up, even with trials left.
+    /// Limit on the arena's time.
     pub time: Option<Duration>,
 }
 
 impl Session<'_> {
-    /// Runs the search to its end or until stopped. Trials must carry the objective; the first
-    /// variant of the plan is the default.
-    ///
-    /// # Errors
-    /// The arena failed, the log cannot be written, or the default reports no objective.
+    /// Runs the search to its end or until stopped. Trials must carry the objective; the plan's
+    /// first variant is the default.
     pub fn run(
         self,
         search: &mut Search,
@@ -81,15 +77,15 @@ struct SearchState<'a, 's> {
     session: Session<'a>,
     search: &'s mut Search,
     plan: &'s Plan,
-    /// On a real machine: truncated rounds of an earlier session, to be skipped.
+    /// Truncated rounds of an earlier session on a real machine, to be skipped.
     torn: u32,
-    /// Whether a round is measured once, as a group. Otherwise a round is a seed.
+    /// Whether a round is measured once, as a group.
     fresh: bool,
-    /// Trials by candidate and round, one per workload.
+    /// By candidate and round, one per workload.
     trials: BTreeMap<(usize, u32), Vec<Trial>>,
-    /// Index in the arena and name of each candidate.
+    /// By candidate.
     variants: Vec<(VariantIndex, String)>,
-    /// Number of candidates in the log.
+    /// Candidates in the log.
     written: usize,
     curve: Vec<Step>,
     nr_trials: u32,
@@ -130,7 +126,6 @@ impl SearchState<'_, '_> {
         }
     }
 
-    /// Adds new candidates to the log and the arena.
     fn admit(&mut self, driver: &mut Driver<'_>) -> Result<()> {
         for number in self.variants.len()..self.search.candidates().len() {
             let variant = match &self.search.candidates()[number].point {
@@ -153,7 +148,7 @@ impl SearchState<'_, '_> {
         self.session.seen.trials.get(&(variant, workload, round))
     }
 
-    /// Whether all these trials are in the log. Skips truncated rounds of a real machine.
+    /// Whether all trials are in the log. Skips truncated rounds.
     fn known(&mut self, wanted: &[Request]) -> bool {
         let workloads = self.plan.workloads.len();
         loop {
@@ -173,7 +168,7 @@ impl SearchState<'_, '_> {
         }
     }
 
-    /// Measures trials missing from the log; returns false if stopped.
+    /// Returns false if stopped.
     fn measure(&mut self, driver: &mut Driver<'_>, wanted: &[Request]) -> Result<bool> {
         let mut rounds: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         for request in wanted {
@@ -182,7 +177,7 @@ impl SearchState<'_, '_> {
         let workloads = 0..self.plan.workloads.len();
         let lacking: Vec<Vec<Group>> =
             workloads.clone().map(|workload| self.lacking(workload, &rounds)).collect();
-        // Announce the whole step at once, so that its candidates are measured in parallel.
+        // Announce all at once, to measure candidates in parallel.
         for (workload, groups) in lacking.iter().enumerate() {
             driver.announce(workload, groups.clone(), 0..0)?;
         }
@@ -218,7 +213,6 @@ impl SearchState<'_, '_> {
         Ok(true)
     }
 
-    /// Trials of a workload missing from the log.
     fn lacking(&self, workload: usize, rounds: &BTreeMap<u32, Vec<usize>>) -> Vec<Group> {
         let of = |(round, candidates): (&u32, &Vec<usize>)| {
             let number = round + self.torn;
@@ -240,7 +234,6 @@ impl SearchState<'_, '_> {
         })
     }
 
-    /// Reports the trials to the search.
     fn report(&mut self, wanted: &[Request]) -> Result<()> {
         self.nr_trials += (wanted.len() * self.plan.workloads.len()) as u32;
         for request in wanted {
@@ -309,8 +302,8 @@ impl Series for SearchState<'_, '_> {
     }
 }
 
-/// Rejects a default that does not report the primary metric or a constrained one, which makes
-/// comparison impossible. Trials invalid for other reasons are ignored.
+/// Rejects a default without a valid primary or constrained metric, as nothing could be compared
+/// with it. Ignores trials that are invalid for reasons other than too few requests.
 fn check_default(plan: &Plan, constraints: &[Constraint], own: &[Trial]) -> Result<()> {
     let thin = |reason: &InvalidReason| matches!(reason, InvalidReason::TooFewIos { .. });
     if !own.iter().all(|trial| trial.observation.invalid.iter().all(thin)) {
@@ -340,8 +333,8 @@ fn check_default(plan: &Plan, constraints: &[Constraint], own: &[Trial]) -> Resu
     }
 }
 
-/// log(own ÷ default) of the primary metric, positive when better. Averaged over the workloads, so
-/// the objective is the geometric mean of their ratios. None unless every workload has both values.
+/// log(own ÷ default) of the primary metric, positive when better. The mean over workloads makes
+/// the objective the geometric mean of ratios. None unless every workload has both.
 pub fn effect(plan: &Plan, own: &[Trial], default: &[Trial]) -> Option<f64> {
     let mut sum = 0.0;
     for workload in &plan.workloads {
@@ -358,7 +351,7 @@ pub fn effect(plan: &Plan, own: &[Trial], default: &[Trial]) -> Option<f64> {
     Some(sum / plan.workloads.len() as f64)
 }
 
-/// Largest violation of any constraint in any workload that reports it; None without constraints.
+/// Largest violation in any workload; None without constraints.
 pub fn excess(constraints: &[Constraint], own: &[Trial]) -> Option<f64> {
     let all = constraints
         .iter()
@@ -366,7 +359,6 @@ pub fn excess(constraints: &[Constraint], own: &[Trial]) -> Option<f64> {
     all.max_by(f64::total_cmp)
 }
 
-/// How the search uses rounds of this arena.
 pub fn mode(plan: &Plan) -> Mode {
     if plan.arena.is_virtual() { Mode::Reused } else { Mode::Fresh }
 }

@@ -1,4 +1,4 @@
-//! The search space: schedulers, their tunables and queue attributes, as restricted by the user.
+//! The search space: schedulers, tunables and queue attributes.
 
 use std::collections::BTreeMap;
 
@@ -11,41 +11,36 @@ use serde::{Deserialize, Serialize};
 use crate::arena::model::Model;
 use crate::failure::usage;
 
-/// Restrictions on the search space.
+/// The user's restrictions.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SpaceRequest {
-    /// At least one.
     pub schedulers: Vec<String>,
-    /// Tunables to search; empty: all.
+    /// Empty: all.
     pub tunables: Vec<String>,
-    /// Fixed values, applied wherever the name exists.
+    /// Not searched, but set wherever they exist.
     pub fixed: BTreeMap<String, String>,
 }
 
-/// A queue attribute that can be searched under every scheduler.
+/// A queue attribute, searchable under every scheduler.
 #[derive(Debug, Clone)]
 pub struct Attribute {
-    /// Name among a variant's tunables.
     pub name: String,
-    /// Current value; None: unknown.
+    /// None: unknown.
     pub default: Option<u64>,
-    /// Values to try.
+    /// Besides the default.
     pub levels: Vec<u64>,
 }
 
-/// A search space, with values fixed at every point.
 #[derive(Debug, Clone)]
 pub struct Field {
     pub space: Space,
-    /// Fixed values by scheduler.
+    /// By scheduler.
     fixed: BTreeMap<String, BTreeMap<String, String>>,
 }
 
 impl Field {
-    /// Builds the space for a device with these attributes.
-    ///
     /// # Errors
-    /// Wrong usage: no requested scheduler has the tunable, or there is nothing to search.
+    /// Wrong usage: an unknown tunable, or nothing to search.
     pub fn of(
         request: &SpaceRequest,
         build: &Build,
@@ -96,7 +91,7 @@ impl Field {
         Ok(Field { space, fixed })
     }
 
-    /// The variant at a point, named after its settings.
+    /// Named after its settings.
     pub fn variant(&self, point: &Point) -> Variant {
         let scheduler = &self.space.branches()[point.branch].name;
         let mut tunables = self.fixed[scheduler].clone();
@@ -111,7 +106,7 @@ impl Field {
         Variant { name: words.join(":"), scheduler: scheduler.clone(), tunables }
     }
 
-    /// The point with the defaults of this scheduler, unless values are fixed.
+    /// The scheduler's defaults, unless values are fixed.
     pub fn plain(&self, scheduler: &str) -> Option<Point> {
         let branch = self.space.branches().iter().position(|branch| branch.name == scheduler)?;
         self.fixed[scheduler].is_empty().then(|| self.space.default_of(branch))
@@ -136,8 +131,7 @@ fn knobs(kind: &ElevatorKind, build: &Build) -> Vec<Dimension> {
         .collect()
 }
 
-/// The attribute's levels in order, including the current one. If that is unknown, `unchanged`
-/// comes first.
+/// In order, including the current value; `unchanged` if it is unknown.
 fn dimension(attribute: &Attribute) -> Dimension {
     let mut levels = attribute.levels.clone();
     levels.extend(attribute.default);
@@ -154,13 +148,12 @@ fn dimension(attribute: &Attribute) -> Dimension {
     Dimension { name: attribute.name.clone(), levels: words, default }
 }
 
-/// Parameters for building a scheduler's tunables on a modelled device.
+/// Parameters of schedulers on a modelled device.
 pub fn build_on(model: &Model) -> Build {
     let geometry = model.look(|device| device.geometry());
     Build { rotational: geometry.cylinders > 0, geometry, ..Build::default() }
 }
 
-/// Attributes of the simulated queue.
 pub fn modelled_attributes(model: &Model, scheduler: &str) -> Vec<Attribute> {
     let Some(kind) = elevator::find(scheduler) else { return Vec::new() };
     let now = model.look(|device| {
@@ -171,7 +164,7 @@ pub fn modelled_attributes(model: &Model, scheduler: &str) -> Vec<Attribute> {
     vec![ratios("nr_requests", now.into(), 4, 1..=4096)]
 }
 
-/// An attribute to scale by factors: levels around its current value.
+/// Levels around the current value, by factors.
 pub fn ratios(name: &str, now: u64, step: u64, range: std::ops::RangeInclusive<u64>) -> Attribute {
     let levels = [now / (step * step), now / step, now * step]
         .into_iter()

@@ -1,7 +1,6 @@
-//! The history of a device: an append-only line per test, and the latest reports.
+//! The history of a device: a line per test, append-only, and the latest reports.
 //!
-//! Stored in STATE/history/KEY/history.jsonl, with KEY derived from the device's identity. A disk
-//! keeps its history when its name changes, and a new disk with an old name starts its own.
+//! Stored in STATE/history/KEY/history.jsonl; KEY depends on the device's identity, not its name.
 
 use std::fs;
 use std::io::Write;
@@ -21,14 +20,13 @@ const FILE: &str = "history.jsonl";
 pub struct History {
     key: String,
     dir: PathBuf,
-    /// In chronological order.
     pub entries: Vec<Entry>,
     /// Number of unreadable lines.
     pub broken: usize,
 }
 
 impl History {
-    /// Reads the history of the device with this identity; may be empty.
+    /// Reads a device's history, which may be empty.
     pub fn of(root: &Root, identity: &str) -> Result<History> {
         History::at(root, &machine::key(identity))
     }
@@ -45,14 +43,14 @@ impl History {
         };
         let bytes = found.map(|dir| dir.read(FILE)).transpose()?.flatten().unwrap_or_default();
         HISTORY_BYTES.check(bytes.len())?;
-        // Invalid UTF-8 affects only its own line.
+        // Invalid UTF-8 affects only its line.
         let text = String::from_utf8_lossy(&bytes);
         let dir = root.state(DIR).join(key);
         let mut history = History { key: key.to_owned(), dir, entries: Vec::new(), broken: 0 };
         for line in text.lines().filter(|line| !line.is_empty()) {
             match serde_json::from_str(line) {
                 Ok(entry) => history.entries.push(entry),
-                // A line truncated by a crash must not hide the others.
+                // A line may be truncated by a crash.
                 Err(_) => history.broken += 1,
             }
         }
@@ -63,7 +61,6 @@ impl History {
         &self.dir
     }
 
-    /// The latest measurement of this watch.
     pub fn last_measured(&self, watch: &str) -> Option<&Measured> {
         self.entries.iter().rev().filter(|entry| entry.watch == watch).find_map(
             |entry| match &entry.outcome {
@@ -73,7 +70,7 @@ impl History {
         )
     }
 
-    /// Appends a line and waits for it to reach the disk.
+    /// Waits for the line to reach the disk.
     pub fn append(&mut self, root: &Root, entry: Entry) -> Result<()> {
         let line = serde_json::to_string(&entry)
             .expect("an entry has only texts and numbers, which always make JSON");
@@ -84,7 +81,7 @@ impl History {
         let mut file = dir.append(FILE)?;
         let write = || -> std::io::Result<()> {
             let length = file.metadata()?.len();
-            // Terminate a line truncated by a crash.
+            // Terminate a truncated line.
             let line = if self.broken > 0 { format!("\n{line}") } else { line };
             file.write_all(line.as_bytes()).and_then(|()| file.sync_all()).inspect_err(|_| {
                 let _ = file.set_len(length);
@@ -102,7 +99,7 @@ impl History {
         Ok(())
     }
 
-    /// Removes a watch's reports except the last `keep`; returns the number removed.
+    /// Keeps a watch's last reports; returns the number removed.
     pub fn prune(&self, watch: &str, keep: u32) -> usize {
         let reports: Vec<&str> = self
             .entries

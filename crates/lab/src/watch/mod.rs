@@ -1,10 +1,9 @@
-//! Watches: recurring tests of a device, because the best setting changes with the workload, the
-//! disk's age and the kernel.
+//! Watches: recurring tests, because the best setting changes with the workload, the disk's age and
+//! the kernel.
 //!
-//! A watch binds a plan to a device's identity and is stored in STATE/watch/NAME.toml. A systemd
-//! timer starts a test when its window opens; the test waits for a quiet moment in the window
-//! ([`quiet`]), measures like `schedlab run`, and appends to the device's [`history`]. A test
-//! missed while the machine was off is not made up for.
+//! A watch binds a plan to a device's identity (STATE/watch/NAME.toml). A systemd timer starts a
+//! test when its window opens. The test waits for a quiet moment ([`quiet`]), measures like
+//! `schedlab run`, and appends to the [`history`]. Missed tests are skipped, not run later by day.
 
 pub mod history;
 pub mod quiet;
@@ -27,34 +26,32 @@ use window::{Days, Window};
 
 const SCHEMA: u32 = 1;
 
-/// In the root-owned state directory: a watch names programs that root starts.
+/// Root-owned: a watch names programs that root starts.
 const DIR: &str = "watch";
 
-/// Action when a test recommends a different setting.
+/// What to do when a test recommends a different setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Apply {
     Never,
-    /// Apply the setting until the next reboot.
+    /// Until the next reboot.
     Set,
 }
 
-/// A watch, as stored in STATE/watch/NAME.toml.
+/// Stored in STATE/watch/NAME.toml.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Watch {
     schema: u32,
-    /// Letters, digits, `.`, `_` and `-`.
     pub name: String,
-    /// Stable identity of the device; tests of a different device are refused.
+    /// Stable; tests of other devices are refused.
     pub identity: String,
-    /// Local time window for tests.
+    /// Local time.
     pub between: Window,
-    /// Days on which tests run.
     pub every: Days,
-    /// Maximum load average per CPU for starting a test.
+    /// Maximum load average per CPU.
     pub max_load: f64,
-    /// Maximum share of time that other I/O may keep the device busy.
+    /// Maximum share of time that other I/O keeps the device busy.
     pub max_busy: f64,
     pub apply: Apply,
     /// Shell command to run when the verdict changes.
@@ -66,19 +63,16 @@ pub struct Watch {
     /// User to run the plan's programs as.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_as: Option<String>,
-    /// Whether workloads may destroy the device's data.
     #[serde(default)]
     pub destroy_data: bool,
-    /// The executable started by the service.
+    /// The executable that the service starts.
     pub program: PathBuf,
-    /// Number of reports to keep.
     pub keep_reports: u32,
-    /// Its device is the name given by the user; `identity` determines the disk.
+    /// `identity`, not its device name, determines the disk.
     pub plan: Plan,
 }
 
 impl Watch {
-    /// Creates a watch with default limits.
     pub fn new(
         name: &str,
         identity: &str,
@@ -106,10 +100,8 @@ impl Watch {
         })
     }
 
-    /// Loads a watch.
-    ///
     /// # Errors
-    /// Wrong usage if there is none of this name; otherwise the problem with its file.
+    /// Wrong usage if there is no such watch.
     pub fn load(root: &Root, name: &str) -> Result<Watch> {
         check_name(name)?;
         let path = path(root, name);
@@ -148,13 +140,12 @@ impl Watch {
         names(root).into_iter().map(load).collect()
     }
 
-    /// Serializes the watch.
     pub fn to_toml(&self) -> String {
         toml::to_string_pretty(self)
             .expect("a watch has only texts and numbers, which always make TOML")
     }
 
-    /// Locks this watch's tests until the lock is dropped; None if another process holds the lock.
+    /// Locks this watch's tests; None if another process holds the lock.
     pub fn lock(&self, root: &Root) -> Result<Option<DataLock>> {
         let file = root.state_dir()?.subdir(DIR)?.append_existing(&file_name(&self.name))?;
         Ok(DataLock::attempt(file).ok().flatten())
@@ -165,7 +156,6 @@ pub fn path(root: &Root, name: &str) -> PathBuf {
     root.state(DIR).join(file_name(name))
 }
 
-/// Names of all watches.
 pub fn names(root: &Root) -> Vec<String> {
     let names = there(root).ok().flatten().and_then(|dir| dir.names().ok()).unwrap_or_default();
     names.iter().filter_map(|name| name.strip_suffix(".toml")).map(str::to_owned).collect()
@@ -175,20 +165,19 @@ fn file_name(name: &str) -> String {
     format!("{name}.toml")
 }
 
-/// The directory of watches, if it exists.
 fn there(root: &Root) -> Result<Option<Dir>> {
     let state = root.state_dir_if_there()?;
     Ok(state.map(|state| state.subdir_if_there(DIR)).transpose()?.flatten())
 }
 
-/// Derives a watch name from a device, dropping characters not allowed in file and unit names.
+/// Derives a watch name, without characters not allowed in file and unit names.
 pub fn name_for(device: &Path) -> String {
     let name =
         device.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     name.chars().filter(|c| is_plain(*c)).collect()
 }
 
-/// Rejects names not allowed for files and units.
+/// Rejects names not valid for files and units.
 pub fn check_name(name: &str) -> Result<()> {
     if name.is_empty() || name.starts_with('.') || name.len() > 100 || !name.chars().all(is_plain) {
         return Err(usage(format!(

@@ -1,8 +1,7 @@
-//! Waits for a quiet moment: other work would invalidate a test, which would also disturb it.
+//! Waits for a quiet moment, since a test and other work would disturb each other.
 //!
-//! Within its window, a test waits until the one-minute load average and the device's utilization
-//! by others over a few seconds are low enough. It gives up when too little time is left, and
-//! reports the obstacle.
+//! The load average and the device's utilization, sampled for a few seconds, must be low. A test
+//! gives up, reporting the obstacle, when too little of its window is left.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -17,28 +16,25 @@ use machine::probe::DeviceCounters;
 use super::Watch;
 use crate::signals::Stop;
 
-/// Sampling time of the device's utilization.
+/// Duration of a sample.
 const LOOK: Duration = Duration::from_secs(3);
-/// Interval between samples.
+/// Pause between samples.
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// Activity of the machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Noise {
-    /// One-minute load average per CPU.
+    /// One-minute average per CPU.
     pub load: f64,
     /// Share of time that the device was busy.
     pub busy: f64,
 }
 
-/// Reason for skipping a test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum NotNow {
     /// The window is closed or too short.
     Late {
-        /// Time left.
         left: Duration,
-        /// Time needed.
+        /// Duration of a test.
         needed: Duration,
     },
     /// The machine was never quiet.
@@ -70,7 +66,7 @@ impl fmt::Display for NotNow {
     }
 }
 
-/// Samples the machine's activity for a few seconds.
+/// Samples the machine.
 pub fn listen(root: &Root, device: &str) -> Result<Noise> {
     let path = root.proc("loadavg");
     let text = std::fs::read_to_string(&path)
@@ -92,8 +88,8 @@ fn busy(device: &Path) -> Result<f64> {
     Ok(delta.busy_ms as f64 / began.elapsed().as_millis().max(1) as f64)
 }
 
-/// Waits for a quiet moment while a test that takes `needed` fits into `left`. `clock` returns the
-/// time passed, including the time taken by `listen`.
+/// Waits while a test that takes `needed` still fits into `left`. `clock` includes the time taken
+/// by `listen`.
 pub fn wait(
     watch: &Watch,
     left: Duration,
@@ -121,7 +117,6 @@ pub fn wait(
     }
 }
 
-/// Waits for the next sample or a signal.
 fn pause(stop: &Stop, clock: &dyn Fn() -> Duration) {
     let until = clock() + PAUSE;
     while clock() < until && stop.signal().is_none() {
@@ -152,15 +147,15 @@ mod tests {
         .unwrap()
     }
 
-    /// The outcome if the machine is noisy this many times, with this many minutes left; a test
-    /// needs five minutes.
+    /// The result if the machine is noisy this many times, with this many minutes left; a test
+    /// needs five.
     fn outcome(noisy: u32, minutes: u64) -> (Option<NotNow>, u32) {
         let (time, looks) = (Cell::new(Duration::ZERO), Cell::new(0));
         let mut listen = || {
             looks.set(looks.get() + 1);
             Ok(if looks.get() <= noisy { LOUD } else { QUIET })
         };
-        // Each call advances the clock by half a minute, so the test does not have to wait.
+        // Each reading advances the clock, so the test does not wait.
         let clock = || {
             time.set(time.get() + Duration::from_secs(30));
             time.get()

@@ -1,9 +1,8 @@
-//! Sandboxing of a watch's service: only what its plan needs.
+//! Sandbox of a watch's service: only what its plan needs.
 //!
-//! A test writes a queue's sysfs attributes and the state directory, and reads a block device. As
-//! their owner it needs no capability. Only plans with a file system, programs or a report command
-//! get more. `systemd-analyze security` rates the result. ProtectKernelTunables would make /sys
-//! read-only, and PrivateDevices would hide the disk.
+//! A test writes a queue's sysfs attributes and the state directory, and reads a block device; as
+//! their owner it needs no capability. Only file systems, programs and report commands add some.
+//! ProtectKernelTunables would make /sys read-only, and PrivateDevices would hide the disk.
 
 use std::path::Path;
 
@@ -12,16 +11,13 @@ use machine::systemd::unit_word;
 use super::Watch;
 use crate::workloads::Workloads;
 
-/// Requirements of a plan beyond reading its device.
+/// What a plan needs beyond reading the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Needs {
-    /// Creates, mounts and removes a file system.
     files: bool,
-    /// Runs programs and loads in control groups.
     programs: bool,
-    /// Runs a command to report, such as a mailer.
+    /// Runs a command to report.
     tell: bool,
-    /// Writes to the device.
     writes: bool,
 }
 
@@ -31,13 +27,13 @@ impl Needs {
         let is_program = |kind: &str| load::programs::find(kind).is_some();
         let programs =
             plan.workloads.iter().any(|spec| is_program(&spec.kind) || !spec.background.is_empty());
-        // A plan that cannot be read fails elsewhere, so allow writes here.
+        // An unreadable plan is rejected elsewhere.
         let writes = Workloads::read(&mut plan.clone()).map_or(true, |workloads| workloads.write());
         Needs { files: plan.files.is_some(), programs, tell: watch.tell.is_some(), writes }
     }
 }
 
-/// Restrictions for every test.
+/// Restrictions of every test.
 const ALWAYS: [&str; 13] = [
     "NoNewPrivileges=true",
     "PrivateTmp=true",
@@ -54,8 +50,8 @@ const ALWAYS: [&str; 13] = [
     "UMask=0077",
 ];
 
-/// Restrictions incompatible with programs, which may need control groups, JIT, real-time
-/// scheduling or namespaces.
+/// Restrictions unless there are programs, which may need control groups, JIT, real-time scheduling
+/// or namespaces.
 const WITHOUT_PROGRAMS: [&str; 5] = [
     "ProtectControlGroups=true",
     "MemoryDenyWriteExecute=true",
@@ -64,10 +60,7 @@ const WITHOUT_PROGRAMS: [&str; 5] = [
     "SystemCallFilter=~@privileged @keyring",
 ];
 
-/// Lines for the `[Service]` section.
-///
-/// # Errors
-/// A path cannot be written in a unit.
+/// Lines for `[Service]`.
 pub(super) fn lines(watch: &Watch, state: &Path) -> Result<String, machine::Error> {
     let needs = Needs::of(watch);
     let mut lines: Vec<String> = ALWAYS.iter().map(ToString::to_string).collect();
@@ -98,7 +91,7 @@ pub(super) fn lines(watch: &Watch, state: &Path) -> Result<String, machine::Erro
 }
 
 fn writable(needs: Needs, state: &Path, textfile: Option<&Path>) -> Result<String, machine::Error> {
-    // Lists of paths expand no variables, unlike command lines.
+    // Lists of paths expand no variables.
     let mut paths = vec![unit_word(state)?.replace("$$", "$")];
     if let Some(dir) = textfile.and_then(Path::parent) {
         paths.push(unit_word(dir)?.replace("$$", "$"));
@@ -114,7 +107,7 @@ fn writable(needs: Needs, state: &Path, textfile: Option<&Path>) -> Result<Strin
     Ok(paths.join(" "))
 }
 
-/// Capabilities needed by a test; see the table in the docs for reasons.
+/// Capabilities of a test; the docs list the reasons.
 fn capabilities(needs: Needs) -> Vec<&'static str> {
     let of_writes: &[&str] = &["CAP_SYS_PTRACE"];
     let of_files: &[&str] = &["CAP_SYS_ADMIN"];
@@ -200,7 +193,7 @@ mod tests {
             "{text}"
         );
     }
-    /// The figures of docs/src/decide/long-term.md, by kind of plan.
+    /// Figures from docs/src/decide/long-term.md.
     #[test]
     fn the_exposure_of_the_service_is_as_low_as_the_page_says() {
         let files = ("[files]\nkind = 'ext4'\n", "kind = 'oltp'\nparams = { file_size = '16M' }\n");
@@ -233,7 +226,7 @@ mod tests {
                 .1;
             let found: f64 =
                 words.split(' ').next().and_then(|word| word.parse().ok()).expect("a figure");
-            // systemd versions agree to about 0.2, the weight of an added check.
+            // Scores of systemd versions agree to about 0.2.
             assert!(found <= most + 0.3, "{found}, at most {most}\n{text}");
         }
     }

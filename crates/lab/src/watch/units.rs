@@ -9,10 +9,8 @@ use machine::systemd::{unit_text, unit_word};
 use super::{Watch, sandbox};
 use crate::resolve::{Resolved, programs};
 
-/// Directory of administrators' units.
 const DIR: &str = "/etc/systemd/system";
 
-/// A unit file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unit {
     pub path: PathBuf,
@@ -24,15 +22,11 @@ pub fn name(watch: &str) -> String {
     format!("schedlab-watch-{watch}")
 }
 
-/// Paths of the service and the timer.
+/// The service and the timer.
 pub fn paths(root: &Root, watch: &str) -> [PathBuf; 2] {
     ["service", "timer"].map(|kind| root.path(DIR).join(format!("{}.{kind}", name(watch))))
 }
 
-/// The service and the timer.
-///
-/// # Errors
-/// A path cannot be written in a unit.
 pub fn units(root: &Root, watch: &Watch) -> Result<[Unit; 2], machine::Error> {
     let [service_path, timer_path] = paths(root, &watch.name);
     let head = format!(
@@ -62,7 +56,7 @@ pub fn units(root: &Root, watch: &Watch) -> Result<[Unit; 2], machine::Error> {
     Ok([Unit { path: service_path, text: service }, Unit { path: timer_path, text: timer }])
 }
 
-/// Options that consent to the plan's programs. Root gave this consent when adding the watch.
+/// Options by which root, when adding the watch, consented to the plan's programs.
 fn consent(watch: &Watch) -> Result<String, machine::Error> {
     let named = Resolved::read(watch.plan.clone()).map(|resolved| programs::named(&resolved));
     let named = named.unwrap_or_default();
@@ -72,7 +66,6 @@ fn consent(watch: &Watch) -> Result<String, machine::Error> {
     Ok(format!("{}{}", if needed { " --allow-commands" } else { "" }, user.unwrap_or_default()))
 }
 
-/// The absolute state directory.
 fn state_dir(root: &Root) -> PathBuf {
     let dir = root.state("");
     std::path::absolute(&dir).unwrap_or(dir).components().collect()

@@ -1,4 +1,4 @@
-//! The window of local time in which a watch tests, possibly across midnight, and its days.
+//! A watch's window of local time and its days.
 
 use std::fmt;
 use std::str::FromStr;
@@ -86,7 +86,7 @@ impl FromStr for Window {
 #[serde(try_from = "String", into = "String")]
 pub struct Days(usize);
 
-/// Names, with the systemd equivalents.
+/// Names and their systemd equivalents.
 const DAYS: [(&str, &str); 10] = [
     ("daily", "*-*-*"),
     ("weekly", "Sun *-*-*"),
@@ -101,7 +101,7 @@ const DAYS: [(&str, &str); 10] = [
 ];
 
 impl Days {
-    /// Days and opening time as a systemd calendar event.
+    /// A systemd calendar event.
     pub fn calendar(&self, window: &Window) -> String {
         format!("{} {}:00", DAYS[self.0].1, window.opens())
     }

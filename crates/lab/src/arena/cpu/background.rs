@@ -1,4 +1,4 @@
-//! Background load on the CPUs: loads of the crate `cpu_workloads`, each in its own process.
+//! Background load on CPUs: loads of the crate `cpu_workloads`, each a process.
 
 use anyhow::{Result, anyhow};
 use experiment::plan::{Background, WorkloadSpec};
@@ -10,15 +10,12 @@ use machine::Session;
 use crate::arena::processes::{self, Processes};
 use crate::failure::usage;
 
-/// Named background loads of a plan, by workload index.
+/// By workload index.
 #[derive(Debug, Clone, Default)]
 pub struct BackgroundLoads(Vec<Vec<(String, Spec)>>);
 
 impl BackgroundLoads {
-    /// Parses the loads and writes all their options back into the plan.
-    ///
-    /// # Errors
-    /// Wrong usage.
+    /// Parses the loads and completes their options in the plan.
     pub fn read(workloads: &mut [WorkloadSpec]) -> Result<BackgroundLoads> {
         let of = |spec: &mut WorkloadSpec| {
             let loads = spec.background.iter_mut().map(|load| {
@@ -33,7 +30,6 @@ impl BackgroundLoads {
         workloads.iter_mut().map(of).collect::<Result<_>>().map(BackgroundLoads)
     }
 
-    /// Starts a workload's loads and waits for them to begin.
     pub(super) fn start(&self, session: &Session, workload: usize) -> Result<Processes> {
         let launches = self.0[workload].iter().map(|(name, order)| {
             let launch = own::launch(order).map_err(|e| anyhow!("background load {name}: {e}"))?;
@@ -43,10 +39,9 @@ impl BackgroundLoads {
     }
 }
 
-/// Totals over a trial's loads.
 #[derive(Debug, Default)]
 pub(super) struct Done {
-    /// For the results file: `background_spin_spins_per_s` …
+    /// `background_spin_spins_per_s` …
     pub(super) counters: Vec<(String, f64)>,
     pub(super) invalid: Vec<InvalidReason>,
 }
@@ -67,10 +62,6 @@ pub(super) fn end(processes: Processes) -> Result<Done> {
     Ok(done)
 }
 
-/// Parses a load.
-///
-/// # Errors
-/// Wrong usage, with the nearest name.
 fn read(label: &str, load: &Background) -> Result<(&'static LoadKind, load::programs::Options)> {
     let kind = own::find_load(&load.kind).ok_or_else(|| {
         let expected = text::expected_one_of(&load.kind, LOADS.iter().map(|row| row.name));

@@ -1,5 +1,5 @@
-//! The process of a CPU workload or load: reads a request from standard input and prints a report
-//! as the last line of standard output.
+//! The process of a CPU workload: a request on standard input, a report as the last line of
+//! standard output.
 
 use std::io::Read;
 
@@ -10,7 +10,6 @@ use crate::arena::processes::BEGUN;
 use crate::role::{DONE, line};
 use crate::signals::Stop;
 
-/// Runs the request.
 pub fn run() -> Result<u8> {
     let stop = Stop::install()?;
     let mut text = String::new();

@@ -1,8 +1,7 @@
-//! The CPU arena: programs placed on the machine's CPUs, and settings of the CPU scheduler.
+//! The CPU arena: programs placed on CPUs, and settings of the CPU scheduler.
 //!
-//! A variant's settings are of two kinds. Those of the measured program (nice level, policy, CPUs)
-//! are applied when it starts, and verified. Those of the machine are applied by the journaled
-//! guard of `machine::cpu`.
+//! Settings of the program (nice level, policy, CPUs) are applied when it starts, and verified.
+//! Those of the machine use the journaled guard of `machine::cpu`.
 
 pub mod background;
 pub mod inside;
@@ -37,15 +36,14 @@ pub fn setting_of(variant: &Variant) -> Result<Setting> {
         .map_err(|e| usage(format!("variant {}: {e}", variant.name)))
 }
 
-/// Names of the settings, to parse variants written as one word.
+/// Names of settings, for parsing variants written as one word.
 pub fn keys() -> Vec<&'static str> {
     KEYS.iter().map(|row| row.name).collect()
 }
 
-/// The machine's CPUs, claimed for an experiment.
 pub struct CpuArena<'a> {
     root: Root,
-    /// Dropped first, because a program of the session may be the CPU scheduler.
+    /// Dropped first: a program of the session may be the CPU scheduler.
     guard: Option<Guard>,
     programs: Programs,
     session: Option<Session>,
@@ -59,16 +57,13 @@ pub struct CpuArena<'a> {
     progress: &'a dyn Progress,
     flag: Arc<AtomicBool>,
     words: Vec<String>,
-    /// Tasks that could not be moved off isolated CPUs, with reasons.
+    /// Tasks that cannot be moved off isolated CPUs, with reasons.
     unmovable: BTreeSet<String>,
     opened: Instant,
 }
 
 impl<'a> CpuArena<'a> {
-    /// Claims the settings of the CPUs without changing them.
-    ///
-    /// # Errors
-    /// Another experiment holds the claim, or the machine does not support a setting.
+    /// Claims the settings without changing them.
     pub fn open(
         root: &Root,
         plan: &Plan,
@@ -114,7 +109,7 @@ impl<'a> CpuArena<'a> {
         guard.admit(setting).map_err(|e| usage(format!("variant {variant}: {e}")))
     }
 
-    /// Remarks on schedlab's own placement and on tasks it cannot see.
+    /// Remarks about schedlab's own placement and invisible tasks.
     fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         let place = inherited(&self.root);
@@ -149,7 +144,7 @@ impl<'a> CpuArena<'a> {
     }
 }
 
-/// Unusual placement of this process, or empty.
+/// Unusual placement of this process.
 fn inherited(root: &Root) -> String {
     let place = machine::placement::own_place(root).into_iter();
     place
@@ -161,7 +156,6 @@ fn inherited(root: &Root) -> String {
 /// Maximum number of tasks named in a message.
 const NAMED: usize = 8;
 
-/// Message about tasks that could not be moved.
 fn staying(unmovable: &BTreeSet<String>) -> Option<String> {
     let named: Vec<&str> = unmovable.iter().take(NAMED).map(String::as_str).collect();
     let more = unmovable.len().saturating_sub(NAMED);
@@ -197,8 +191,7 @@ impl Arena for CpuArena<'_> {
         Ok(self.variants.admit(&variant.name, setting))
     }
 
-    /// Finds the programs and starts a no-op under every variant, so that missing permissions are
-    /// reported before the first trial.
+    /// Starts a no-op under every variant to detect missing permissions.
     fn try_out(&mut self) -> Result<()> {
         let noted = ProcessStats::default();
         let programs = Programs::find(&self.workloads, &self.context(self.session()?, &noted))?;
@@ -228,7 +221,7 @@ impl Arena for CpuArena<'_> {
         self.trial(trial)
     }
 
-    /// The workload's warmup is sufficient.
+    /// The workload's warmup suffices.
     fn preconditions(&self) -> bool {
         false
     }

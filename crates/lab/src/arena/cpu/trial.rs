@@ -1,5 +1,4 @@
-//! A trial on the machine's CPUs: the workload, the counters around it, and the reasons that
-//! invalidate it.
+//! A trial on CPUs: the workload, the counters around it, and reasons to invalidate it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -18,11 +17,11 @@ use crate::arena::program::{self, Programs};
 use crate::arena::{TrialSpec, evidence};
 use crate::failure::usage;
 
-/// Time limit for the no-op program.
+/// For the no-op program.
 const SHORT: Duration = Duration::from_secs(30);
 
 impl CpuArena<'_> {
-    /// Starts a no-op program with the placement of this variant.
+    /// Starts a no-op program with this variant's placement.
     pub(super) fn try_variant(&self, variant: &str, setting: &Setting) -> Result<()> {
         let refused = |e: machine::Error| usage(format!("variant {variant}: {e}"));
         let session = self.session()?;
@@ -33,8 +32,7 @@ impl CpuArena<'_> {
         running.wait(SHORT, &AtomicBool::new(false)).map(drop).map_err(refused)
     }
 
-    /// Runs each variant's command once, unmeasured. This reports failures before the first trial
-    /// and warms the caches for every variant.
+    /// Runs each variant's command once, to detect failures and warm caches.
     pub(super) fn try_commands(&self, programs: &mut Programs) -> Result<()> {
         let own = |setting: &Setting| setting.run.is_some();
         for (_, variant, setting) in self.variants.iter().filter(|(_, _, setting)| own(setting)) {
@@ -61,7 +59,6 @@ impl CpuArena<'_> {
         Ok(())
     }
 
-    /// Measures one trial.
     pub(super) fn trial(&mut self, spec: &TrialSpec) -> Result<Observation> {
         let mut programs = std::mem::take(&mut self.programs);
         let observation = self.trial_of(spec, &mut programs);
@@ -81,7 +78,7 @@ impl CpuArena<'_> {
         let noted = ProcessStats::default();
         let outcome = programs.measure(spec, setting, &self.context(session, &noted));
         let system = self.system()?.since(&before);
-        // Read at once, before the CPUs reduce their frequency.
+        // Before the CPUs reduce their frequency.
         let mhz = frequency_mhz(&self.root.proc(""), &self.root.sys(""));
         let counted = guard.counters();
         let mut invalid: Vec<InvalidReason> = guard.check().into_iter().map(invalid_of).collect();
@@ -103,8 +100,7 @@ impl CpuArena<'_> {
                 let own = noted.own_cpu.get().as_secs_f64() / seen.window.as_secs_f64().max(1e-9);
                 observation.duration_ns = u64::try_from(seen.window.as_nanos()).unwrap_or(u64::MAX);
                 observation.metrics = seen.metrics;
-                // schedlab's own workloads report these for all threads and exactly for the
-                // measured time.
+                // Our own workloads count all threads over exactly the measured time.
                 if !seen.counters.contains_key("task_threads") {
                     observation.counters = noted.task.take().counters().collect();
                     let wall_ms = noted.wall.get().as_secs_f64() * 1e3;

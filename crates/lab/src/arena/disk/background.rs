@@ -1,9 +1,7 @@
-//! Background load during a trial: one process per load, so that each can have a share and be ended
-//! by a signal.
+//! Background load: one process per load, so that each can have a share and be signalled.
 //!
-//! The process is this program with a hidden subcommand. It reports that its clients have started,
-//! runs until signalled, and then prints what it transferred. This is subtracted from the device's
-//! counts, which include both foreground and background.
+//! The process is this program with a hidden subcommand. It reports its start, runs until
+//! signalled, and prints what it transferred, which is subtracted from the device's counts.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -30,7 +28,7 @@ struct LoadRequest {
     seed: u64,
 }
 
-/// Printed by the process at its end.
+/// Standard output.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct LoadReport {
     reads: u64,
@@ -41,16 +39,15 @@ struct LoadReport {
     errors: u64,
 }
 
-/// Totals over a trial's loads.
 #[derive(Debug, Default)]
 pub(super) struct Done {
     pub(super) issued: Issued,
-    /// For the results file: `background_read_mb_per_s` …
+    /// `background_read_mb_per_s` …
     pub(super) counters: Vec<(String, f64)>,
     pub(super) invalid: Vec<InvalidReason>,
 }
 
-/// Running loads; dropping this ends them.
+/// Dropping this ends them.
 #[derive(Debug, Default)]
 pub(super) struct RunningLoads(Processes);
 
@@ -88,7 +85,6 @@ impl RunningLoads {
         Ok(RunningLoads(Processes::start(session, launches.collect::<Result<_>>()?)?))
     }
 
-    /// Ends the loads and collects their reports.
     pub(super) fn end(self) -> Result<Done> {
         let mut done = Done::default();
         let mut window_s = 0.0f64;
@@ -129,7 +125,7 @@ impl RunningLoads {
     }
 }
 
-/// Entry point of the process.
+/// The load's process.
 pub fn inside() -> Result<u8> {
     let stop = Stop::install()?;
     let mut text = String::new();

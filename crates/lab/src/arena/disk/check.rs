@@ -1,11 +1,11 @@
-//! Checks whether a device supports a variant, and rephrases errors.
+//! Checks whether a device supports a variant.
 
 use anyhow::Result;
 use machine::{Device, Error};
 
 use crate::failure::{is_usage, usage};
 
-/// Checks that the device offers the scheduler or that its module can be loaded.
+/// The scheduler must be offered, or loadable as a module.
 pub(super) fn check_scheduler(device: &Device, scheduler: &str) -> Result<()> {
     if let Some(why) = &device.no_scheduler {
         return Err(usage(format!(
@@ -31,12 +31,10 @@ pub(super) fn check_scheduler(device: &Device, scheduler: &str) -> Result<()> {
     )))
 }
 
-/// Adds the variant's name to a usage error.
 pub(super) fn of_variant(variant: &str, error: anyhow::Error) -> anyhow::Error {
     if is_usage(&error) { usage(format!("variant {variant}: {error:#}")) } else { error }
 }
 
-/// Turns errors in user input into usage errors.
 pub(super) fn as_usage(error: Error) -> anyhow::Error {
     match error {
         Error::UnknownDevice { .. }

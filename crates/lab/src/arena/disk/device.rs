@@ -1,4 +1,4 @@
-//! The device under test in the disk arena: a real one, or a temporary loop device.
+//! The device under test: a real one, or a temporary loop device.
 
 use anyhow::Result;
 
@@ -6,15 +6,15 @@ use crate::failure::usage;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// A loop device of this size in bytes, created for the experiment.
+    /// Size in bytes.
     Temporary(u64),
-    /// A block device, as named by the user.
+    /// As named by the user.
     Device(String),
 }
 
 impl Target {
     /// # Errors
-    /// Wrong usage: `loop:` with a size that is missing, malformed or below 1 MiB.
+    /// Wrong usage: `loop:` with an invalid size or one below 1 MiB.
     pub fn parse(word: &str) -> Result<Target> {
         let Some(size) = word.strip_prefix("loop:") else {
             return Ok(Target::Device(word.to_owned()));
@@ -30,10 +30,6 @@ impl Target {
         }
     }
 
-    /// Whether the word requests a temporary loop device.
-    ///
-    /// # Errors
-    /// See [`Target::parse`].
     pub fn is_temporary(word: &str) -> Result<bool> {
         Ok(matches!(Target::parse(word)?, Target::Temporary(_)))
     }

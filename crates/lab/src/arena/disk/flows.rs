@@ -1,8 +1,7 @@
-//! Flows on a real device: each in its own process and control group, with a common start.
+//! Flows on a real device, each in its own process and control group.
 //!
-//! Group names consist of the session's key and a number, not the flow's name, and are journaled
-//! before the group is created. If this process is killed, the next start ends the flows and
-//! removes their groups.
+//! Groups are named after the session and a number, and journaled before they are created. If this
+//! process is killed, the next start ends the flows and removes the groups.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -18,16 +17,14 @@ use super::setting::VariantSetting;
 use crate::arena::TrialSpec;
 use crate::arena::flows::{FlowReport, FlowRequest, ROLE, Span, lead, merged};
 
-/// Time for a flow's process to finish requests in flight and report.
+/// To finish requests in flight and report.
 const LAST_WORDS: Duration = Duration::from_secs(30);
 
-/// Measurements of flows, and reasons to invalidate the trial.
 pub(super) struct Driven {
     pub(super) measured: Measured,
     pub(super) invalid: Vec<InvalidReason>,
 }
 
-/// Runs the flows of a workload under a variant's setting.
 pub(super) fn run(
     session: &Session,
     setting: &VariantSetting,
@@ -71,7 +68,7 @@ pub(super) fn run(
             Err(error) => invalid.push(InvalidReason::ProgramFailed { detail: error.to_string() }),
         }
     }
-    // Without all reports, the total would not describe the workload.
+    // A partial sum would not describe the workload.
     let measured =
         if reports.len() == flows.len() { merged(flows, reports) } else { Measured::default() };
     Ok(Driven { measured, invalid })

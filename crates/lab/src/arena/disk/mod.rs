@@ -1,10 +1,9 @@
 //! The disk arena: the running kernel's block layer on a real device.
 //!
-//! `load` measures trials without knowing about plans or results; this module turns its reports
-//! into observations. The sequence of a trial proves that a figure belongs to its variant: write
-//! and verify the setting, read counters, run the engine while a thread watches the setting, read
-//! counters and setting again (`trial`). Optionally there is a file system on the device, a program
-//! instead of the engine, or background load.
+//! `load` measures without knowing plans or results, and this module turns its reports into
+//! observations. The sequence of a trial proves that a figure belongs to its variant: set and
+//! verify, read counters, run the engine while a thread watches the setting, read both again
+//! (`trial`).
 
 pub mod background;
 mod check;
@@ -47,27 +46,25 @@ use crate::progress::Progress;
 use crate::signals::Stop;
 use crate::workloads::Workloads;
 
-/// The user's decisions about the device that are not part of the plan.
+/// The user's decisions beyond the plan.
 #[derive(Debug)]
 pub struct Consent<'a> {
-    /// The device whose data may be destroyed.
     pub destroy_data: Option<&'a str>,
-    /// Directory for the backing file of a temporary loop device.
+    /// For the backing file of a temporary loop device.
     pub loop_dir: &'a Path,
-    /// The user to run the plan's programs as.
+    /// User to run the plan's programs as.
     pub run_as: Option<&'a str>,
 }
 
-/// A device claimed for an experiment.
 pub struct DiskArena<'a> {
     root: Root,
     device: Device,
-    /// Drop order: programs and mounts, then settings, the claim and finally the device.
+    /// Drop order: programs and mounts, settings, claim, device.
     programs: Programs,
     session: Option<Session>,
     guard: Option<Guard>,
     claim: Option<Claim>,
-    /// Open file that keeps the device name from being reused.
+    /// Keeps the device name from being reused.
     held: Option<File>,
     temporary: Option<LoopDevice>,
     limits: Limits,
@@ -84,12 +81,11 @@ pub struct DiskArena<'a> {
     run_as: Option<String>,
     files: Option<FileSystemSpec>,
     targets: Targets,
-    /// Baseline values of a sweep's tunables.
     defaults: Defaults,
 }
 
 impl<'a> DiskArena<'a> {
-    /// Fails early with a clear message.
+    /// Reports missing privileges before anything else.
     pub fn require_root() -> Result<()> {
         let uid = fs::metadata("/proc/self").map(|me| me.uid());
         if uid.is_ok_and(|uid| uid != 0) {
@@ -100,8 +96,7 @@ impl<'a> DiskArena<'a> {
         Ok(())
     }
 
-    /// Finds or creates the device, checks that the plan may run on it, and claims its settings
-    /// without changing them.
+    /// Finds or creates the device, checks the plan, and claims the settings.
     pub fn open(
         root: &Root,
         plan: &Plan,
@@ -133,7 +128,7 @@ impl<'a> DiskArena<'a> {
         let schedulers = || plan.variants.iter().map(|variant| variant.scheduler.as_str());
         schedulers().try_for_each(|scheduler| check_scheduler(&device, scheduler))?;
         for (_, variant, setting) in variants.iter() {
-            // Checks names and ranges before anything is written, as `set` does.
+            // Check names and ranges before anything is written.
             Change::plan(root, &device, &setting.device)
                 .map_err(|e| of_variant(variant, as_usage(e)))?;
         }
@@ -180,7 +175,6 @@ impl<'a> DiskArena<'a> {
         })
     }
 
-    /// Creates the file system and the clients' files, and prepares programs.
     fn prepare_target(&mut self) -> Result<()> {
         let has_loads = self.workloads.loads().next().is_some();
         let has_flows = self.workloads.flows().next().is_some();
@@ -207,7 +201,7 @@ impl<'a> DiskArena<'a> {
                     load.work.kind.name
                 )));
             }
-            // Perform all checks that do not need the file system before overwriting anything.
+            // Check everything that does not need the file system before overwriting data.
             let noted = ProcessStats::default();
             self.programs = Programs::find(&self.workloads, &self.context(&session, &noted))?;
             if let Some(files) = &self.files {
@@ -239,7 +233,7 @@ impl<'a> DiskArena<'a> {
         Ok(())
     }
 
-    /// Checks the settings of every variant and flow, so that unsupported ones are reported early.
+    /// Reports unsupported settings early.
     fn check_flows(&self, session: &Session) -> Result<()> {
         for (_, variant, setting) in self.variants.iter() {
             for flow in self.workloads.flows() {
@@ -261,7 +255,7 @@ impl<'a> DiskArena<'a> {
         }
     }
 
-    /// Before anything is written: checks that this is the device the user consented to.
+    /// Checks that this is the device the user consented to.
     fn check_device(&self) -> Result<()> {
         Ok(self.device.check_is(&self.root, self.held.as_ref().ok_or_else(given_back)?)?)
     }
@@ -308,7 +302,7 @@ impl Arena for DiskArena<'_> {
     }
 
     /// Tries every variant, then prepares workloads, which can take minutes. A refused value is an
-    /// error, except in a sweep: there it is data, and the other variants are measured.
+    /// error, except in a sweep, where it is data.
     fn try_out(&mut self) -> Result<()> {
         let guard = self.guard.as_mut().ok_or_else(given_back)?;
         for (variant, name, setting) in self.variants.iter() {
@@ -368,7 +362,7 @@ impl Arena for DiskArena<'_> {
         let ended = self.session.take().map(Session::end).transpose();
         let restored = self.guard.take().map(Guard::restore).transpose();
         (self.claim, self.held) = (None, None);
-        // Remove the loop device even if its settings could not be restored: they vanish with it.
+        // Remove the loop device even if restoring failed: the settings vanish with it.
         let removed = self.temporary.take().map(LoopDevice::remove).transpose();
         if restored?.is_some_and(|restored| restored.device_gone) {
             words.push(format!(

@@ -11,11 +11,11 @@ use super::check::as_usage;
 use crate::progress::Progress;
 use crate::signals::Stop;
 
-/// Time for a user at a terminal to interrupt before the first write.
+/// Time for a user at a terminal to interrupt.
 const NOTICE: Duration = Duration::from_secs(5);
 
-/// Claims the device for writing. If the user consented, prints what will be lost; on a terminal,
-/// then waits.
+/// Claims the device for writing. If this took the user's consent, prints what will be lost, and
+/// waits on a terminal.
 pub(super) fn claim(
     root: &Root,
     device: &Device,

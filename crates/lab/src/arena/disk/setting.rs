@@ -1,4 +1,4 @@
-//! A variant's settings for a real device and for the control groups of its flows.
+//! A variant's settings for a real device and its flows.
 
 use anyhow::Result;
 use elevator::Priority;
@@ -11,17 +11,11 @@ use crate::controllers::{self, Control};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VariantSetting {
-    /// Scheduler, tunables, and attributes of the queue and the device.
     pub device: Setting,
-    /// Settings of flows, and settings of the device outside the scheduler. The latter are also in
-    /// `device`.
+    /// Of flows, and of the device outside the scheduler; `device` contains the latter, too.
     pub controls: Vec<Control>,
 }
 
-/// Parses the settings of a variant.
-///
-/// # Errors
-/// Wrong usage: an invalid setting of a flow or of the device.
 pub fn setting_of(variant: &Variant) -> Result<VariantSetting> {
     let mut device =
         Setting { scheduler: Some(variant.scheduler.clone()), tunables: Default::default() };
@@ -41,7 +35,7 @@ pub fn setting_of(variant: &Variant) -> Result<VariantSetting> {
 }
 
 impl VariantSetting {
-    /// A flow's share. Each flow gets a control group, so that all compete at the same level.
+    /// Each flow gets a control group, so that all compete at one level.
     pub(super) fn share(&self, flow: &FlowWork) -> Share {
         let ioprio = (flow.priority != Priority::default()).then(|| flow.priority.to_string());
         let mut share = Share { own_group: true, ioprio, ..Share::default() };
@@ -67,7 +61,7 @@ impl VariantSetting {
     }
 }
 
-/// The limits of a control without `max`, which means unlimited.
+/// Limits other than `max`, which means none.
 fn bounds(control: &Control) -> Option<String> {
     let bounds: Vec<String> = control
         .pairs()

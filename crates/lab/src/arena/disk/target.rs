@@ -1,8 +1,5 @@
-//! Targets of the load engine's clients: the bare device, or files in the file system created on
-//! it.
-//!
-//! Files are created before the first trial, in a directory per workload and load, and exist as
-//! long as the file system.
+//! Targets of clients: the bare device, or files created on it before the first trial, in a
+//! directory per workload and load.
 
 use std::path::Path;
 
@@ -15,19 +12,19 @@ use crate::failure::usage;
 use crate::progress::Progress;
 use crate::workloads::{Load, Work, Workloads};
 
-/// Targets of a plan's clients, by workload index.
+/// By workload index.
 #[derive(Debug, Default)]
 pub(super) struct Targets(Vec<OfWorkload>);
 
 #[derive(Debug, Default)]
 struct OfWorkload {
-    /// One list per flow, or a single list without flows.
+    /// One list per flow, or a single list.
     clients: Vec<Vec<ClientFile>>,
     loads: Vec<Vec<ClientFile>>,
 }
 
 impl Targets {
-    /// Assigns targets to all clients, creating files if there is a directory.
+    /// Assigns targets, creating files if there is a directory.
     pub(super) fn prepare(
         workloads: &Workloads,
         device: &Device,

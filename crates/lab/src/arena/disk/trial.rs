@@ -1,8 +1,6 @@
-//! A trial on a real device: the workload, the counters around it, and the reasons that invalidate
-//! it.
+//! A trial on a real device: the workload, the counters around it, and reasons to invalidate it.
 //!
-//! The work is done by the load engine or a program, with background load running throughout. The
-//! bytes it transferred are subtracted from the device's counts before any check.
+//! Background load runs throughout, and its bytes are subtracted from the device's counts.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -30,16 +28,16 @@ enum Outcome {
     Program(ProgramTrial),
 }
 
-/// A trial of the load engine, in this process or in one per flow.
+/// In this process, or in one per flow.
 struct EngineTrial {
     params: Params,
     nr_clients: u64,
     measured: load::Measured,
-    /// Reasons reported by flow processes.
+    /// From flow processes.
     invalid: Vec<InvalidReason>,
 }
 
-/// A trial of a program, and schedlab's own CPU time during it.
+/// Includes schedlab's own CPU time.
 struct ProgramTrial {
     seen: Result<load::programs::Measurement, InvalidReason>,
     own_cpu: Duration,
@@ -49,12 +47,12 @@ struct Counted {
     device: DeviceDelta,
     system: SystemDelta,
     done: Done,
-    /// Error from reading the device's counters.
+    /// Why counters could not be read.
     gone: Option<String>,
 }
 
 impl DiskArena<'_> {
-    /// Measures one trial, starting with cold caches.
+    /// Caches are cold at the start.
     pub(super) fn trial(&mut self, spec: &TrialSpec) -> Result<Observation> {
         if let Some(session) = &mut self.session {
             let noted = ProcessStats::default();
@@ -191,8 +189,7 @@ impl DiskArena<'_> {
         let seen = Evidence { measured, device: &alone, system: &system };
         let mut allowance = Allowance::of(params, *nr_clients, measured, &self.sysfs());
         if self.files.is_some() || !done.counters.is_empty() {
-            // File systems perform I/O of their own, and background load continues between the two
-            // readings.
+            // File systems do I/O of their own, and background load continues between the readings.
             allowance = Allowance { read_bytes: u64::MAX >> 1, written_bytes: u64::MAX >> 1 };
         }
         invalid.extend(seen.invalid(&allowance, &self.limits));

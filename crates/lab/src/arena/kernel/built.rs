@@ -1,4 +1,4 @@
-//! The kernel of a variant with our modules: taken from the cache or built.
+//! The kernel of a variant with our modules, cached or built.
 
 use std::path::Path;
 
@@ -10,7 +10,6 @@ use crate::failure::usage;
 use crate::progress::{BuildProgress, Progress};
 use crate::signals::Stop;
 
-/// A kernel with our modules.
 #[derive(Debug, Clone)]
 pub(super) struct Built {
     pub(super) kernel: Kernel,
@@ -19,7 +18,6 @@ pub(super) struct Built {
 }
 
 impl Built {
-    /// Returns the kernel for a setting, building it if necessary.
     pub(super) fn of(
         cache: &Cache,
         source: &Source,
@@ -38,8 +36,8 @@ impl Built {
     }
 }
 
-/// Builds a variant's kernel and modules unless cached. Returns the key in the cache and whether
-/// the kernel was built now. `source` is the plan's.
+/// Builds a variant's kernel and modules unless cached. Returns the key, and whether it was built
+/// now. `source` is the plan's.
 ///
 /// # Errors
 /// As for [`Cache::build`], with [`guest::Error`] as the cause.
@@ -60,7 +58,6 @@ pub fn build(
     Ok((built.kernel.key, !there))
 }
 
-/// The kernel cache in `dir`, or in its default place.
 pub fn cache(dir: Option<&Path>) -> Result<Cache> {
     let dir = dir.map(Path::to_owned).or_else(Cache::default_dir).ok_or_else(|| {
         usage("kernel cache: no directory for built kernels; set HOME or SCHEDLAB_CACHE_DIR, or give --cache-dir")

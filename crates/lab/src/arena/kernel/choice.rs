@@ -1,10 +1,9 @@
-//! The kernel of a variant: its source and the patches applied to it.
+//! The kernel of a variant: source and patches.
 //!
-//! Patches follow the scheduler's name: `kyber@my.patch` is one file, `kyber@DIR` a series, and
-//! `kyber@DIR#3` the first three patches of the series. A series is the quilt `series` file of a
-//! directory (one name per line, `#` starts a comment), otherwise its `*.patch` files in
-//! alphabetical order. The attribute `kernel` selects a different source, so two kernels can be
-//! compared under one scheduler.
+//! Patches follow the scheduler's name: `kyber@my.patch` is a file, `kyber@DIR` a series, and
+//! `kyber@DIR#3` its first three patches. A series is a quilt `series` file (one name per line, `#`
+//! starts a comment), otherwise the directory's `*.patch` files in alphabetical order. The
+//! attribute `kernel` selects another source.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,24 +15,20 @@ use text::limits::{SERIES_BYTES, SERIES_PATCHES};
 
 use crate::failure::usage;
 
-/// The quilt file that lists a directory's patches.
 const SERIES: &str = "series";
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct KernelChoice {
-    /// None: the plan's source.
+    /// None: the plan's.
     pub source: Option<Source>,
-    /// The patches as written in the variant.
+    /// The patches as written.
     pub word: Option<String>,
-    /// Patch files in order of application.
+    /// In order of application.
     pub patches: Vec<PathBuf>,
 }
 
 impl KernelChoice {
-    /// Parses the text after `@` and the value of the attribute `kernel`.
-    ///
-    /// # Errors
-    /// Wrong usage: the source or series does not exist.
+    /// Parses the text after `@` and the attribute `kernel`.
     pub fn of(word: Option<&str>, source: Option<&str>) -> Result<KernelChoice> {
         Ok(KernelChoice {
             source: source.map(read_source).transpose()?,
@@ -42,7 +37,7 @@ impl KernelChoice {
         })
     }
 
-    /// Identifies the kernel within a plan and in a results file.
+    /// Identifies the kernel in plans and results files.
     #[must_use]
     pub fn label(&self) -> String {
         let source =
@@ -51,7 +46,7 @@ impl KernelChoice {
         format!("release{source}{patches}")
     }
 
-    /// Describes the build; None for an unpatched Debian kernel.
+    /// None for an unpatched Debian kernel.
     pub(crate) fn built(&self) -> Option<String> {
         let Some(Source::Directory(tree)) = &self.source else {
             return self.word.as_ref().map(|patches| format!("builds a kernel with {patches:?}"));
@@ -61,8 +56,7 @@ impl KernelChoice {
     }
 }
 
-/// Parses the source of a variant. `debian/6.12` means `debian:6.12`, because a colon ends a value
-/// on the command line.
+/// On the command line `debian/6.12` means `debian:6.12`, as a colon ends a value.
 fn read_source(word: &str) -> Result<Source> {
     let word = word
         .strip_prefix("debian/")
@@ -70,12 +64,11 @@ fn read_source(word: &str) -> Result<Source> {
     source(&word)
 }
 
-/// Parses a kernel source; errors are wrong usage.
 pub fn source(word: &str) -> Result<Source> {
     word.parse().map_err(|error: guest::Error| usage(error.to_string()))
 }
 
-/// Splits `DIR#3` into path and number. A file of that exact name takes precedence.
+/// Splits `DIR#3`. A file of that exact name takes precedence.
 fn split(word: &str) -> (&str, Option<&str>) {
     match word.rsplit_once('#') {
         Some((path, number)) if !Path::new(word).exists() => (path, Some(number)),
@@ -88,7 +81,7 @@ pub fn path_of(word: &str) -> &Path {
     Path::new(split(word).0)
 }
 
-/// The patch files that a word selects. A missing single file is reported only when it is read.
+/// A missing file is reported only when it is read.
 fn patches(word: &str) -> Result<Vec<PathBuf>> {
     let (path, number) = split(word);
     let path = Path::new(path);
@@ -111,10 +104,7 @@ fn patches(word: &str) -> Result<Vec<PathBuf>> {
     Ok(all)
 }
 
-/// The patches of a series in order, given its directory or `series` file.
-///
-/// # Errors
-/// Wrong usage: the series cannot be read, is empty, or names a file outside its directory.
+/// The patches of a series, given its directory or `series` file. All must be below the directory.
 pub fn series(path: &Path) -> Result<Vec<PathBuf>> {
     let unreadable = |cause: std::io::Error| {
         usage(format!("{}: cannot read the series: {cause}", path.display()))
@@ -157,7 +147,7 @@ fn listed(list: &Path, dir: &Path, text: &str) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.split(" #").next().unwrap_or_default().trim();
-        // quilt options such as -p1 follow the name.
+        // Options such as -p1 follow the name.
         let mut words = line.split_whitespace();
         let Some(name) = words.next().filter(|name| !name.starts_with('#')) else { continue };
         if words.any(|option| option.starts_with("-p") && option != "-p1" || option == "-R") {

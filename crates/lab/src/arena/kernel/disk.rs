@@ -1,5 +1,4 @@
-//! A guest's modelled disk: created through configfs, configured through sysfs, with counters in
-//! debugfs.
+//! A guest's modelled disk: created in configfs, configured in sysfs, counters in debugfs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +12,6 @@ use super::order::Disk;
 const CONFIG: &str = "/sys/kernel/config/modeldisk";
 const NAME: &str = "disk0";
 
-/// A modelled disk that exists.
 #[derive(Debug)]
 pub(super) struct Modelled {
     path: PathBuf,
@@ -22,7 +20,6 @@ pub(super) struct Modelled {
 }
 
 impl Modelled {
-    /// Creates the disk from the tables of its model.
     pub(super) fn make(disk: &Disk, tables: &Path) -> Result<Modelled> {
         let config = Path::new(CONFIG).join(NAME);
         fs::create_dir(&config).context("modelled disk: cannot create")?;
@@ -48,12 +45,10 @@ impl Modelled {
         &self.path
     }
 
-    /// Name in /sys/block.
     pub(super) fn name(&self) -> &'static str {
         NAME
     }
 
-    /// Directory in /sys/block.
     pub(super) fn directory(&self) -> &Path {
         self.queue.parent().expect("the queue is in the disk's directory")
     }
@@ -70,8 +65,8 @@ impl Modelled {
         Ok(sectors * elevator::SECTOR_BYTES)
     }
 
-    /// Restarts the disk at guest time `ns`, which may be in the future: resets rotational
-    /// position, counters and log.
+    /// Restarts the disk at guest time `ns`, possibly in the future: rotational position, counters,
+    /// log.
     pub(super) fn begin_at(&self, ns: u64) -> Result<()> {
         put(&Path::new(CONFIG).join(NAME).join("epoch"), ns.to_string().as_bytes())
     }
@@ -80,7 +75,7 @@ impl Modelled {
         self.counters.join("log")
     }
 
-    /// Sets the scheduler, then the attributes, and verifies each. Returns the values in effect.
+    /// Sets and verifies scheduler and attributes. Returns the values in effect.
     pub(super) fn apply(
         &self,
         scheduler: &str,
@@ -121,7 +116,7 @@ impl Modelled {
         Ok(applied)
     }
 
-    /// Counters since the epoch.
+    /// Counters since `begin_at`.
     pub(super) fn stats(&self) -> Result<DeviceStats> {
         let of = self.numbers(&self.counters.join("stats"))?;
         let at = |name: &str| of.get(name).copied().unwrap_or(0);
@@ -142,7 +137,7 @@ impl Modelled {
         })
     }
 
-    /// Anticipation statistics, if the scheduler has any.
+    /// None if the scheduler has no such statistics.
     pub(super) fn anticipation(&self) -> Result<Option<elevator::Anticipation>> {
         let path = self.queue.join("iosched/antic_stats");
         if !path.exists() {
@@ -153,7 +148,7 @@ impl Modelled {
         Ok(Some(told.with_context(|| format!("{}: invalid value: {text}", path.display()))?))
     }
 
-    /// Merges according to the kernel (`stat` in sysfs).
+    /// Merges according to the kernel.
     pub(super) fn merges(&self) -> Result<u64> {
         let text = get(&self.queue.with_file_name("stat"))?;
         let fields: Vec<u64> =
@@ -171,7 +166,7 @@ impl Modelled {
     }
 }
 
-/// Parses `antic_stats`: alternating names and numbers on one line.
+/// Alternating names and numbers on one line.
 fn anticipation(text: &str) -> Option<elevator::Anticipation> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let at = |name: &str| {

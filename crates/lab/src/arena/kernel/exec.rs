@@ -1,8 +1,7 @@
 //! `schedlab kernel exec`: runs a user's program in a guest.
 //!
-//! The guest appends the program's output to two files of the working directory; they are read here
-//! while they grow. A pipe would be drained in real time, and virtual time would pass while the
-//! guest waits for it.
+//! The guest appends the output to files, which are read here while they grow. A pipe would be
+//! drained in real time, and virtual time would pass while the guest waits.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -29,26 +28,24 @@ use crate::controllers::Control;
 use crate::progress::Progress;
 use crate::signals::Stop;
 
-/// Mount point of the file system. Fixed, because programs may print it.
+/// Fixed, because programs may print it.
 pub const FILES_AT: &str = "/tmp/disk0";
-/// The program's output, as files of the working directory.
 const STREAMS: [&str; 2] = ["stdout", "stderr"];
-/// Exit statuses used by shells: the program cannot be executed, and it was not found.
+/// Exit statuses as in shells: cannot be executed; not found.
 const CANNOT_START: u8 = 126;
 const NOT_FOUND: u8 = 127;
 
 #[derive(Debug)]
 pub struct ProgramSpec<'a> {
-    /// Modelled device; None: the guest has no disk.
+    /// None: no disk.
     pub device: Option<&'a str>,
-    /// The scheduler and the kernel patches.
+    /// The scheduler and kernel patches.
     pub setting: Setting,
-    /// The unpatched kernel.
     pub source: Source,
-    /// Whether to build the kernel with debug checks.
+    /// Adds the kernel's debug checks.
     pub debug: bool,
     pub time_travel: TimeTravel,
-    /// Maximum time without output from the guest.
+    /// Maximum time without output.
     pub patience: Duration,
     pub memory_mib: u32,
     pub command: &'a [String],
@@ -56,12 +53,10 @@ pub struct ProgramSpec<'a> {
 
 #[derive(Debug)]
 pub struct Done {
-    /// Exit status of the program, or 128 + the signal's number.
+    /// Exit status, or 128 + signal number.
     pub status: u8,
     pub release: String,
-    /// Guest clock at the end.
     pub virtual_ns: u64,
-    /// Real time that the guest ran.
     pub real: Duration,
 }
 
@@ -71,7 +66,7 @@ struct GuestRequest {
     path: String,
     command: Vec<String>,
     modules: Vec<(PathBuf, String)>,
-    /// Directory of all modules, for the program.
+    /// All modules, for the program.
     modules_dir: PathBuf,
     disk: Option<Disk>,
     scheduler: String,
@@ -80,7 +75,7 @@ struct GuestRequest {
     files: Option<FileSystem>,
 }
 
-/// Boots a guest for one program and copies its standard output and standard error to `output`.
+/// Boots a guest for one program and copies its output.
 pub fn execute(
     cache: &Cache,
     spec: &ProgramSpec<'_>,
@@ -107,8 +102,7 @@ pub fn execute(
             .map(|model| super::modules(&built, &spec.setting, model))
             .unwrap_or_default(),
         modules_dir: built.modules.dir().to_owned(),
-        // Programs expect to read back what they wrote, so the disk needs memory even without a
-        // file system.
+        // Programs read back what they wrote, with or without a file system.
         disk: model
             .as_ref()
             .map(|model| Disk { memory_backed: true, ..super::disk(&spec.setting, model) }),
@@ -123,7 +117,7 @@ pub fn execute(
     let mut output = output;
     if order.here != here {
         let note = "others may not enter it (the guest runs as another user), so the program starts in /; chmod o+rx it, or cd elsewhere";
-        // As below, a closed output does not end the program.
+        // A closed output does not end the program.
         drop(writeln!(output[1], "schedlab: {}: {note}", here.display()));
     }
     let boot = Boot {
@@ -141,7 +135,7 @@ pub fn execute(
         .zip(output)
         .map(|(name, ours)| Stream::new(dir, name, ours))
         .collect::<io::Result<Vec<_>>>()?;
-    // `|` rather than `||`: both streams are polled every time.
+    // `|`, not `||`: poll both streams.
     let mut look = || streams.iter_mut().fold(false, |seen, stream| stream.pass_on() | seen);
     let ended = boot.run_watched(dir, &stop.flag(), &mut look)?;
     let Answer { result, release, virtual_ns } = order::answered(dir)?;
@@ -153,7 +147,6 @@ pub fn execute(
     })
 }
 
-/// Files the guest may read: the modules, and a program given by path.
 fn readable(spec: &ProgramSpec<'_>, built: &Built) -> Vec<PathBuf> {
     let named = spec.command.first().filter(|program| program.contains('/'));
     let program =
@@ -161,7 +154,6 @@ fn readable(spec: &ProgramSpec<'_>, built: &Built) -> Vec<PathBuf> {
     program.into_iter().chain([built.modules.dir().to_owned()]).collect()
 }
 
-/// One of the program's output files, copied to our stream of the same name.
 struct Stream {
     file: File,
     ours: Box<dyn Write>,
@@ -174,16 +166,15 @@ impl Stream {
         Ok(Stream { file, ours })
     }
 
-    /// Copies new output; returns whether there was any.
+    /// Copies new output, if any.
     fn pass_on(&mut self) -> bool {
-        // Stop at the current size: a guest may write faster than it is read.
+        // Read up to the current size only: a guest may write faster than we read.
         let Ok(mut new) = self.file.metadata().map(|found| (&self.file).take(found.len())) else {
             return false;
         };
         let mut buffer = vec![0; 64 << 10];
         let mut some = false;
         while let Ok(read @ 1..) = new.read(&mut buffer) {
-            // A closed output does not end the program.
             drop(self.ours.write_all(&buffer[..read]).and_then(|()| self.ours.flush()));
             some = true;
         }
@@ -191,12 +182,11 @@ impl Stream {
     }
 }
 
-/// The guest's init; returns only if this is not a guest.
+/// The guest's init; returns only outside a guest.
 pub fn inside(workdir: &Path) -> Result<u8> {
     order::answer(&Inside::begin_for_programs(workdir)?, command)
 }
 
-/// Runs the program and returns its exit status.
 fn command(inside: &Inside) -> Result<u8> {
     let order: GuestRequest = order::read(inside.workdir(), order::ORDER)?;
     for (module, parameters) in &order.modules {
@@ -231,8 +221,8 @@ fn command(inside: &Inside) -> Result<u8> {
     }
     std::env::set_current_dir(&order.here)
         .with_context(|| format!("{}: cannot enter", order.here.display()))?;
-    // getcwd(2) returns a path unknown to the machine for directories that the guest mounts over,
-    // such as /tmp. Shells prefer PWD.
+    // Where the guest mounts over a directory, getcwd(2) returns a path unknown to the host. Shells
+    // prefer PWD.
     command.current_dir(&order.here).env("PWD", &order.here);
     let mut child = match command.spawn() {
         Ok(child) => child,
@@ -251,7 +241,7 @@ fn command(inside: &Inside) -> Result<u8> {
         })
         .collect();
     let status = child.wait().context("program: cannot wait for it")?;
-    // Processes left behind would keep the pipes open.
+    // Leftover processes would keep the pipes open.
     inside.end_all()?;
     for relay in relays {
         relay
@@ -266,8 +256,7 @@ fn command(inside: &Inside) -> Result<u8> {
     Ok(code.unwrap_or(u8::MAX))
 }
 
-/// Locates the program. The standard library's search needs a socket, which the guest does not
-/// have.
+/// Locates a program. The standard library's search needs a socket, which guests lack.
 fn found(program: &str, path: &str) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(PathBuf::from(program)).filter(|file| file.exists());
@@ -292,7 +281,7 @@ fn relay(mut pipe: Box<dyn Read + Send>, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Appends to a file of the host; closing it flushes the guest's copy.
+/// Closing the file flushes it to the host.
 fn say(to: &Path, text: &[u8]) -> io::Result<()> {
     OpenOptions::new().append(true).open(to)?.write_all(text)
 }

@@ -1,4 +1,4 @@
-//! Converts the measurements of a guest's trial into metrics and counters of the results file.
+//! Converts a guest's trial into metrics and counters.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +10,13 @@ use super::disk::Modelled;
 use crate::arena::evidence::curves;
 use crate::arena::modelled::{ms, of_anticipation, of_device};
 
-/// Measurements of a trial's clients.
 #[derive(Debug)]
 pub(super) struct Shown {
     pub(super) measured: Measured,
-    /// Longest wait of a request, if known.
     pub(super) longest_wait_ns: Option<u64>,
     /// Merges before the clients started.
     pub(super) merged: u64,
-    /// Flows compared with their solo runs, if requested.
+    /// Comparison with solo runs, if requested.
     pub(super) against_alone: BTreeMap<String, f64>,
 }
 
@@ -28,11 +26,11 @@ impl Shown {
     }
 }
 
-/// The trial as recorded in the results file, without reasons for invalidity.
+/// Leaves `invalid` empty.
 pub(super) fn observation(shown: &Shown, disk: &Modelled) -> Result<Observation> {
     let measured = &shown.measured;
     let mut metrics = sim::workload::metrics(measured);
-    // Computing takes no virtual time, so CPU time is meaningless.
+    // Computing takes no virtual time.
     metrics.retain(|name, _| name.rsplit('.').next() != Some("cpu_us_per_io"));
     metrics.extend(shown.against_alone.clone());
     let (device, merges) = (disk.stats()?, disk.merges()? - shown.merged);

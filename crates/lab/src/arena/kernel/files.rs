@@ -1,8 +1,7 @@
 //! A file system on a guest's modelled disk.
 //!
-//! It is identical in every guest, independent of the machine's mkfs configuration and of the time:
-//! features, UUID and the hash seed are fixed, and background writes that Linux would start at
-//! random times are disabled.
+//! Identical in every guest, whatever the host's mkfs configuration: features, UUID and hash seed
+//! are fixed, and background writes at random times are disabled.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,17 +25,13 @@ pub(super) struct FileSystem {
     mkfs: PathBuf,
 }
 
-/// Fixed UUID, also the seed of the directory hash.
+/// Also the seed of the directory hash.
 const UUID: &str = "5c4ed1ab-0000-4000-8000-000000000001";
 const FEATURES: &str = "none,has_journal,ext_attr,resize_inode,dir_index,filetype,extent,64bit,flex_bg,sparse_super,large_file,\
                         huge_file,dir_nlink,extra_isize,metadata_csum";
 pub(super) const JOURNAL_MIB: u64 = 32;
 
 impl Files {
-    /// Locates mkfs.
-    ///
-    /// # Errors
-    /// Wrong usage: it is not installed.
     pub(super) fn found(self) -> Result<FileSystem> {
         let Files::Ext4 = self;
         match programs::find("mkfs.ext4") {
@@ -49,7 +44,7 @@ impl Files {
 }
 
 impl FileSystem {
-    /// Creates the file system on a guest's device and mounts it on an existing directory.
+    /// Creates the file system and mounts it on `at`.
     pub(super) fn make(&self, inside: &Inside, device: &Path, at: &Path) -> Result<()> {
         let features = FEATURES.replace(' ', "");
         let extended = format!(
@@ -68,14 +63,13 @@ impl FileSystem {
             let said = String::from_utf8_lossy(&made.stderr);
             bail!("{} in the guest: {}", self.mkfs.display(), said.trim());
         }
-        // By default, ext4 zeroes inode tables and prefetches block bitmaps in the background,
-        // starting at a random time within five seconds.
+        // By default, zeroing of inode tables and prefetching of block bitmaps start at a random
+        // time.
         inside.mount(device, at, "ext4", "noinit_itable,no_prefetch_block_bitmaps")?;
         Ok(())
     }
 }
 
-/// Flushes dirty pages and drops the caches.
 pub(super) fn cold() -> Result<()> {
     rustix::fs::sync();
     let caches = Path::new("/proc/sys/vm/drop_caches");

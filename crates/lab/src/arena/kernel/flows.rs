@@ -1,9 +1,7 @@
-//! The flows of a trial in a guest: a control group and a process for each, with the variant's
-//! settings.
+//! The flows of a trial in a guest, each a process in a control group.
 //!
-//! Every group is a leaf below the root, because the root group's I/O is neither throttled nor
-//! weighted. All settings are written before the first process joins its group, and all processes
-//! join before the first one starts.
+//! Groups are leaves below the root, because the root's I/O is neither throttled nor weighted. All
+//! settings precede the first process, and all processes join before the first starts.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,14 +20,12 @@ use super::disk::Modelled;
 use crate::arena::flows::{self, FlowReport, FlowRequest, ROLE, Span};
 use crate::controllers::{self, Control, Location};
 
-/// This executable.
 const ITSELF: &str = "/proc/self/exe";
 
-/// A flow with its index and files.
 type Numbered<'a> = (usize, &'a FlowWork, &'a [ClientFile]);
 
-/// Runs the flows from a common start, which is disk time 0. If `alone` is set, each flow first
-/// runs alone; the second result then compares the flows with their solo runs.
+/// Runs the flows from a common start, disk time 0. With `alone`, first runs each alone and also
+/// returns the comparison.
 pub(super) fn run(
     params: &Params,
     files: &[Vec<ClientFile>],
@@ -67,7 +63,6 @@ pub(super) fn run(
     Ok((together, if params.alone { against } else { BTreeMap::new() }))
 }
 
-/// Runs these flows at the same time.
 fn round(
     flows: &[Numbered<'_>],
     controls: &[Control],
@@ -82,13 +77,13 @@ fn round(
     for ((number, flow, files), child) in flows.iter().zip(&mut running) {
         let request = FlowRequest::new(flow, *number, files, &span).to_json()?;
         let mut input = child.stdin.take().expect("it was asked for as a pipe");
-        // If the process has already exited, its standard error contains the cause.
+        // A process that has exited reports the cause on standard error.
         drop(input.write_all(&request));
     }
     flows.iter().zip(running).map(|((_, flow, _), child)| report(&flow.name, child)).collect()
 }
 
-/// Writes the device's settings, which apply to all flows and to workloads without flows.
+/// Settings for all flows and for workloads without flows.
 pub(super) fn set_device(controls: &[Control], disk: &Modelled) -> Result<()> {
     let device = disk.number()?;
     controls
@@ -101,7 +96,7 @@ fn group(flow: &str) -> PathBuf {
     Path::new(CONTROL_GROUPS).join(flow)
 }
 
-/// Writes a setting and verifies it.
+/// Writes and verifies.
 fn set(control: &Control, device: &str, disk: &Modelled) -> Result<()> {
     let row = control.row();
     let file = match row.location {
@@ -140,7 +135,7 @@ fn write(control: &Control, file: &Path, device: &str) -> Result<()> {
     Ok(())
 }
 
-/// Starts a flow's process, which waits for its request, in its group and with its I/O priority.
+/// Starts a process that waits for its request.
 fn start(flow: &FlowWork, controls: &[Control]) -> Result<Child> {
     let mut command = programs::itself(Path::new(ITSELF));
     command.arg(ROLE).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -159,7 +154,7 @@ fn start(flow: &FlowWork, controls: &[Control]) -> Result<Child> {
     Ok(child)
 }
 
-/// I/O priority of a flow; the variant overrides the workload.
+/// The variant overrides the workload.
 fn priority(flow: &FlowWork, controls: &[Control]) -> Option<u16> {
     let of_flow = |control: &&Control| {
         control.row().location == Location::Processes

@@ -1,5 +1,5 @@
-//! The guest's init during a trial: creates the disk, sets the scheduler, runs the clients, writes
-//! the result and powers off.
+//! The guest's init during a trial: sets up the disk, runs the clients, writes the result and
+//! powers off.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -24,28 +24,26 @@ use crate::arena::evidence::{never_reached, too_few};
 use crate::arena::flows::{Span, place_in_directory, place_on_device};
 use crate::workloads::Work;
 
-/// Files per flow; a single list for workloads without flows.
+/// One list per flow, or a single list.
 type Placed = Vec<Vec<ClientFile>>;
 
-/// A device that does not respond within this virtual time is considered hung.
+/// Virtual time without a response after which the disk counts as hung.
 const PATIENCE: Duration = Duration::from_secs(3600);
-/// Logical block size of the modelled disk, in bytes.
 pub(super) const LOGICAL_BLOCK: u32 = 512;
 
-/// Lead of the clients' start, enough to prepare the disk and the clients.
+/// Lead of the clients' start, to prepare disk and clients.
 const LEAD_NS: u64 = 1_000_000;
-/// By this time the guest has booted and its ticks are regular; the first few are counted early.
+/// A guest has booted by then. Before that, its first ticks are counted early.
 const BOOTED_NS: u64 = 100_000_000;
-/// Allowance from the clients' start until each has submitted its first request; each reading of
-/// the guest clock costs 256 ns. The disk's epoch is the end of this allowance, so that the first
-/// request arrives at disk time 0 as in the simulator. If it arrived a microsecond late, the first
-/// sector would have passed the head and every request would be one revolution later.
+/// Time for all clients to submit their first request; reading the guest clock costs 256 ns. The
+/// disk's epoch follows, so that the first request arrives at disk time 0 as in the simulator. A
+/// microsecond later it would miss the first sector, and everything would shift by a revolution.
 const FIRST_NS: u64 = 4096;
 const FIRST_NS_A_CLIENT: u64 = 1024;
-/// A tick of the guest. The epoch is aligned to it because some schedulers count ticks.
+/// Some schedulers count ticks, so the start is aligned to one.
 const TICK_NS: u64 = 10_000_000;
 
-/// Runs the trial described in `workdir`; returns only if this is not a guest.
+/// Runs a trial; returns only outside a guest.
 pub fn run(workdir: &Path) -> Result<u8> {
     order::answer(&Inside::begin(workdir)?, trial)
 }
@@ -58,8 +56,7 @@ fn trial(inside: &Inside) -> Result<Observation> {
         inside.load(module, parameters)?;
     }
     let disk = Modelled::make(&order.disk, &inside.workdir().join(order::TABLES))?;
-    // Files are created before the scheduler is set, so that the disk is the same for all variants
-    // and no scheduler sees its preparation.
+    // All variants find the same disk, and no scheduler sees its preparation.
     let files =
         order.files.as_ref().map(|files| files_of(&order, files, inside, &disk)).transpose()?;
     disk.apply(&order.scheduler, &order.attributes)?;
@@ -68,11 +65,11 @@ fn trial(inside: &Inside) -> Result<Observation> {
     let trace = order.traced.then(|| RunningTrace::begin(inside, &disk)).transpose()?;
     let shown = Shown { merged, ..work(&order, &disk, files)? };
     trace.map_or(Ok(()), |trace| trace.end(&inside.workdir().join(order::TRACE)))?;
-    // Disk counters start at the epoch, the clients' start.
+    // Counted since the epoch, the clients' start.
     let moved = disk.stats()?.bytes;
     let mut invalid = invalid(&shown.measured);
     let Work { kind, params } = crate::workloads::work_of(&order.workload)?;
-    // With write-back caching, a page written twice may reach the disk once.
+    // A page written twice may be written back once.
     if params.direct || !kind.writes_with(&params) {
         invalid.extend(never_reached(&shown.measured.issued, moved, &order.limits));
     }
@@ -84,7 +81,6 @@ fn trial(inside: &Inside) -> Result<Observation> {
     Ok(observation)
 }
 
-/// Creates the file system and the clients' files, then drops the page cache.
 fn files_of(
     order: &TrialRequest,
     files: &FileSystem,
@@ -99,7 +95,6 @@ fn files_of(
     Ok(made)
 }
 
-/// Runs the clients, as kernel threads or by system calls.
 fn work(order: &TrialRequest, disk: &Modelled, files: Option<Placed>) -> Result<Shown> {
     let work = crate::workloads::work_of(&order.workload)?;
     let disk_bytes = disk.bytes()?;
@@ -116,8 +111,8 @@ fn work(order: &TrialRequest, disk: &Modelled, files: Option<Placed>) -> Result<
         let TrialRequest {
             seed, warmup_ns, duration_ns, turnaround_ns, turnaround_spread_ns, ..
         } = *order;
-        // Disk time 0 is the clients' start. Otherwise the rotational position would depend on boot
-        // time and differ from the simulator's.
+        // Disk time follows the clients' start. Otherwise the rotational position would depend on
+        // the boot and differ from the simulator's.
         let clients = u64::from(params.clients);
         let at_start = || {
             let at = (guest::inside::now_ns() + LEAD_NS).max(BOOTED_NS).next_multiple_of(TICK_NS);
@@ -166,7 +161,6 @@ fn work(order: &TrialRequest, disk: &Modelled, files: Option<Placed>) -> Result<
     Ok(Shown::of(::load::run(&drive, &AtomicBool::new(false))?))
 }
 
-/// Runs each flow in its own process and control group.
 fn of_flows(
     order: &TrialRequest,
     disk: &Modelled,
@@ -191,7 +185,6 @@ fn of_flows(
     Ok(Shown { against_alone, ..Shown::of(measured) })
 }
 
-/// Reasons found in the measurement.
 fn invalid(measured: &Measured) -> Vec<InvalidReason> {
     let mut invalid = Vec::new();
     if measured.errors > 0 {

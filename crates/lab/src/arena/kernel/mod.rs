@@ -1,9 +1,7 @@
-//! The kernel arena: the schedulers of a real Linux kernel, run as a process in virtual time on a
-//! modelled disk.
+//! The kernel arena: real Linux schedulers on a modelled disk, in virtual time.
 //!
-//! Each trial is one boot of a User-mode Linux (crate `guest`), so trials share no state, and
-//! repeating a trial reproduces its figures bit for bit. This program is also the guest's init
-//! (`inside`). As in the simulator, all variants of a round use the same seed.
+//! Each trial boots a User-mode Linux (crate `guest`) with this program as init (`inside`). Trials
+//! share no state, and repeating one reproduces its figures bit for bit.
 
 mod built;
 mod choice;
@@ -57,37 +55,33 @@ use order::{Answer, Disk, TrialRequest};
 
 /// Guest memory, excluding traces, flows and files.
 const MEMORY_MIB: u32 = 256;
-/// Memory per flow process.
 const FLOW_MIB: u32 = 24;
-/// Guest memory per traced request, for reading and replaying it.
+/// Bytes per traced request, for reading and replaying it.
 const REQUEST_BYTES: u64 = 160;
-/// Upper bound on guest memory, excluding files.
+/// Upper bound, excluding files.
 const MOST_MEMORY_MIB: u32 = 8 << 10;
-/// Upper bound on the bytes of a guest's files, which reside in its memory.
+/// A guest's files reside in its memory.
 const MOST_FILES: u64 = 2 << 30;
 
-/// Upper bound on the bytes of a disk's log.
 const MOST_OF_A_LOG: u64 = 1 << 30;
-/// The workload parameter that names a file.
+/// The workload parameter for a file.
 const TRACE: &str = "file";
 
 pub struct KernelArena {
     guests: Guests,
-    /// Baseline values of a sweep's tunables.
     defaults: Defaults,
     course: Progression,
     opened: Instant,
     traces: Traces,
 }
 
-/// Everything a trial needs; cloned into each job.
+/// Inputs of a trial, cloned into each job.
 #[derive(Debug, Clone)]
 struct Guests {
     variants: Arc<Variants<Setting>>,
     fixed: Arc<Fixed>,
 }
 
-/// Shared by all trials.
 #[derive(Debug)]
 struct Fixed {
     model: Model,
@@ -95,14 +89,14 @@ struct Fixed {
     /// Keyed by [`KernelChoice::label`].
     kernels: BTreeMap<String, Built>,
     workloads: Workloads,
-    /// The workloads in the form sent to the guests.
+    /// As sent to the guests.
     specs: Vec<WorkloadSpec>,
     limits: experiment::plan::Limits,
     stop: Stop,
     flag: Arc<AtomicBool>,
     here: PathBuf,
     exe: PathBuf,
-    /// Totals over all guests: virtual time, requests, boots.
+    /// Totals over all guests.
     virtual_ns: AtomicU64,
     ios: AtomicU64,
     boots: AtomicU64,
@@ -114,25 +108,20 @@ struct Wanted {
     warmup: Duration,
     /// Number of disk commands to log.
     log: u32,
-    /// None: the workload's own number of clients.
+    /// None: as in the workload.
     clients: Option<u32>,
-    /// Where to write the trace; the traced trial is an additional run.
+    /// Where to write a trace, which takes an additional run.
     trace: Option<TraceTo>,
 }
 
 #[derive(Debug)]
 struct Booted {
     observation: Observation,
-    /// Empty unless requested.
     log: Vec<u8>,
 }
 
 impl KernelArena {
-    /// Opens the arena for a resolved plan and builds the kernels of its variants.
-    ///
-    /// # Errors
-    /// Wrong usage: a guest does not support the device, file system or workload; or building a
-    /// kernel failed.
+    /// Opens the arena for a resolved plan and builds its kernels.
     pub fn open(
         plan: &Plan,
         model: Model,
@@ -179,21 +168,20 @@ impl KernelArena {
         })
     }
 
-    /// Boots guests with `program` as init instead of this executable.
+    /// Replaces this executable as the guests' init.
     pub fn started_by(mut self, program: PathBuf) -> KernelArena {
         let fixed = Arc::get_mut(&mut self.guests.fixed).expect("no trial has begun");
         fixed.exe = program;
         self
     }
 
-    /// Sets the number of guests that run at the same time; the default is one per CPU. Does not
-    /// affect results.
+    /// Limits concurrent guests; the default is one per CPU. Does not affect results.
     pub fn with_threads(mut self, nr_threads: usize) -> KernelArena {
         self.course = Progression::on(nr_threads);
         self
     }
 
-    /// The kernels' `uname -r`.
+    /// `uname -r` of each kernel.
     pub fn releases(&self) -> Vec<String> {
         self.guests.fixed.kernels.values().map(|built| built.kernel.release.clone()).collect()
     }
@@ -247,7 +235,7 @@ impl Guests {
         let traces =
             traces(&request.workload).flat_map(|file| recorder::file::parts(Path::new(file)));
         let readable: Vec<PathBuf> = traces.chain([built.modules.dir().to_owned()]).collect();
-        // The tables depend on the seed: a device may randomise its service times.
+        // Depends on the seed: service times may be random.
         std::fs::write(dir.path().join(order::TABLES), tables(&self.fixed.model, key.seed)?)
             .context("tables of the disk: cannot write")?;
         let boot = Boot {
@@ -297,7 +285,7 @@ impl Guests {
         let mut workload =
             with_whole_path(self.fixed.specs[key.workload].clone(), &self.fixed.here);
         if trace.is_some() {
-            // The trace shows the flows together, without their solo runs.
+            // Trace the flows together, not their solo runs.
             workload.params.remove("alone");
         }
         let ns = |time: &Duration| {
@@ -335,7 +323,7 @@ impl Guests {
         } else {
             (measured(one(None, None))?, None)
         };
-        // Tracing takes guest time, so the traced trial is a separate run and is not recorded.
+        // Tracing takes guest time, so the traced trial is an additional run.
         if wanted.trace.is_some() {
             measured(one(clients, wanted.trace.clone()))?;
         }
@@ -343,19 +331,18 @@ impl Guests {
     }
 }
 
-/// `dir`, or `/` if `dir` is not accessible to others: root's guests run as another user.
+/// `dir`, or `/` if others cannot access it: root's guests run as another user.
 fn where_others_may_be(dir: &Path) -> PathBuf {
     let allowed = std::fs::metadata(dir).is_ok_and(|found| found.mode() & 0o005 == 0o005);
     let root = rustix::process::geteuid().is_root();
     if allowed || !root { dir.to_owned() } else { PathBuf::from("/") }
 }
 
-/// Directories outside the guest that must be visible in it.
+/// Host directories that a guest must see.
 fn reachable(here: &Path) -> Vec<PathBuf> {
     if here == Path::new("/") { Vec::new() } else { vec![here.to_owned()] }
 }
 
-/// Makes the paths of trace files absolute.
 fn with_whole_path(mut workload: WorkloadSpec, here: &Path) -> WorkloadSpec {
     let of_flows = workload.flows.iter_mut().map(|flow| &mut flow.params);
     for file in of_flows.chain([&mut workload.params]).filter_map(|params| params.get_mut(TRACE)) {
@@ -365,13 +352,12 @@ fn with_whole_path(mut workload: WorkloadSpec, here: &Path) -> WorkloadSpec {
     workload
 }
 
-/// The trace files that a workload and its flows replay.
 fn traces(workload: &WorkloadSpec) -> impl Iterator<Item = &String> {
     let of_flows = workload.flows.iter().map(|flow| &flow.params);
     of_flows.chain([&workload.params]).filter_map(|params| params.get(TRACE))
 }
 
-/// The device model as tables for the guest's driver.
+/// The device model for the guest's driver.
 fn tables(model: &Model, seed: u64) -> Result<Vec<u8>> {
     model.make(seed)?.tables().ok_or_else(|| {
         usage(format!(
@@ -381,7 +367,6 @@ fn tables(model: &Model, seed: u64) -> Result<Vec<u8>> {
     })
 }
 
-/// The modules to load and their parameters.
 fn modules(built: &Built, setting: &Setting, model: &Model) -> Vec<(PathBuf, String)> {
     let mut modules =
         vec![("modeldisk".to_owned(), String::new()), ("modelload".to_owned(), String::new())];
@@ -418,8 +403,8 @@ fn check_clients(variants: &Variants<Setting>, workloads: &Workloads) -> Result<
     }
 }
 
-/// Rejects workloads served from the page cache: copying takes no virtual time, so the trial would
-/// never end.
+/// Rejects workloads served from the page cache. Copying takes no virtual time, so such a trial
+/// would never end.
 fn check_reach(workloads: &Workloads) -> Result<()> {
     match workloads.engine().find(|(_, work)| !work.kind.reaches_device) {
         Some((label, _)) => Err(usage(format!(
@@ -430,7 +415,6 @@ fn check_reach(workloads: &Workloads) -> Result<()> {
     }
 }
 
-/// Checks that each file system is available and that the workloads' files fit.
 fn check_files(variants: &Variants<Setting>, workloads: &Workloads) -> Result<()> {
     for files in variants.iter().filter_map(|(_, _, setting)| setting.files) {
         files.found()?;
@@ -464,13 +448,12 @@ fn nr_replayed(params: &sim::workload::Params) -> u64 {
     params.replay.trace.as_ref().map_or(0, |replay| replay.summary.recorded)
 }
 
-/// Bytes of buffers for replayed requests in flight.
+/// Bytes of replayed requests in flight.
 fn replay_buffers(kind: &sim::workload::WorkloadKind, params: &sim::workload::Params) -> u64 {
     if params.replay.trace.is_some() { kind.buffer_bytes(params) } else { 0 }
 }
 
-/// Guest memory. Includes the traces, their buffers, and the files: once for the disk, once more
-/// for the page cache.
+/// Guest memory. Files count once for the disk and once for the page cache.
 fn memory_mib(files: Option<Files>, work: &Work) -> Result<u32> {
     let flows = u32::try_from(work.params.flows.len()).expect("flows are bounded");
     let replayed: u64 = work

@@ -1,4 +1,4 @@
-//! The request to a guest and its answer: two files in the guest's working directory.
+//! The request to a guest and its answer: files in its working directory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,31 +17,26 @@ use crate::controllers::Control;
 pub(super) struct TrialRequest {
     /// Base directory of relative paths.
     pub(super) here: PathBuf,
-    /// Modules to load and their parameters, in order.
+    /// In order of loading.
     pub(super) modules: Vec<(PathBuf, String)>,
     pub(super) disk: Disk,
     pub(super) scheduler: String,
-    /// Sysfs attributes below `queue/` and their values, in the order of writing.
+    /// Below `queue/`, in the order of writing.
     pub(super) attributes: Vec<(String, String)>,
-    /// Settings of the device and of flows, in the order of writing.
+    /// In the order of writing.
     pub(super) controls: Vec<Control>,
     pub(super) workload: WorkloadSpec,
     pub(super) clients: Clients,
-    /// Validity limits of the trial.
     pub(super) limits: Limits,
-    /// File system of the clients' files; None: the bare device.
+    /// None: the bare device.
     pub(super) files: Option<FileSystem>,
-    /// Seed of the clients.
     pub(super) seed: u64,
-    /// Length of the measurement.
     pub(super) duration_ns: u64,
-    /// Length of the warmup.
     pub(super) warmup_ns: u64,
-    /// Delay from a completion to the same client's next request.
+    /// From a completion to the same client's next request.
     pub(super) turnaround_ns: u64,
-    /// Maximum deviation of that delay, in both directions.
+    /// Maximum deviation from it, in both directions.
     pub(super) turnaround_spread_ns: u64,
-    /// Whether to record the disk's I/O.
     pub(super) traced: bool,
 }
 
@@ -49,27 +44,22 @@ pub(super) struct TrialRequest {
 pub(super) struct Disk {
     /// Tags of the host adapter.
     pub(super) tags: u32,
-    /// Limit on requests in the device.
     pub(super) queue_depth: u32,
-    /// Number of commands to log; 0: none.
+    /// Number of commands to log.
     pub(super) log: u32,
-    /// Whether the disk stores written data.
+    /// Whether written data can be read back.
     pub(super) memory_backed: bool,
 }
 
-/// A guest's answer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Answer<T> {
-    /// The result, or the error.
     pub result: std::result::Result<T, String>,
-    /// `uname -r` in the guest.
+    /// `uname -r`.
     pub release: String,
-    /// Guest clock at the end.
     pub virtual_ns: u64,
 }
 
-/// Carries out a guest's request, writes the answer and powers off; returns only if this is not a
-/// guest.
+/// Answers a guest's request and powers off; returns only outside a guest.
 pub fn answer<T: Serialize>(
     inside: &Inside,
     carry_out: impl FnOnce(&Inside) -> Result<T>,
@@ -83,7 +73,7 @@ pub fn answer<T: Serialize>(
     Err(guest::inside::power_off().into())
 }
 
-/// Reads a guest's answer. The guest is not trusted: see [`guest::read_result`].
+/// The guest is not trusted: see [`guest::read_result`].
 pub fn answered<T: DeserializeOwned>(dir: &Path) -> Result<Answer<T>> {
     let path = dir.join(REPORT);
     let text = guest::read_result(dir, REPORT, MOST_OF_A_REPORT);
@@ -94,12 +84,10 @@ pub fn answered<T: DeserializeOwned>(dir: &Path) -> Result<Answer<T>> {
 
 pub const ORDER: &str = "order.json";
 const REPORT: &str = "report.json";
-/// Upper bound on the bytes of an answer; the histograms of the longest trial are smaller.
+/// Upper bound in bytes; the histograms of the longest trial need less.
 const MOST_OF_A_REPORT: u64 = 256 << 20;
 pub(super) const TABLES: &str = "tables";
-/// The disk's log, if requested.
 pub(super) const LOG: &str = "log";
-/// The trace, if requested.
 pub(super) const TRACE: &str = "trace.parquet";
 /// Mount point of the file system.
 pub(super) const FILES: &str = "files";

@@ -1,5 +1,4 @@
-//! Converts a variant of a plan into a kernel, a scheduler with its tunables, and the settings
-//! around it.
+//! Converts a variant into a kernel, a scheduler with tunables, and the settings around it.
 
 use anyhow::{Context, Result};
 use elevator::{Geometry, Named, Role, Tunable};
@@ -14,26 +13,26 @@ use crate::controllers::{self, Control, Location};
 use crate::failure::usage;
 use text::{Field, Form, expected_one_of, field};
 
-/// Schedulers that schedlab adds to the kernel as modules.
+/// Schedulers that schedlab adds as modules.
 pub const MODULES: &[&str] = &["anticipatory", "wpcas", "occupancy"];
 
-/// Issuer of the clients' I/O.
+/// Who issues the I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Clients {
     /// Kernel threads if they support the workload, otherwise system calls.
     #[default]
     Auto,
-    /// Kernel threads: no system call per request.
+    /// Kernel threads, without system calls.
     Kernel,
-    /// Threads of a program, by system calls.
+    /// A program's threads.
     Syscalls,
 }
 
-/// The attribute that selects a variant's kernel.
+/// Selects a variant's kernel.
 pub const KERNEL: &str = "kernel";
 
-/// Settings of the queue and the clients, not of a scheduler.
+/// Settings of the queue and the clients.
 pub static ATTRIBUTES: &[Field] = &[
     field(
         "nr_requests",
@@ -73,29 +72,26 @@ pub static ATTRIBUTES: &[Field] = &[
     ),
 ];
 
-/// A parsed variant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
-    /// Name in the guest's `queue/scheduler`.
     pub scheduler: String,
     pub kernel: KernelChoice,
-    /// Names and values in `queue/iosched`.
     pub tunables: Vec<(String, String)>,
-    /// Settings of the device and of flows outside the scheduler, in the order of writing.
+    /// Settings outside the scheduler, in the order of writing.
     pub controls: Vec<Control>,
     pub nr_requests: Option<u32>,
     pub queue_depth: Option<u32>,
-    /// Delay from a completion to the same client's next request.
+    /// From a completion to the same client's next request.
     pub turnaround_ns: u64,
     pub clients: Clients,
-    /// File system of the clients' files; None: they use the device directly.
+    /// None: clients use the device directly.
     pub files: Option<Files>,
-    /// A note for the user if the variant uses an old scheduler name.
+    /// A note for the user about an old scheduler name.
     pub renamed: Option<String>,
 }
 
 impl Setting {
-    /// Parses a variant. Values are validated by the kernel only when the trial runs.
+    /// The kernel validates values only when the trial runs.
     pub fn of(variant: &Variant) -> Result<Setting> {
         let (name, patches) = match variant.scheduler.split_once('@') {
             Some((name, patches)) => (name, Some(patches)),
@@ -130,7 +126,7 @@ impl Setting {
         Ok(setting)
     }
 
-    /// Rejects an unknown scheduler, unless a patch or the user's source tree may provide it.
+    /// Rejects an unknown scheduler unless a patch or source tree may add it.
     pub fn check_known(&self, kernel: Option<&str>) -> Result<()> {
         let of_plan = kernel.is_none_or(|word| word.starts_with("debian:"));
         let plain = self
@@ -145,7 +141,7 @@ impl Setting {
         Ok(())
     }
 
-    /// Sysfs attributes below `queue/` and their values, in the order of writing.
+    /// Attributes below `queue/` in the order of writing.
     pub(super) fn attributes(&self) -> Vec<(String, String)> {
         let tunables =
             self.tunables.iter().map(|(name, value)| (format!("iosched/{name}"), value.clone()));
@@ -191,8 +187,7 @@ impl Setting {
         Ok(())
     }
 
-    /// Checks tunables of known schedulers before anything is booted. A patched kernel may have
-    /// others.
+    /// Checks tunables of unpatched schedulers before booting.
     fn check_tunable(&self, variant: &str, name: &str, text: &str) -> Result<()> {
         if self.kernel.word.is_some()
             || name == "max_inflight" && MODULES.contains(&self.scheduler.as_str())
@@ -200,13 +195,13 @@ impl Setting {
             return Ok(());
         }
         let Some(kind) = elevator::find(&self.scheduler) else { return Ok(()) };
-        // The kernel's schedulers lack the tunables internal to our models.
+        // The kernel lacks tunables internal to our models.
         let exists = |row: &Tunable| row.role != Role::Internal;
         tunable(variant, kind, exists, ATTRIBUTES, name, text).map(drop)
     }
 }
 
-/// Module parameters: wpcas requires the geometry and seek curve of the disk.
+/// Module parameters: wpcas requires the disk's geometry and seek curve.
 pub(super) fn parameters(scheduler: &str, geometry: &Geometry) -> String {
     if scheduler != "wpcas" || geometry.cylinders == 0 {
         return String::new();
@@ -228,7 +223,7 @@ pub(super) fn parameters(scheduler: &str, geometry: &Geometry) -> String {
     words.join(" ")
 }
 
-/// Resolves a name to the kernel's name of the scheduler, with a note if it was renamed.
+/// Resolves old names, with a note for the user.
 fn scheduler(name: &str) -> Result<(String, Option<String>)> {
     if MODULES.contains(&name) {
         return Ok((name.to_owned(), None));
@@ -243,7 +238,7 @@ fn scheduler(name: &str) -> Result<(String, Option<String>)> {
             "scheduler {name}: not in the kernel arena: {fate} (expected one of {}); the simulator has it: --arena sim",
             known().collect::<Vec<_>>().join(", ")
         ))),
-        // A patch may add the scheduler; see `check_known`.
+        // See `check_known`.
         Named::Unknown if !name.is_empty() && elevator::find(name).is_none() => {
             Ok((name.to_owned(), None))
         }

@@ -1,8 +1,7 @@
-//! Records the I/O of a guest's disk, in the guest, from tracefs events; for Perfetto traces.
+//! Records the I/O of a guest's disk from tracefs events, for Perfetto traces.
 //!
-//! An event reads the guest clock, which takes 256 ns of virtual time if interrupts are enabled.
-//! Tracing therefore shifts a trial by microseconds, so it uses a separate run that is not
-//! recorded.
+//! An event reads the guest clock, 256 ns of virtual time if interrupts are enabled. Tracing thus
+//! shifts a trial by microseconds, so it uses an additional run.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,15 +20,14 @@ use super::disk::Modelled;
 use super::order;
 use crate::arena::traced::TraceTo;
 
-/// Additional guest memory for event buffers and traced requests.
+/// Additional guest memory for event buffers and requests.
 pub(super) const MEMORY_MIB: u32 = 192;
-/// Maximum number of requests in a trace, about 100 bytes of memory each.
+/// Requests take about 100 bytes of memory each.
 const MOST_REQUESTS: usize = 1_000_000;
-/// Maximum size of a trace file.
 const MOST_BYTES: u64 = 64 << 20;
-/// Virtual time between reads of the event buffer: 16 MiB hold about 40,000 requests.
+/// Virtual time; 16 MiB of buffer hold about 40,000 requests.
 const EVERY: Duration = Duration::from_millis(10);
-/// The guest's state directory, in memory: it is not needed after shutdown.
+/// A state directory in the guest's memory.
 const STATE: &str = "/dev/schedlab";
 const TRACEFS: &str = "/sys/kernel/tracing";
 
@@ -39,8 +37,6 @@ pub(super) struct RunningTrace {
 }
 
 impl RunningTrace {
-    /// Starts recording.
-    ///
     /// # Errors
     /// The guest's kernel has no block-layer events.
     pub(super) fn begin(inside: &Inside, disk: &Modelled) -> Result<RunningTrace> {
@@ -57,7 +53,7 @@ impl RunningTrace {
             let _ = begun.send(());
             record(live, &until)
         });
-        // If starting failed, the channel is closed; `end` returns the error.
+        // On failure the channel is closed, and `end` returns the error.
         let _ = begins.recv();
         Ok(RunningTrace { ends, thread })
     }
@@ -94,7 +90,7 @@ fn record(mut live: Live, ends: &AtomicBool) -> Result<Trace> {
     Ok(trace)
 }
 
-/// Writes the trace that a guest recorded. The guest is not trusted: see [`guest::read_result`].
+/// The guest is not trusted: see [`guest::read_result`].
 pub(super) fn pass_on(dir: &Path, to: &TraceTo) -> Result<()> {
     let bytes = guest::read_result(dir, order::TRACE, MOST_BYTES)
         .context("trace: the guest has left none")?;

@@ -1,8 +1,7 @@
 //! Checks whether the guarantees of flows fit the modelled device.
 //!
-//! The capacity is the throughput of one sequential reader, an upper bound for any mix of flows. No
-//! scheduler can meet guarantees above it; even guarantees below it may be too high for flows that
-//! seek.
+//! The capacity, the throughput of one sequential reader, bounds any mix of flows. No scheduler can
+//! guarantee more; with seeks, even less may be too much.
 
 use elevator::curves::{CurveFit, fit};
 use sim::workload::{FlowWork, WorkloadKind};
@@ -13,10 +12,8 @@ use super::TURNAROUND_NS;
 use crate::arena::model::Model;
 use crate::workloads::Workloads;
 
-/// Length of the capacity measurement.
 const WINDOW_NS: u64 = 2_000_000_000;
 
-/// A remark for each workload whose guarantees exceed the device's capacity.
 pub(super) fn beyond_capacity(model: &Model, workloads: &Workloads) -> Vec<String> {
     let guaranteed = workloads
         .engine()
@@ -50,7 +47,7 @@ fn remark(label: &str, flows: &[FlowWork], capacity: u64) -> Option<String> {
     ))
 }
 
-/// Bytes per second of one sequential reader with 1 MiB requests.
+/// Bytes per second of a sequential reader (1 MiB).
 fn capacity(model: &Model) -> Option<u64> {
     let reader: &'static WorkloadKind = sim::workload::find("seqread").ok()?;
     let trial = Trial {

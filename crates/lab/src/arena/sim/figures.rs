@@ -1,4 +1,4 @@
-//! Converts the outcome of a simulated trial into metrics and counters of the results file.
+//! Converts a simulated trial into metrics and counters.
 
 use experiment::plan::Limits;
 use experiment::results::Observation;

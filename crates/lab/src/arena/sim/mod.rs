@@ -1,7 +1,6 @@
 //! The sim arena: schedlab's elevators on a modelled device, in virtual time.
 //!
-//! It neither reads nor changes the machine. All variants of a round use the same seed, and rounds
-//! use independent seeds.
+//! Neither reads nor changes the machine. Variants share a round's seed; rounds are independent.
 
 mod curves;
 mod figures;
@@ -39,13 +38,11 @@ use crate::workloads::Workloads;
 
 pub struct SimArena {
     simulator: Simulator,
-    /// Baseline values of a sweep's tunables.
     defaults: Defaults,
     course: Progression,
     traces: Traces,
 }
 
-/// Everything a trial needs; cloned into each job.
 #[derive(Debug, Clone)]
 struct Simulator {
     model: Arc<Model>,
@@ -106,19 +103,18 @@ impl SimArena {
         })
     }
 
-    /// Sets the number of threads; the default is one per CPU. Does not affect results.
+    /// Limits the threads; the default is one per CPU. Does not affect results.
     pub fn with_threads(mut self, nr_threads: usize) -> SimArena {
         self.course = Progression::on(nr_threads);
         self
     }
 
-    /// Interrupts trials when `stop` is signalled.
     pub fn stopped_by(mut self, stop: &Stop) -> SimArena {
         self.simulator.stop = stop.clone();
         self
     }
 
-    /// Runs one trial and reports its events to `observer`.
+    /// Reports the events of a trial to `observer`.
     pub fn observed(
         &self,
         variant: VariantIndex,
@@ -159,7 +155,7 @@ impl Simulator {
         })
     }
 
-    /// Runs each flow alone, if requested. Returns None also on failure, such as an interruption.
+    /// Runs each flow alone, if requested; None also on failure.
     fn alone(
         &self,
         key: &Key,
@@ -184,7 +180,6 @@ impl Simulator {
         Ok(Some(alone))
     }
 
-    /// Runs one trial with this number of clients.
     fn measured(
         &self,
         key: &Key,

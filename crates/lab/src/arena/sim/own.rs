@@ -1,7 +1,7 @@
-//! Schedulers added by the embedding program, in addition to the `elevator` table.
+//! Schedulers added by the embedding program.
 //!
-//! That table is fixed at compile time; a Python class is not. A plan names both alike and is
-//! resolved in one place, so the registry is global rather than passed through every caller.
+//! The `elevator` table is fixed at compile time; a Python class is not. Plans name both alike, so
+//! the registry is global rather than passed through every caller.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -12,10 +12,7 @@ use crate::failure::usage;
 
 static OWN: Mutex<Vec<&'static ElevatorKind>> = Mutex::new(Vec::new());
 
-/// Adds a scheduler, replacing an added one of the same name.
-///
-/// # Errors
-/// Wrong usage: the table contains the name.
+/// Adds or replaces a scheduler; its name must not be in the table.
 pub fn add(row: &'static ElevatorKind) -> Result<()> {
     if elevator::find(row.name).is_some() {
         return Err(usage(format!(

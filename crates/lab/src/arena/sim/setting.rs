@@ -1,4 +1,4 @@
-//! Converts a variant of a plan into a modelled scheduler with its tunables.
+//! Converts a variant into a modelled scheduler and settings.
 
 use anyhow::Result;
 use elevator::ElevatorKind;
@@ -10,7 +10,7 @@ use crate::arena::tunables::{attribute, tunable};
 use crate::failure::usage;
 use text::{Field, Form, expected_one_of, field};
 
-/// Settings of the simulated kernel, available with every scheduler.
+/// Settings of the simulated kernel.
 pub static ATTRIBUTES: &[Field] = &[
     field(
         "hz",
@@ -56,27 +56,25 @@ pub static ATTRIBUTES: &[Field] = &[
     ),
 ];
 
-/// Default delay in nanoseconds from a completion to the same client's next request: interrupt,
-/// wake-up and system call. Our estimate, the order of magnitude for a machine of the 2000s.
+/// Interrupt, wake-up and system call between a completion and the client's next request, in ns.
+/// Our estimate for a machine of the 2000s.
 pub const TURNAROUND_NS: u64 = 10_000;
 
-/// Default on flash: 100 % of the CPU time measured for the scheduler.
+/// CPU time as measured for the scheduler.
 const CPU_PERCENT_ON_FLASH: u32 = 100;
 
-/// A parsed variant.
 #[derive(Debug, Clone)]
 pub struct Setting {
     pub kind: &'static ElevatorKind,
-    /// Tunables set by the variant.
     pub tunables: Vec<(String, u64)>,
     pub hz: u32,
-    /// CPUs shared by the clients; 0: one per client.
+    /// 0: one CPU per client.
     pub cpus: u32,
-    /// CPU time per request, in percent of the measured value.
+    /// Percent of the measured CPU time.
     pub cpu_percent: Option<u32>,
     pub nr_requests: Option<u32>,
     pub queue_depth: Option<u32>,
-    /// Delay from a completion to the same client's next request.
+    /// From a completion to the client's next request.
     pub turnaround_ns: u64,
 }
 
@@ -119,18 +117,17 @@ impl Setting {
         Ok(())
     }
 
-    /// CPUs of the clients and CPU time per request on this device.
     pub fn host(&self, device: &dyn DeviceModel) -> Host {
         let usual = if device.is_flash() { CPU_PERCENT_ON_FLASH } else { 0 };
         Host { cpus: self.cpus, cpu_percent: self.cpu_percent.unwrap_or(usual) }
     }
 
-    /// Whether CPU time is omitted on a device where it matters.
+    /// Whether requests cost no CPU time on flash, where it matters.
     pub fn omits_cpu_time(&self, device: &dyn DeviceModel) -> bool {
         device.is_flash() && self.host(device).cpu_percent == 0
     }
 
-    /// All tunables and attributes in effect on this device.
+    /// All values in effect on this device.
     pub fn values(&self, device: &dyn DeviceModel) -> Vec<(&'static str, u64)> {
         let host = self.host(device);
         let queue = sim::queue_for(
@@ -145,7 +142,7 @@ impl Setting {
         let (elevator, limits) = (queue.elevator(), queue.limits());
         let own = self.kind.tunables.iter().map(|row| (row.name, elevator.get(row.name)));
         let hw_queues = queue.topology().hw_queues();
-        // Omit what does not apply to the device; older results files lack these names.
+        // Omitted where irrelevant, as in older results files.
         let of_host = [
             ("cpus", u64::from(host.cpus), host.cpus > 1),
             ("hw_queues", hw_queues.into(), hw_queues > 1),
@@ -165,7 +162,7 @@ impl Setting {
         own.chain(around).chain(of_host).collect()
     }
 
-    /// The scheduler and its [`Setting::values`] on one line, for the results file.
+    /// Values on one line, for the results file.
     pub fn describe(&self, device: &dyn DeviceModel) -> String {
         let values =
             self.values(device).into_iter().map(|(name, value)| format!(" {name}={value}"));
@@ -173,7 +170,6 @@ impl Setting {
     }
 }
 
-/// Finds a scheduler in the `elevator` table or among the registered ones.
 pub(crate) fn find(name: &str) -> Result<&'static ElevatorKind> {
     elevator::find(name).or_else(|| own::find(name)).ok_or_else(|| {
         let own = own::names();
