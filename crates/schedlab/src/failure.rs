@@ -1,7 +1,8 @@
 //! Exit statuses that scripts rely on: one table, from which the reference page is rendered.
 //!
 //! A usage error is an ordinary error until `main` asks for its kind, so `?` works everywhere.
-//! After SIGHUP, SIGINT or SIGTERM the status is the shell's 128 + n, whatever else failed.
+//! After SIGHUP, SIGINT or SIGTERM the status is the shell's 128 + n, regardless of other
+//! failures.
 
 use experiment::analysis::Verdict;
 use experiment::outcome::{Condition, Outcome};

@@ -25,7 +25,7 @@ pub(crate) fn line(text: impl Display) -> Result<()> {
     print(format_args!("{text}\n"))
 }
 
-/// `text` comes from [`report_options`] and may have colours.
+/// May have colours; `text` was rendered with [`report_options`].
 pub(crate) fn report(text: &str) -> Result<()> {
     write(&escaped_but_colours(text))
 }

@@ -127,7 +127,7 @@ fn words(step: &Step<'_>) -> String {
     format!("{workload} · round {} · {variant}{known} · {}{left}", step.round + 1, time_spent(step))
 }
 
-/// Time left first, then whatever fits into `columns`.
+/// Time left first, then the parts that fit into `columns`.
 fn words_within(step: &Step<'_>, columns: usize) -> String {
     let time = time_left(step).unwrap_or_else(|| time_spent(step));
     let known = step.standing.split("; ").filter(|part| !part.is_empty()).map(str::to_owned);

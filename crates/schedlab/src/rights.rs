@@ -3,7 +3,7 @@
 //! Root drops all capabilities (all but file permissions if the named files require them), and
 //! Landlock confines writes to the directory of the results. The user id stays, so results belong
 //! to the caller and `--out` may be private to root. Threads and children inherit the restrictions,
-//! so they come first. Alternatives: docs/decisions/0017-as-little-root.md.
+//! so they are set first. Alternatives: docs/decisions/0017-as-little-root.md.
 
 use std::env;
 use std::fs::{self, Metadata};

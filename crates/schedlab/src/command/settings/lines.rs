@@ -1,4 +1,4 @@
-//! A line for each setting of a device: what the tables know, and its current value.
+//! A line for each setting of a device: documentation and current value.
 
 use elevator::{Build, Evidence, Initial, Knob, LINUX, QueueFacts, Values, queue_attribute};
 use machine::Root;
@@ -25,7 +25,7 @@ pub(super) struct Line {
     pub(super) value: String,
     /// Empty if dimensionless or unknown.
     pub(super) unit: &'static str,
-    /// The kernel's default for the active scheduler; None if only the driver or kernel knows it.
+    /// The kernel's default for the active scheduler; None if it cannot be computed.
     pub(super) default: Option<String>,
     pub(super) default_from: String,
     #[serde(skip)]

@@ -119,7 +119,7 @@ fn measure(
     Ok((Measured::of(&analysis, &results, report), status))
 }
 
-/// World-readable whatever the service's umask: node_exporter runs as another user.
+/// World-readable regardless of the service's umask: node_exporter runs as another user.
 fn write_textfile(path: &Path, name: &str, results: &Results, analysis: &Analysis) -> Result<()> {
     let exported = Exported { name, results, analysis };
     let text =

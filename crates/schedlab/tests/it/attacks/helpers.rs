@@ -132,7 +132,7 @@ impl Victim {
         Victim { lab, hostile, tools }
     }
 
-    /// The attacker's directories come first.
+    /// The attacker's directories are first.
     fn path(&self) -> String {
         format!(
             "{}:.::{}:/usr/sbin:/usr/bin:/sbin:/bin",

@@ -49,7 +49,7 @@ impl Drop for Holder {
     }
 }
 
-/// What a killed `persist` leaves: a journal entry and the lock file.
+/// Leftovers of a killed `persist`: a journal entry and the lock file.
 fn crashed(lab: &Lab) -> (std::path::PathBuf, std::path::PathBuf) {
     let (journal, locks) = (lab.state().join("journal"), lab.state().join("lock"));
     [&journal, &locks].iter().for_each(|dir| fs::create_dir_all(dir).expect("own"));

@@ -81,7 +81,7 @@ fn a_sysctl_is_in_effect_in_its_trials_and_as_before_afterwards_whatever_happens
     }
     let _machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
     let before = PutBack(slice());
-    // Not the kernel's default, which might return by itself.
+    // Not the kernel's default, which might return on its own.
     fs::write(SLICE, "90").unwrap();
     let lab = Lab::new();
 

@@ -131,7 +131,7 @@ fn advice_for_two_readers_waits_and_plans_for_no_missing_disk() {
 }
 
 /// Reads and writes of a loop device, until dropped. Each process lives at least 0.1 s, since
-/// advice names only processes with a twentieth of the disk's work.
+/// advice names only processes with 5 % of the disk's work.
 struct Work(std::process::Child);
 
 impl Work {

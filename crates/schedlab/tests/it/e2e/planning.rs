@@ -1,4 +1,4 @@
-//! What is known before the first trial.
+//! Statements made before the first trial.
 
 use std::fs;
 

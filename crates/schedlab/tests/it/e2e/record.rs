@@ -211,7 +211,7 @@ fn a_full_file_system_ends_the_trace_and_what_was_recorded_is_valid() {
     let small = Tmpfs::with(&place, "size=48m,mode=0700");
     let out = place.join("a.parquet");
     let child = started(&lab, &device.name, &out);
-    // Fill the rest. Space for the current row group is allocated; there is none for the next.
+    // Fill the rest. Space is allocated for the current row group, but not for the next.
     let _ = Command::new("dd")
         .args(["if=/dev/zero", "bs=1M", "status=none"])
         .arg(format!("of={}", place.join("fill").display()))

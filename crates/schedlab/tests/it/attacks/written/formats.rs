@@ -115,7 +115,7 @@ fn magic(bytes: &[u8], head: &[u8]) -> Result<bool, String> {
     if bytes.starts_with(head) { Ok(false) } else { Err(format!("does not begin with {head:?}")) }
 }
 
-/// Prints whatever a page has that our templates do not.
+/// Prints markup of a page that is not in our templates.
 const PAGE: &str = include_str!("page.py");
 
 fn check_html(path: &Path) -> Check {

@@ -29,7 +29,7 @@ pub(crate) struct Writer {
 
 pub(crate) static WRITERS: &[Writer] = &[
     Writer { name: "run", is_hostile: true, run },
-    // Its names come from schedlab's own tables.
+    // Its names are from schedlab's own tables.
     Writer { name: "compare", is_hostile: false, run: compare },
     Writer { name: "sweep", is_hostile: false, run: sweep },
     Writer { name: "gate", is_hostile: true, run: gate },
