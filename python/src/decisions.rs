@@ -3,11 +3,10 @@
 //!
 //! A learner steps the environment, but the simulator runs a trial to its end and calls the
 //! scheduler. The trial therefore runs in its own thread, whose scheduler sends its requests
-//! through a channel and waits for the answer. The simulator itself is unchanged: equal plans and
-//! answers give equal observations.
+//! through a channel and waits for the answer. Equal plans and answers give equal observations.
 //!
 //! A *candidate* is one of the oldest held requests; a decision is the number of a candidate, or to
-//! wait until the next request or a fixed time, whichever comes first.
+//! wait until the next request or for a fixed time at most.
 
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::sync::{Mutex, PoisonError};
@@ -103,8 +102,8 @@ impl Decisions {
         Ok(Decisions { spec, candidates, wait_ns: wait_us.saturating_mul(1000), sectors, episode })
     }
 
-    /// Begins a trial of a variant with this seed. Returns the first decision, or None if there is
-    /// none.
+    /// Begins a trial of a variant with this seed. Returns the first decision, or None at the end
+    /// of the trial.
     fn begin<'py>(
         &self,
         py: Python<'py>,
@@ -158,7 +157,7 @@ impl Decisions {
         Ok(question.map(|question| state(py, question)))
     }
 
-    /// Ends a running trial. Returns the observation as JSON, or None if there is none or the trial
+    /// Ends a running trial. Returns the observation as JSON, or None if no trial is running or it
     /// was cut short.
     fn end(&self, py: Python<'_>) -> PyResult<Option<String>> {
         let found = py.detach(|| {

@@ -1,5 +1,4 @@
-//! Results files and analyses: read, compared, displayed. All values come from `experiment` and
-//! `report`.
+//! Results files and analyses: read, compared, displayed. Nothing is computed here.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

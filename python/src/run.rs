@@ -87,7 +87,7 @@ struct Asked {
     command: String,
 }
 
-/// Runs `work` in another thread without the GIL and calls `look` meanwhile. An exception from
+/// Runs `work` in another thread without the GIL and calls `look` every [`TICK`]. An exception from
 /// `look` or a signal handler stops the work and is raised when it ends. After [`GRACE`] the
 /// methods of schedulers are interrupted. If that has no effect for another [`GRACE`], the thread
 /// is abandoned and ends with its method.

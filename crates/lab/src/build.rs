@@ -1,8 +1,8 @@
 //! The identity of a build: its source and its tables (docs/decisions/0036-builds.md).
 //!
 //! The source identifies the rules of measuring. The tables define the names in a plan, so builds
-//! with different schedulers, workloads, devices or metrics have different identities, whatever the
-//! source.
+//! with different schedulers, workloads, devices or metrics have different identities even with
+//! equal sources.
 
 use std::fmt::Write;
 

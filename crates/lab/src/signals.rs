@@ -80,8 +80,8 @@ impl Stop {
     }
 
     /// Lets signals end the process at once, because the settings are restored and the results are
-    /// on disk. If a signal has already arrived, the report has a moment to finish; if it does not,
-    /// `report_cut` says so. The exit status is the same.
+    /// on disk. If a signal has already arrived, the report has a moment to finish; otherwise
+    /// `report_cut` is called. The exit status is the same.
     pub fn end_at_once(&self, report_cut: fn()) {
         self.nothing_to_undo.store(true, Ordering::Relaxed);
         if self.signal().is_some() {

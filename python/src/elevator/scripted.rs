@@ -3,7 +3,7 @@
 //! The requests are held here, and Python sees a dictionary of them in order of arrival. Its choice
 //! is checked before dispatch, so that a mistake cannot break the queue's rules or hang the
 //! simulation; an exception ends the trial. Requeued requests go first and never reach Python. Each
-//! event takes the GIL, so a request costs microseconds instead of a tenth of one.
+//! event takes the GIL, so a request costs some microseconds instead of 0.1 µs.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;

@@ -103,7 +103,7 @@ impl Planned {
 pub struct Plans {
     pub cells: Vec<Planned>,
     pub holes: Vec<Hole>,
-    /// What is omitted, and why.
+    /// Omissions and their reasons.
     pub notes: Vec<String>,
 }
 

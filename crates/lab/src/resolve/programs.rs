@@ -21,7 +21,7 @@ pub struct NamedProgram {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Agreement {
-    /// The plan comes from a file.
+    /// The plan is from a file.
     #[default]
     Missing,
     /// The user typed the plan's words or `--allow-commands`.

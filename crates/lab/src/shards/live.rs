@@ -104,7 +104,7 @@ impl<T: Send + 'static> Live<T> {
     }
 
     /// Up to `most` trials that are needed and not yet taken: those needed next, then those needed
-    /// unless a verdict comes first. May be empty for now.
+    /// unless a verdict is reached before. May be empty for now.
     pub fn take(&self, most: usize) -> Vec<Unit> {
         self.desk.take(most)
     }

@@ -1,5 +1,5 @@
-//! An arena whose trials are measured elsewhere: announced trials are handed out as units, and the
-//! results come back as segments.
+//! An arena whose trials are measured elsewhere: announced trials are handed out as units and
+//! returned as segments.
 //!
 //! The experiment's thread and the distributing program share a [`Desk`]. The thread announces
 //! trials, requests them in its own order and waits; the program takes units and puts segments in

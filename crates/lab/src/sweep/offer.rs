@@ -82,7 +82,7 @@ pub struct Offered {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
     pub scheduler: String,
-    /// The scheduler's own tunables come first.
+    /// Begins with the scheduler's own tunables.
     pub all: Vec<Offered>,
     /// Whether these are CPU settings.
     pub is_of_cpus: bool,
@@ -192,7 +192,7 @@ fn simulated(setting: &Setting, device: &dyn DeviceModel) -> Vec<Offered> {
 
 /// The tunables of a Linux scheduler according to the table.
 fn of_kernel(baseline: &Variant, device: &dyn DeviceModel) -> Vec<Offered> {
-    // A patched scheduler is assumed to keep its tunables.
+    // A patched scheduler is assumed to have the same tunables.
     let name = baseline.scheduler.split('@').next().unwrap_or_default();
     let tags = Limits::adapter_tags(device.queue_depth());
     let nr_requests = if name == "none" { tags } else { 2 * tags.min(128) };

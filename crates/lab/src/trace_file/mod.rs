@@ -1,6 +1,6 @@
 //! Event traces of simulated trials, one row per event, for external tools.
 //!
-//! Parquet suits large traces, being a tenth of the size; CSV suits shells. Both hold the same
+//! Parquet suits large traces, being ten times smaller; CSV suits shells. Both hold the same
 //! columns and can be read back; `schedlab trace` recomputes a trial's figures from either.
 
 #[cfg(feature = "full")]

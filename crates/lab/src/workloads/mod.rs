@@ -175,7 +175,7 @@ impl Workloads {
             || self.programs().any(|program| (program.kind.writes)(&program.options))
     }
 
-    /// What was omitted from the replayed traces.
+    /// Omissions in the replayed traces.
     pub fn remarks(&self) -> Vec<String> {
         self.engine().filter_map(|(_, work)| remark(&work.params)).collect()
     }
@@ -312,7 +312,7 @@ fn with_trace(spec: &WorkloadSpec, params: Params) -> Result<Params> {
     Ok(params.with_trace(Arc::new(replay)))
 }
 
-/// What was omitted from a trace, and which part represents the whole.
+/// Omissions in a replayed trace, and which part represents the whole.
 fn remark(params: &Params) -> Option<String> {
     let (replay, file) = (params.replay.trace.as_ref()?, params.replay.file.as_deref()?);
     let Summary { requests, left_out, bad, others, part, .. } = &replay.summary;

@@ -1,4 +1,4 @@
-//! A plan is read once: later changes of its files do not affect what is measured.
+//! A plan is read once: later changes of its files do not affect the measurement.
 
 use std::fs;
 use std::path::Path;
