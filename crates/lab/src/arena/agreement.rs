@@ -117,8 +117,8 @@ pub fn linux(release: &str) -> u32 {
 
 /// Tunables that match a modelled scheduler to the guest's.
 ///
-/// The guest has HZ=100 and one CPU, whose clock stands still while it computes. Our modules count
-/// 1000 ticks per second; two of them issue one request at a time to a drive with an arm, where the
+/// The guest has HZ=100 and one CPU, whose clock stops while it computes. Our modules count 1000
+/// ticks per second; two of them issue one request at a time to a drive with an arm, where the
 /// simulator needs `queue_depth`.
 pub fn as_in_guest(scheduler: &str, linux: u32, has_arm: bool) -> BTreeMap<String, String> {
     let mut tunables: Vec<(&str, String)> = Vec::new();

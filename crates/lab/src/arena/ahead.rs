@@ -1,7 +1,7 @@
 //! Measures trials in virtual time in advance, on several threads.
 //!
-//! Such a trial is a function of (variant, workload, seed), so it can be measured before its round
-//! is requested and discarded if unneeded. The results file is identical for any number of CPUs.
+//! A trial is a function of (variant, workload, seed), so it can be measured before its round is
+//! requested, and discarded if unneeded. The results file is identical for any number of CPUs.
 //! There are no barriers, which would idle CPUs whenever trials differ in length.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -15,7 +15,7 @@ use experiment::results::Observation;
 
 use super::parallel::{Key, workers};
 
-/// The flag tells the job to stop, its result being unneeded.
+/// The flag is set when the result is no longer needed.
 pub(super) type Job = Box<dyn FnOnce(&AtomicBool) -> Result<Observation> + Send>;
 
 #[derive(Default)]

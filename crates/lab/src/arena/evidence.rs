@@ -1,7 +1,7 @@
 //! Evidence of a trial on a real device: the engine's measurements and the counters.
 //!
-//! In a valid trial, requests issued match those counted. Limits come from the plan, so they cannot
-//! be chosen after seeing results.
+//! In a valid trial, requests issued match those counted. The plan contains the limits, so they
+//! cannot be chosen after seeing results.
 
 use experiment::metric::METRICS;
 use experiment::plan::Limits;

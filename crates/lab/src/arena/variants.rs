@@ -16,7 +16,7 @@ impl<S> Variants<S> {
         all.collect::<Result<_, E>>().map(Variants)
     }
 
-    /// An existing variant keeps its index: a search may propose one of the plan.
+    /// The index of an existing variant does not change: a search may propose one of the plan.
     pub fn admit(&mut self, name: &str, setting: S) -> VariantIndex {
         let known = self.0.iter().position(|(known, _)| known == name);
         VariantIndex(known.unwrap_or_else(|| {

@@ -370,7 +370,7 @@ fn report(
         })
     });
     let fact = |section: &str, name: &str| facts.get(section).and_then(|of| of.get(name));
-    // hwdb matches the drive's own name, which modelled devices lack.
+    // hwdb matches the name reported by a real drive.
     let drive = fact("device", "model")
         .filter(|name| *name != "not exposed" && request.arena.has_disk())
         .cloned();

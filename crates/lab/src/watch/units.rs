@@ -56,7 +56,7 @@ pub fn units(root: &Root, watch: &Watch) -> Result<[Unit; 2], machine::Error> {
     Ok([Unit { path: service_path, text: service }, Unit { path: timer_path, text: timer }])
 }
 
-/// Options by which root, when adding the watch, consented to the plan's programs.
+/// Options that consent to the plan's programs. Root gave this consent when adding the watch.
 fn consent(watch: &Watch) -> Result<String, machine::Error> {
     let named = Resolved::read(watch.plan.clone()).map(|resolved| programs::named(&resolved));
     let named = named.unwrap_or_default();

@@ -189,7 +189,7 @@ impl DiskArena<'_> {
         let seen = Evidence { measured, device: &alone, system: &system };
         let mut allowance = Allowance::of(params, *nr_clients, measured, &self.sysfs());
         if self.files.is_some() || !done.counters.is_empty() {
-            // File systems do I/O of their own, and background load continues between the readings.
+            // File systems add I/O, and background load continues between the readings.
             allowance = Allowance { read_bytes: u64::MAX >> 1, written_bytes: u64::MAX >> 1 };
         }
         invalid.extend(seen.invalid(&allowance, &self.limits));

@@ -256,7 +256,7 @@ fn command(inside: &Inside) -> Result<u8> {
     Ok(code.unwrap_or(u8::MAX))
 }
 
-/// Locates a program. The standard library's search needs a socket, which guests lack.
+/// Locates a program. The standard library's search needs a socket, which guests do not have.
 fn found(program: &str, path: &str) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(PathBuf::from(program)).filter(|file| file.exists());

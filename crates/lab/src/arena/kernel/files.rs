@@ -1,7 +1,7 @@
 //! A file system on a guest's modelled disk.
 //!
-//! Identical in every guest, whatever the host's mkfs configuration: features, UUID and hash seed
-//! are fixed, and background writes at random times are disabled.
+//! Identical in every guest, independent of the host's mkfs configuration: features, UUID and hash
+//! seed are fixed, and background writes at random times are disabled.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -191,7 +191,7 @@ mod tests {
         fs::write(&file, "").unwrap();
         write(&qos, &file, "8:0").unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "8:0 enable=1");
-        // A file that discards what is written.
+        // A file that discards its input.
         let weight = control("io.weight@reader", "400");
         let error = write(&weight, Path::new("/dev/null"), "8:0").unwrap_err().to_string();
         assert!(

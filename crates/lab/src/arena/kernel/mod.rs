@@ -403,8 +403,8 @@ fn check_clients(variants: &Variants<Setting>, workloads: &Workloads) -> Result<
     }
 }
 
-/// Rejects workloads served from the page cache. Copying takes no virtual time, so such a trial
-/// would never end.
+/// Rejects workloads served from the page cache. Copying takes no virtual time, so the trial would
+/// never end.
 fn check_reach(workloads: &Workloads) -> Result<()> {
     match workloads.engine().find(|(_, work)| !work.kind.reaches_device) {
         Some((label, _)) => Err(usage(format!(

@@ -195,7 +195,7 @@ impl Setting {
             return Ok(());
         }
         let Some(kind) = elevator::find(&self.scheduler) else { return Ok(()) };
-        // The kernel lacks tunables internal to our models.
+        // The kernel does not have the tunables internal to our models.
         let exists = |row: &Tunable| row.role != Role::Internal;
         tunable(variant, kind, exists, ATTRIBUTES, name, text).map(drop)
     }
