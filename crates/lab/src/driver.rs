@@ -27,7 +27,6 @@ pub trait TrialLog {
     fn append_note(&mut self, note: Note) -> Result<()>;
 }
 
-/// Stores the results of an experiment.
 pub trait ResultsLog: TrialLog {
     fn append_end(&mut self, end: End) -> Result<()>;
 }
@@ -103,7 +102,6 @@ pub struct Driver<'a> {
     began: Instant,
     /// In the arena's clock.
     arena_began: Duration,
-    /// Time spent in earlier sessions.
     offset: Duration,
     sequence: u64,
     /// Whether a machine error for a variant other than the first makes the trial invalid instead

@@ -17,7 +17,6 @@ use text::limits::RESULTS_BYTES;
 use crate::failure::usage;
 use crate::store;
 
-/// Selects the last good results file.
 pub const LAST_GOOD: &str = "last-good";
 
 /// Maximum number of plan edits to report.

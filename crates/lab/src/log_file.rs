@@ -17,7 +17,6 @@ pub(crate) struct LogFile {
     dir: PathBuf,
     path: PathBuf,
     file: DataLock,
-    /// Length of the complete lines, in bytes.
     len: u64,
     limit: &'static Limit,
 }

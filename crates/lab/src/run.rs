@@ -54,7 +54,6 @@ pub enum Destination<'a> {
     Begun { results: Box<Results>, log: &'a mut dyn ResultsLog },
 }
 
-/// Callbacks of an experiment.
 pub trait Hooks {
     /// Called before anything is measured or written. An error refuses the arena.
     fn check(&self, _arena: &mut dyn Arena) -> Result<()> {

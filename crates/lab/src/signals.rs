@@ -70,7 +70,6 @@ impl Stop {
         Stop { flag: Arc::default(), nothing_to_undo: Arc::default(), signal: Arc::default() }
     }
 
-    /// Requests the end, like SIGINT.
     pub fn ask(&self) {
         self.signal.store(
             usize::try_from(SIGINT).expect("signal numbers are positive"),

@@ -246,7 +246,6 @@ mod tests {
 
     use super::*;
 
-    /// Two variants in three rounds.
     fn results() -> Results {
         let plan = Plan::from_toml(
             "arena = 'sim'\ndevice = 'hp97560'\n[[variant]]\nname = 'none'\nscheduler = 'none'\n[[variant]]\nname = 'bfq'\nscheduler = 'bfq'\n\

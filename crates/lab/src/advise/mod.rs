@@ -41,7 +41,6 @@ pub const VARIANTS: [&str; 8] = [
 ];
 /// Tunables that enable idling for the last-served process unless they are 0.
 const WAITING: [&str; 4] = ["slice_idle", "antic_expire", "anticipation", "anticipate"];
-/// The primary metric and the label of the workload.
 const METRIC: &str = "latency_mean_us";
 const LABEL: &str = "recorded-work";
 /// Bounds of the replayed part of a trace, in milliseconds.

@@ -3,7 +3,6 @@
 
 use trace::profile::{Actor, DeviceProfile};
 
-/// Maximum number of processes to describe.
 const MOST: usize = 3;
 /// Processes with a smaller share of the busy time are omitted.
 const SHARE: f64 = 0.05;

@@ -10,7 +10,6 @@ const TABLE: &str = include_str!("workloads.toml");
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Row {
     pub(super) spec: WorkloadSpec,
-    /// Its origin.
     pub(super) about: String,
     /// The metric of the fairness column.
     pub(super) fairness: String,

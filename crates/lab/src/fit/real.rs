@@ -18,9 +18,7 @@ use rustix::fs::OFlags;
 use crate::failure::usage;
 use crate::signals::Stop;
 
-/// Maximum number of reads in flight.
 const MOST_DEPTH: u32 = 32;
-/// Maximum read size in sectors.
 const MOST_SECTORS: u32 = 1024;
 /// How long before the chosen time the thread starts to spin.
 const SPIN_NS: u64 = 200_000;

@@ -27,7 +27,6 @@ use crate::progress::Progress;
 /// needs.
 pub const ROOM: u32 = 8;
 
-/// The plan's own limit of one day.
 const LONGEST_S: f64 = 86_400.0;
 
 /// Margin for slower variants and rounds.

@@ -82,7 +82,7 @@ impl Prepared {
         Prepared::new(Beginning { header, notes })
     }
 
-    /// The same in an open arena.
+    /// Like [`Prepared::of`] in an open arena.
     pub(super) fn within(
         plan: &Plan,
         asked: &TrialLength,
@@ -166,7 +166,7 @@ impl Prepared {
         Ok(plan.workloads.iter().map(|spec| of(&spec.name)).collect())
     }
 
-    /// The same plan with this machine's environment.
+    /// The same plan in another environment.
     pub(super) fn with_environment(&self, environment: Environment) -> Prepared {
         let header = Header { environment, ..self.beginning.header.clone() };
         Prepared::new(Beginning { header, ..self.beginning.clone() })

@@ -11,7 +11,6 @@ use text::limits::{RESULTS_BYTES, RESULTS_LINE};
 use super::pool::Pool;
 use crate::driver::{ResultsLog, TrialLog};
 
-/// A trial's line in a results file.
 #[derive(Serialize)]
 struct TrialLine<'a> {
     kind: &'static str,

@@ -49,7 +49,6 @@ impl Scale {
         }
     }
 
-    /// The same scale with another default.
     fn around(self, default: i64) -> Scale {
         match self {
             Scale::Device(knob) => {
@@ -84,7 +83,6 @@ pub struct Offer {
     pub scheduler: String,
     /// Begins with the scheduler's own tunables.
     pub all: Vec<Offered>,
-    /// Whether these are CPU settings.
     pub is_of_cpus: bool,
 }
 
@@ -143,7 +141,6 @@ impl Offered {
     }
 }
 
-/// A row for a queue attribute.
 fn attribute(name: &'static str, unit: &'static str, min: u64, max: u64) -> Tunable {
     Tunable {
         name,

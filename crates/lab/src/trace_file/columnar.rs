@@ -17,7 +17,6 @@ use sim::Event;
 use super::Sink;
 use super::columns::{COLUMNS, kind_of, op_name, op_of, time_of};
 
-/// Rows per group.
 const GROUP: usize = 1 << 16;
 
 const SCHEMA: &str = "message trace {
