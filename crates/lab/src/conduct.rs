@@ -83,7 +83,7 @@ struct Track {
 }
 
 impl Track {
-    /// Counts a trial of an earlier session; `active` returns the variants of its round.
+    /// Counts a trial of an earlier session.
     fn replay(&mut self, trial: &Trial, variant: Variant, active: impl FnOnce() -> Vec<Variant>) {
         if trial.round >= self.next {
             self.next = trial.round + 1;
@@ -272,7 +272,6 @@ impl<'a> Experiment<'a> {
         rounds.is_some_and(|rounds| self.tracks[workload].whole >= rounds)
     }
 
-    /// Whether any workload stopped at its planned rounds without reaching all verdicts.
     fn has_every_round(&self) -> bool {
         (0..self.tracks.len())
             .any(|workload| self.has_rounds(workload) && self.active(workload).len() > 1)

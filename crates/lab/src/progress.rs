@@ -8,7 +8,7 @@ use experiment::results::Trial;
 pub trait Progress: fmt::Debug + Sync {
     fn trial(&self, step: &Step<'_>);
 
-    /// A trial was measured and stored; `metric` is the workload's primary metric.
+    /// `metric` is the workload's primary metric.
     fn measured(&self, _trial: &Trial, _metric: &str) {}
 
     /// A variant is no longer measured on a workload.

@@ -73,7 +73,6 @@ fn header(plan: &Plan, environment: Environment, command: &str, now: Timestamp) 
     })
 }
 
-/// Appends notes to the file and to the results read from it.
 pub fn append_notes(
     store: &mut dyn ResultsLog,
     results: &mut Results,

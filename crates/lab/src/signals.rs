@@ -98,7 +98,7 @@ impl Stop {
         Arc::clone(&self.flag)
     }
 
-    /// The exit status of a program ended by this signal, by shell convention.
+    /// By shell convention.
     pub fn status(&self) -> u8 {
         of_signal(self.signal.load(Ordering::Relaxed))
     }

@@ -106,7 +106,7 @@ pub fn table(path: &Path) -> Result<String> {
     Ok(text)
 }
 
-/// Reads files of a format: the named ones, and those below named directories, sorted by name.
+/// Reads the named files, and those below named directories, sorted by name.
 pub fn files(row: &Importer, paths: &[PathBuf]) -> Result<Vec<import::File>> {
     let mut found = Vec::new();
     for path in paths {

@@ -89,7 +89,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens the results of an unfinished experiment and cuts off a partial line.
+    /// Cuts off a partial line.
     pub fn resume(dir: &Path, stop: &Stop) -> Result<(Store, Results)> {
         let path = dir.join(RESULTS);
         let dir = Dir::open(dir).map_err(anyhow::Error::from);

@@ -255,7 +255,6 @@ fn planned(
     })
 }
 
-/// The profile of a trial of the plan's workload under its first variant.
 fn tried(mut plan: Plan, model: Model, stop: &Stop) -> Result<DeviceProfile> {
     plan.check().map_err(|e| usage(format!("--device {}: {e}", plan.device)))?;
     let variants = Variants::read(&mut plan.variants, |variant| Setting::of(variant))?;

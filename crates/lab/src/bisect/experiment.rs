@@ -44,7 +44,6 @@ pub(super) enum StepOutcome {
     Interrupted { by: String },
 }
 
-/// The plan of an experiment: the variants of two steps, and the error share of its verdict.
 pub(super) fn plan_of(
     base: &Plan,
     [baseline, step]: [Variant; 2],
@@ -72,8 +71,7 @@ pub(super) fn plan_of(
 }
 
 impl Bench<'_> {
-    /// Builds the kernel of a variant or finds it in the cache. Returns its key and whether it was
-    /// built.
+    /// Builds a kernel or finds it in the cache. Returns its key and whether it was built.
     pub(super) fn build(
         &self,
         resolved: &Resolved,
@@ -105,7 +103,6 @@ impl Bench<'_> {
         }
     }
 
-    /// Measures the plan in `dir` or continues its results, and compares the second variant.
     pub(super) fn measure(
         &self,
         resolved: Resolved,

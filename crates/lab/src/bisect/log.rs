@@ -78,7 +78,6 @@ pub enum AnswerResult {
     },
 }
 
-/// The log, open for appending and locked against a second writer.
 #[derive(Debug)]
 pub(super) struct Log {
     file: LogFile,

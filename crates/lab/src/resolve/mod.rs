@@ -34,14 +34,14 @@ pub fn bare(scheduler: &str) -> Variant {
     }
 }
 
-/// Locates the patches of variants, relative to the current directory or else to the plan.
+/// Resolves paths of patches relative to the current directory or else to the plan.
 pub fn locate_patches(plan: &mut Plan, beside: Option<&Path>) -> Result<()> {
     let mut variants = plan.variants.iter_mut().filter(|_| plan.arena.chooses_kernel());
     variants.try_for_each(|variant| locate_patch(variant, beside))
 }
 
-/// Locates the files of programs, relative to the current directory or else to the plan. The paths
-/// become absolute, because a watch runs the plan from another directory.
+/// The same for the files of programs. The paths become absolute, because a watch runs the plan
+/// from another directory.
 pub fn locate_files(plan: &mut Plan, beside: Option<&Path>) {
     for spec in &mut plan.workloads {
         let Some(kind) = load::programs::find(&spec.kind) else { continue };
@@ -174,7 +174,6 @@ fn check_share(spec: &WorkloadSpec) -> Result<()> {
     )))
 }
 
-/// The file system that a program needs, and the metrics that only it reports.
 fn complete_program(
     program: &Program,
     spec: &mut WorkloadSpec,
@@ -247,7 +246,6 @@ fn check_controls(
     Ok(())
 }
 
-/// Checks that the primary metric exists and has a better direction.
 fn check_primary(workload: &str, primary: &str) -> Result<()> {
     match metric::find(primary) {
         Some(row) if row.direction == Direction::Descriptive => Err(usage(format!(

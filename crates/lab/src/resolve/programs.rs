@@ -103,7 +103,7 @@ impl ProgramOptions {
         Ok(())
     }
 
-    /// One line per program, with the user that it runs as.
+    /// One line per program, with its user.
     pub fn announced(&self, named: &[NamedProgram]) -> Vec<String> {
         let own = if rustix::process::geteuid().is_root() { "root" } else { "you" };
         let of = |program: &NamedProgram| {

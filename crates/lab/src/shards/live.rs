@@ -69,7 +69,7 @@ pub struct Live<T> {
 }
 
 impl Live<PathBuf> {
-    /// An experiment in the directory of `options`; the result is that directory.
+    /// The result is the directory of `options`.
     pub fn experiment(prepared: Prepared, options: ResultsOptions, stop: Stop) -> Result<Self> {
         let begun = prepared.clone();
         Live::spawn(prepared, stop, move |arena, console| {

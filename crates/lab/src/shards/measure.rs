@@ -42,7 +42,6 @@ pub struct ShardRequest<'a> {
     pub rounds: Range<u32>,
 }
 
-/// Prepares a plan and measures some of its rounds in one arena.
 pub fn shard(
     request: ShardRequest<'_>,
     opening: &OpenOptions,

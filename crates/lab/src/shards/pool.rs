@@ -87,7 +87,7 @@ impl Pool {
         Some((self.trials[at].1, self.trials[at].2))
     }
 
-    /// The text of a trial's observation, and the index of its segment.
+    /// Also returns the index of the segment.
     pub(super) fn text(&self, key: &Key) -> Option<(&[u8], usize)> {
         let (segment, place) = self.find(key)?;
         let from = &self.segments[segment];

@@ -8,7 +8,6 @@ use std::fmt;
 use experiment::results::{InvalidReason, Observation};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 
-/// Parses the parts of an observation needed to compare by `metric`.
 pub(super) fn sketch(text: &[u8], metric: &str) -> Result<Observation, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_slice(text);
     let found = Parts(metric).deserialize(&mut reader)?;

@@ -210,7 +210,6 @@ fn of_kernel(baseline: &Variant, device: &dyn DeviceModel) -> Vec<Offered> {
     all
 }
 
-/// The knobs of a table row in a queue with this many requests.
 fn of_table(kind: &ElevatorKind, nr_requests: u32) -> Vec<Offered> {
     let build = Build { nr_tags: nr_requests, ..Build::default() };
     kind.knobs(&build).into_iter().map(|knob| Offered::known(knob, true)).collect()

@@ -61,7 +61,6 @@ impl Format {
     }
 }
 
-/// Whether this file name is an event trace that can be converted.
 pub fn is_name(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "parquet" || extension == "csv")
 }
@@ -117,13 +116,12 @@ impl TraceFile {
         name(self.format, workload, variant, taken)
     }
 
-    /// A writer of events into this file, which replaces an existing one.
+    /// Replaces an existing file.
     pub fn writer(&self, name: &str) -> Result<Writer> {
         Writer::create(self.format, self.dir.create_anew(name)?, self.dir.file(name))
     }
 
-    /// Writes complete requests into this file, which replaces an existing one. Only for
-    /// [`Format::Perfetto`].
+    /// Writes complete requests; only for [`Format::Perfetto`]. Replaces an existing file.
     pub fn trace(&self, name: &str, trace: &Trace) -> Result<()> {
         if self.format != Format::Perfetto {
             return Err(crate::failure::usage(

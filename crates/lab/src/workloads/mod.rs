@@ -256,7 +256,6 @@ fn owned<'a>(
     pairs.into_iter().map(|(key, value)| (key.to_owned(), value.into())).collect()
 }
 
-/// Adds the replayed trace and the flows, which parameters cannot express.
 fn complete(spec: &WorkloadSpec, kind: &'static WorkloadKind, params: Params) -> Result<Work> {
     let params = if kind.needs_trace() { with_trace(spec, params)? } else { params };
     let params = match spec.flows[..] {
