@@ -150,8 +150,7 @@ impl<'a> Experiment<'a> {
         };
         let resumed = Looks { ended: false, ..Looks::of(results, &plan.criteria) };
         course.decider.set_looks(resumed);
-        // Replaying many rounds takes long. A signal may cut it short, because `measure` checks for
-        // one first.
+        // Replaying many rounds takes long, so a signal may cut it short; then no round is measured.
         for trial in results.trials.iter().take_while(|_| stop.signal().is_none()) {
             let workload =
                 plan.workloads.iter().position(|workload| workload.name == trial.workload);

@@ -34,7 +34,7 @@ pub fn bare(scheduler: &str) -> Variant {
     }
 }
 
-/// Resolves paths of patches relative to the current directory or else to the plan.
+/// Resolves paths of patches relative to the current directory or else to the plan's directory.
 pub fn locate_patches(plan: &mut Plan, beside: Option<&Path>) -> Result<()> {
     let mut variants = plan.variants.iter_mut().filter(|_| plan.arena.chooses_kernel());
     variants.try_for_each(|variant| locate_patch(variant, beside))
