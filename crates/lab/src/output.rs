@@ -1,7 +1,7 @@
 //! The output directory of an experiment: named by the user, or new and named after the time.
 //!
-//! The name of a new directory is predictable, so it is created exclusively and never reuses one
-//! made by another user. A number is appended if two experiments start in the same second.
+//! A new directory's name is predictable, so it is created exclusively, never reusing one made by
+//! another user. A number distinguishes experiments that start in the same second.
 
 use std::path::PathBuf;
 

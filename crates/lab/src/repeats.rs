@@ -1,8 +1,7 @@
 //! The directory of an experiment measured in several repeats.
 //!
 //! OUT/plan.toml is their common plan, OUT/repeat-1, OUT/repeat-2, … are ordinary experiments, and
-//! the reports in OUT pool them. The results files determine the next repeat, so a timer, cron or a
-//! person may start it.
+//! the reports in OUT pool them. The results files determine the next repeat.
 
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,5 @@
 //! Runs one experiment, from a resolved plan to its results: open the arena, pilot run, open the
 //! results, measure, restore the machine.
-//!
-//! All commands that measure a comparison use [`Experiment`], which holds their differences.
 
 use std::path::{Path, PathBuf};
 

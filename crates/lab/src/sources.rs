@@ -1,7 +1,6 @@
-//! Reads foreign evidence: tables, output files of benchmark programs, directories of those, and
-//! standard input.
+//! Reads tables, output files of benchmark programs, directories of those, and standard input.
 //!
-//! Each input is bounded before it is read. Only regular files are opened, because reading a FIFO
+//! Inputs are bounded before they are read. Only regular files are opened, because reading a FIFO
 //! without a writer would block forever.
 
 use std::fs::{self, File};

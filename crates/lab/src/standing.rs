@@ -1,7 +1,7 @@
 //! The progress of an experiment, from its results file alone.
 //!
-//! The measuring process is not contacted. Its lock on the results file is found in /proc/locks
-//! without taking the lock, so that an experiment which starts at this moment is not refused.
+//! A measuring process is found by its lock in /proc/locks. The lock itself is not taken, so that
+//! an experiment which starts at this moment is not refused.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,9 +1,5 @@
-//! Derives a parametric workload from a trace, runs it on a modelled disk and compares it with the
-//! trace.
-//!
-//! The comparison is between profiles: a trial of the workload is recorded and profiled like the
-//! trace. Its figures therefore depend on the model and the scheduler, as the trace's depend on its
-//! disk.
+//! Derives a parametric workload from a trace, runs it on a modelled disk, and compares its profile
+//! with the trace's. Its figures depend on the model and the scheduler, too.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

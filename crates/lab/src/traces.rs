@@ -1,7 +1,5 @@
-//! Reads traces in every format of crate `recorder`, and event traces written by `compare --trace`.
-//!
-//! Events of a simulated trial are joined to requests, so that profiling, replaying and fitting
-//! work without a disk.
+//! Reads traces in every format of crate `recorder`, and event traces written by `compare --trace`,
+//! whose events are joined to requests.
 
 use std::io::Read;
 use std::path::Path;

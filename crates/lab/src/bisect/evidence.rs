@@ -1,9 +1,8 @@
 //! The evidence of an experiment about a step, and the step's side in the search.
 //!
 //! A step is bad if it is worse than the good end by more than the plan's margin, and good if the
-//! interval excludes that. Unlike `equivalent`, this ignores how much better it may be. The
-//! interval is valid at every look, so each conclusion errs at most with the guaranteed
-//! probability.
+//! interval excludes that; unlike for `equivalent`, it may be better by any amount. Each conclusion
+//! errs at most with the guaranteed probability.
 
 use experiment::analysis::{Comparison, Verdict};
 use experiment::metric::Direction;

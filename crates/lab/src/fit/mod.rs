@@ -1,8 +1,7 @@
 //! Fits a model to a device and writes its description.
 //!
-//! A real device is only read, with O_DIRECT, and its settings are not changed. A simulator model
-//! is measured with the same reads in virtual time, to check that a fit recovers known parameters.
-//! A trace is fitted from its own requests.
+//! A real device is only read, with O_DIRECT; its settings do not change. A simulator model is
+//! measured with the same reads in virtual time, which checks that a fit recovers known parameters.
 
 mod real;
 

@@ -1,7 +1,7 @@
 //! Resolves command-line flags and plan files to a complete plan.
 //!
-//! Deprecated names are replaced with a warning, and missing values get their defaults. Every error
-//! that can be found without touching the machine is reported here, with a remedy.
+//! Deprecated names are replaced with a warning, and missing values get their defaults. Errors that
+//! can be found without touching the machine are reported here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -1,9 +1,8 @@
 //! An arena whose trials are measured elsewhere: announced trials are handed out as units and
 //! returned as segments.
 //!
-//! The experiment's thread and the distributing program share a [`Desk`]. The thread announces
-//! trials, requests them in its own order and waits; the program takes units and puts segments in
-//! any order.
+//! Through a [`Desk`], the experiment's thread announces trials and waits for them in its own
+//! order, while the distributing program takes units and puts segments in any order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

@@ -1,7 +1,7 @@
-//! Event traces of simulated trials, one row per event, for external tools.
+//! Event traces of simulated trials, one row per event.
 //!
-//! Parquet suits large traces, being ten times smaller; CSV suits shells. Both hold the same
-//! columns and can be read back; `schedlab trace` recomputes a trial's figures from either.
+//! Parquet is ten times smaller than CSV. Both can be read back, and `schedlab trace` recomputes a
+//! trial's figures from either.
 
 #[cfg(feature = "full")]
 mod columnar;
