@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * anticipatory-iosched.ko: the core of core/anticipatory.c as the elevator `anticipatory`.
- */
+/* anticipatory-iosched.ko: the elevator of core/anticipatory.c. */
 #include "iosched.h"
 
 static int __init anticipatory_init(void)

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * sysfs (iosched directory): the core's non-internal tunables, max_inflight, and anticipation
- * counters. debugfs: the counters and the queue's state.
- */
+/* sysfs and debugfs attributes. */
 #include <linux/kernel.h>
 #include <linux/seq_file.h>
 #include <linux/sysfs.h>
 
 #include "iosched.h"
 
-/* Show and store functions do not get the attribute's name, so each tunable needs its own pair. */
+/* A show or store function does not get the attribute, so each tunable needs its own pair. */
 #define MAX_TUNABLES 48
 
 static u64 read_tunable(struct elevator_queue *eq, u32 index)
@@ -121,7 +118,7 @@ static const compat_entry_t common_attrs[] = {
 	{ .attr = { .name = "antic_stats", .mode = 0444 }, .show = antic_stats_show },
 };
 
-/* Tunables, common attributes, terminator. */
+/* Tunables, common attributes, and a terminator. */
 compat_entry_t iosched_attrs[MAX_TUNABLES + ARRAY_SIZE(common_attrs) + 1];
 
 int iosched_init_attrs(const struct core_ops *ops)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Per-process data: one struct iosched_icq per io_context and queue, and a process's share of tags.
+ * Per-process data, and a process's share of the tags.
  *
- * A process may exit while it has requests in the core. The exit is reported with the last of them;
- * until then their references keep the io_cq.
+ * A process may exit with requests in the core. Its exit is then reported with the last completion;
+ * until then the requests' references keep the io_cq.
  */
 #include <linux/list.h>
 
@@ -16,7 +16,7 @@ static void report_exit(struct iosched *io, u64 now, struct iosched_icq *icq)
 	io->ops->exited(io->core, now, icq_process(icq));
 }
 
-/* Uncounts a request; @icq may be NULL. */
+/* Undoes the count of a request. @icq may be NULL. */
 void iosched_put_icq(struct iosched *io, u64 now, struct iosched_icq *icq)
 {
 	if (!icq || --icq->nr_requests || !icq->exited || icq->exit_reported)
@@ -39,7 +39,7 @@ void iosched_init_icq(struct io_cq *io_cq)
 	spin_unlock_irqrestore(&io->lock, flags);
 }
 
-/* On process exit or elevator removal, under ioc->lock. */
+/* Called under ioc->lock, when the process exits or the elevator is removed. */
 void iosched_exit_icq(struct io_cq *io_cq)
 {
 	struct iosched *io = iosched_of(io_cq->q);
@@ -56,9 +56,10 @@ void iosched_exit_icq(struct io_cq *io_cq)
 }
 
 /*
- * 2.6.20 has a pool per direction, which the anticipated process may exceed. blk-mq has one pool,
- * which async writes could use up and nothing can exceed. Therefore async requests get at most
- * three quarters of the tags, and an eighth is reserved for the anticipated process.
+ * 2.6.20 has one request pool per direction, and as_may_queue() lets the anticipated process exceed
+ * it. blk-mq has one pool with a hard limit, which async writes could exhaust. Async requests
+ * therefore get at most three quarters of the tags, and one eighth is reserved for the anticipated
+ * process.
  */
 void iosched_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
 {

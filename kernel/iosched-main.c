@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Registration of an elevator, queue state, and the timer. See iosched.h. */
+/* Registration, queue initialisation, and the idle timer. See iosched.h. */
 #include <linux/kernel.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
@@ -8,7 +8,7 @@
 
 #include "iosched.h"
 
-/* 2.6.20's HZ for the core, independent of this kernel's. */
+/* HZ of 2.6.20 for the core, independent of CONFIG_HZ. */
 static unsigned int hz = 1000;
 module_param(hz, uint, 0444);
 MODULE_PARM_DESC(hz, "ticks per second of the algorithm's clock, 100 to 1000 (default 1000)");
@@ -57,7 +57,7 @@ static enum hrtimer_restart iosched_timer(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* Maximum tags of a hardware queue, also with a shared map. */
+/* The maximum over all hctxs, or that of a shared map. */
 static u32 count_queue_tags(struct request_queue *q)
 {
 	struct blk_mq_hw_ctx *hctx;
@@ -82,8 +82,8 @@ static int alloc_core(struct iosched *io, u32 queue_tags)
 		.sectors = q->disk ? get_capacity(q->disk) : 0,
 	};
 	/*
-	 * The queue is frozen, so reclaim cannot write to it and the OOM killer is not invoked: if
-	 * all memory is this disk's dirty pages, a must-succeed allocation would retry forever.
+	 * The queue is frozen, so reclaim cannot write to this disk. If its dirty pages fill the
+	 * memory, an allocation that must succeed would retry forever.
 	 */
 	const gfp_t may_fail = GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN;
 	unsigned int noio = memalloc_noio_save();
@@ -104,7 +104,7 @@ static int alloc_core(struct iosched *io, u32 queue_tags)
 	return 0;
 }
 
-/* Neither holds requests. Tunables and counters carry over, process history does not. */
+/* Keeps tunables and counters but not process history. Neither core holds requests. */
 static void swap_core(struct iosched *io, struct iosched *other)
 {
 	struct core_anticipation counts = {};
@@ -134,8 +134,8 @@ static void swap_core(struct iosched *io, struct iosched *other)
 }
 
 /*
- * The number of tags has changed, the queue is frozen. Growth replaces the core; without memory,
- * requests with the new tags bypass it.
+ * ->depth_updated, with the queue frozen. A larger depth needs a new core; if there is no memory
+ * for one, requests with the new tags bypass the core.
  */
 static void iosched_resize(struct request_queue *q)
 {
@@ -188,7 +188,7 @@ static int iosched_init_queue(struct request_queue *q, struct elevator_queue *eq
 	if (!io)
 		return -ENOMEM;
 	eq->elevator_data = io;
-	/* One order for all hardware queues. */
+	/* One dispatch order for all hctxs. */
 	blk_queue_flag_set(QUEUE_FLAG_SQ_SCHED, q);
 	return 0;
 }
@@ -200,7 +200,7 @@ static bool iosched_limits(void)
 
 COMPAT_SCHED(iosched_init_queue, iosched_resize, iosched_limits)
 
-/* The queue is frozen: no request is left. */
+/* The queue is frozen and empty. */
 static void iosched_exit_sched(struct elevator_queue *eq)
 {
 	struct iosched *io = eq->elevator_data;
@@ -246,10 +246,10 @@ static struct elevator_type iosched_type = {
 
 /**
  * iosched_register - register a core as an elevator
- * @ops: the core
- * @configure: adds the disk geometry to a queue's configuration, or NULL
+ *  @ops: the core
+ *  @configure: adds the disk geometry to a queue's configuration, or NULL
  *
- * Called once by each module. Returns 0 or a negative error.
+ * A module registers exactly one elevator. Returns 0 or a negative error.
  */
 int iosched_register(const struct core_ops *ops, iosched_configure_t *configure)
 {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Merging of bios and requests.
+ * Merging.
  *
- * Back merges use the block layer's hash of request ends, front merges the core. Merges of requests
- * use the hash without asking the core, so a request that may not grow must not be in it.
+ * Back merges use the elevator hash, front merges core_ops.front_merge. elv_attempt_insert_merge()
+ * uses the hash without asking the elevator, so a request that may not grow must not be hashed.
  */
 #include <linux/ktime.h>
 #include <linux/rbtree.h>
 
 #include "iosched.h"
 
-/* A bio for comparison with held requests. Its process is known for a core that shares. */
+/* With core_ops.shares, the bio's process is known. */
 static void fill_bio(struct iosched *io, struct bio *bio, struct core_request *out)
 {
 	*out = (struct core_request){
@@ -33,7 +33,6 @@ static void unhash(struct iosched *io, struct request *rq)
 		io->q->last_merge = NULL;
 }
 
-/* Makes a held request a merge candidate. */
 void iosched_add_sorted(struct iosched *io, struct request *rq)
 {
 	elv_rb_add(&io->sort_list[rq_data_dir(rq)], rq);
@@ -50,7 +49,7 @@ void iosched_del_sorted(struct iosched *io, struct request *rq)
 	unhash(io, rq);
 }
 
-/* False if the core has moved either to its dispatch list. */
+/* False if the core has moved one of them to its dispatch list. */
 static bool may_merge(struct iosched *io, struct request *rq, struct request *next)
 {
 	struct core_request first, second;
@@ -68,8 +67,8 @@ static void unhash_if_fixed(struct iosched *io, struct request *rq)
 }
 
 /*
- * @rq now starts at its sector. Like legacy Linux, the core sorts one request per sector and moves
- * an older one to its dispatch list, where it no longer grows. Not for a core that shares.
+ * @rq starts at a new sector. Like 2.6.20, the core sorts one request per sector and moves an older
+ * one to its dispatch list, where it does not grow any more. Cores that share have no such aliases.
  */
 void iosched_unhash_aliases(struct iosched *io, struct request *rq)
 {
@@ -108,7 +107,7 @@ bool iosched_bio_merge(struct request_queue *q, struct bio *bio, unsigned int nr
 		return false;
 	if (!READ_ONCE(io->held))
 		return false;
-	/* Takes the queue's lock, not allowed under the elevator's. */
+	/* Takes q->queue_lock, which nests outside io->lock. */
 	if (io->ops->shares)
 		io_cq = compat_find_icq(q);
 	spin_lock_irqsave(&io->lock, flags);
@@ -121,9 +120,7 @@ bool iosched_bio_merge(struct request_queue *q, struct bio *bio, unsigned int nr
 	spin_unlock_irqrestore(&io->lock, flags);
 	if (free)
 		blk_mq_free_request(free);
-	/*
-	 * The block layer does not run the queue without an insertion, but a merge can end idling.
-	 */
+	/* A merge can end idling, but blk-mq does not run the queue without an insertion. */
 	if (run)
 		blk_mq_run_hw_queues(q, true);
 	return merged;
@@ -186,7 +183,7 @@ void iosched_request_merged(struct request_queue *q, struct request *rq, enum el
 	iosched_unhash_aliases(io, rq);
 }
 
-/* @next, held or about to be inserted, has become part of @rq. */
+/* @next, held or about to be inserted, is now part of @rq. */
 void iosched_requests_merged(struct request_queue *q, struct request *rq, struct request *next)
 {
 	struct iosched *io = iosched_of(q);

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A request's life: preparation, insertion, dispatch, requeue, completion. */
+/* Preparation, insertion, dispatch, requeue and completion of requests. */
 #include <linux/ktime.h>
 #include <linux/list.h>
 #include <trace/events/block.h>
 
 #include "iosched.h"
 
-/* False if the tags grew and iosched_resize() had no memory for a larger core. */
+/* False if nr_requests grew and there was no memory for a larger core. */
 static bool has_core_tag(const struct iosched *io, const struct request *rq)
 {
 	return rq->internal_tag >= 0 && rq->internal_tag < io->queue_tags &&
 	       rq_core_tag(io, rq) < io->tags;
 }
 
-/* Reads and writes that have a position. */
 static bool is_for_core(const struct iosched *io, const struct request *rq)
 {
 	if (req_op(rq) != REQ_OP_READ && req_op(rq) != REQ_OP_WRITE)
@@ -31,7 +30,7 @@ static void insert_bypass(struct iosched *io, struct request *rq, bool at_head)
 		rq_set_state(rq, IOSCHED_RQ_BYPASS);
 }
 
-/* The driver has returned a request: it is dispatched first and not merged. */
+/* Requeued requests are dispatched first and not merged. */
 static void requeue_request(struct iosched *io, u64 now, struct request *rq)
 {
 	struct core_request core_rq;
@@ -53,7 +52,7 @@ static void hold_request(struct iosched *io, u64 now, struct request *rq)
 	struct core_request core_rq;
 	u32 tag = rq_core_tag(io, rq);
 
-	/* An exited process issues no more requests. */
+	/* The core has forgotten a process whose exit was reported. */
 	if (icq && icq->exit_reported)
 		rq->elv.priv[0] = icq = NULL;
 	if (icq)
@@ -78,8 +77,8 @@ static void insert_request(struct iosched *io, u64 now, struct request *rq, bool
 		insert_bypass(io, rq, at_head);
 	} else if (!io->ops->shares && blk_mq_sched_try_insert_merge(io->q, rq, free)) {
 		/*
-		 * This path does not ask the elevator, and a core that shares merges within a
-		 * process.
+		 * Not with core_ops.shares: this path does not ask the elevator whether the
+		 * requests belong to one process.
 		 */
 		return;
 	} else {
@@ -128,13 +127,13 @@ static struct request *dispatch_from_core(struct iosched *io)
 	iosched_set_timer(io);
 	if (tag == CORE_NONE) {
 		/*
-		 * Idle only if a completion or the timer will run the queue; otherwise let the
-		 * block layer poll.
+		 * Idle only if a completion or the timer will run the queue. Otherwise let blk-mq
+		 * poll.
 		 */
 		WRITE_ONCE(io->idle, io->in_flight || io->timer_ns != CORE_NEVER);
 		return NULL;
 	}
-	/* A core that dispatches a tag it does not hold must not crash the kernel. */
+	/* A bug in the core must not crash the kernel. */
 	if (WARN_ON_ONCE(tag >= io->tags || !io->slots[tag].rq))
 		return NULL;
 	rq = io->slots[tag].rq;
@@ -172,8 +171,8 @@ struct request *iosched_dispatch_request(struct blk_mq_hw_ctx *hctx)
 }
 
 /*
- * Lockless. A false positive costs a dispatch attempt; after a false negative, the context that
- * changed the counters runs the queue.
+ * Lockless. A false positive costs a dispatch attempt. After a false negative, whoever changed the
+ * counters runs the queue.
  */
 bool iosched_has_work(struct blk_mq_hw_ctx *hctx)
 {
@@ -192,7 +191,7 @@ void iosched_prepare_request(struct request *rq)
 	rq_set_state(rq, IOSCHED_RQ_NONE);
 }
 
-/* Completes an issued request, successful or not; ignores any other. */
+/* Ignores requests that were not issued. */
 static void complete_request(struct iosched *io, u64 now, struct request *rq)
 {
 	enum iosched_rq_state state = rq_state(rq);
@@ -209,7 +208,7 @@ static void complete_request(struct iosched *io, u64 now, struct request *rq)
 		iosched_put_icq(io, now, rq_icq(rq));
 	}
 	iosched_restart(io);
-	/* Tags are still in use; blk_mq_free_request() runs the queue after releasing them. */
+	/* The tag is still in use. blk_mq_free_request() restarts the hctx after releasing it. */
 	if (io->held || !list_empty(&io->bypass_list))
 		blk_mq_sched_mark_restart_hctx(rq->mq_hctx);
 }
@@ -226,7 +225,7 @@ void iosched_completed_request(struct request *rq, u64 now)
 	spin_unlock_irqrestore(&io->lock, flags);
 }
 
-/* Most requests have completed by now; some were merged or never inserted. */
+/* Runs after completion, or for a request that was merged or never inserted. */
 void iosched_finish_request(struct request *rq)
 {
 	struct io_cq *io_cq = rq->elv.icq;

@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The blk-mq side of an elevator whose decisions are made by a core (core/elevator.h).
+ * blk-mq glue for an elevator whose decisions a core makes (core_ops in core/elevator.h).
  *
- * The core chooses the order. This layer holds the lock, maps tags to requests, finds merges,
- * counts requests in the driver, runs the timer and exports tunables. Its objects (iosched-*.o) are
- * linked into each elevator's module, which registers its core with iosched_register(): one
- * elevator per module.
+ * These objects (iosched-*.o) are linked into each elevator's module, which registers exactly one
+ * core. They map tags to requests, find merges, count requests in the driver, run the timer and
+ * export tunables.
  *
- * Idling: ->dispatch_request returns NULL although requests are held, and ->has_work returns false
- * until an event can end the idling, so that the block layer does not poll every 3 ms. Insertions,
- * the timer and completions run the queue again. A completion marks the hardware queue for restart;
- * blk_mq_free_request() runs it once the driver tag is free.
+ * Idling: ->dispatch_request returns NULL with requests held, and ->has_work returns false so that
+ * blk-mq does not poll every 3 ms. Insertions, completions and the timer run the queue again. A
+ * completion marks the hctx for restart; blk_mq_free_request() runs it once the driver tag is free.
  *
- * max_inflight: idling is useless on a drive with other queued requests, and a reordering drive
- * undoes the core's order. Default 1 on rotational devices, as under 2.6.20 without command
- * queueing; 0, no bound, on others and for a core with its own bound (core_ops.shares).
+ * max_inflight: idling is useless while the drive has other requests, and a drive that reorders
+ * them undoes the core's order. The default is 1 on rotational devices, as under 2.6.20 without
+ * command queueing, and 0 (no limit) on others and with core_ops.shares.
  *
- * ->completed_request reports completions. A requeue is not reported: a request with driver state
- * (RQF_DONTPREP) bypasses the scheduler, any other returns through ->insert_requests.
+ * A requeue is not reported to the elevator: a request with driver state (RQF_DONTPREP) bypasses
+ * it, any other one returns through ->insert_requests.
  */
 #ifndef SCHEDLAB_IOSCHED_H
 #define SCHEDLAB_IOSCHED_H
@@ -26,17 +24,17 @@
 #include "compat.h"
 #include "core/elevator.h"
 
-/* The state of a prepared request, in rq->elv.priv[1]. */
+/* In rq->elv.priv[1] of a prepared request. */
 enum iosched_rq_state {
-	IOSCHED_RQ_NONE,		/* not inserted, completed, or merged into another */
-	IOSCHED_RQ_HELD,		/* in the core; may be merged */
-	IOSCHED_RQ_REQUEUED,		/* in the core after a requeue; not merged */
+	IOSCHED_RQ_NONE,		/* not inserted, completed or merged away */
+	IOSCHED_RQ_HELD,		/* in the core, may be merged */
+	IOSCHED_RQ_REQUEUED,		/* in the core again, not merged */
 	IOSCHED_RQ_BYPASS,		/* in bypass_list */
 	IOSCHED_RQ_ISSUED,		/* dispatched by the core */
 	IOSCHED_RQ_BYPASS_ISSUED,	/* dispatched from bypass_list */
 };
 
-/* A tag's request, from insertion to completion. */
+/* A tag from insertion to completion. */
 struct iosched_slot {
 	struct request *rq;
 	u64 seq;
@@ -47,57 +45,54 @@ struct iosched {
 	const struct core_ops *ops;
 	void *core;
 	struct hrtimer timer;
-	/* For requests without an io_cq, and for bios in comparisons. */
+	/* Stands for requests without an io_cq, and for bios of unknown processes. */
 	struct core_process *anonymous;
 	struct iosched_slot *slots;
-	u32 tags;		/* number of tags the core was initialised with */
-	u32 queue_tags;		/* tags per hardware queue, or in total if shared */
+	u32 tags;		/* of the core */
+	u32 queue_tags;		/* per hctx, or of all if shared */
 	bool shared_tags;
 
 	/*
-	 * Protects all following members and the core. Nests inside ioc->lock and q->queue_lock
+	 * Protects the core and all members below. Nests inside ioc->lock and q->queue_lock
 	 * (->exit_icq), so neither may be taken and no request freed under it. Taken in hard
-	 * interrupt context (completion, timer).
+	 * interrupt context.
 	 */
 	spinlock_t lock;
-	u64 now;		/* latest time passed to the core: clocks of two CPUs may differ */
+	u64 now;		/* last time passed to the core; CPUs may differ */
 	u64 seq;
 	u64 timer_ns;		/* expiry of the timer, or CORE_NEVER */
-	u64 max_inflight;	/* 0: no bound */
-	u32 in_flight;		/* prepared requests dispatched and not completed */
+	u64 max_inflight;	/* 0: no limit */
+	u32 in_flight;		/* prepared requests in the driver */
 	u32 held;		/* requests in the core */
-	bool idle;		/* the core holds requests and dispatches none for now */
-	/*
-	 * Requests the core does not see: without a position (discard), inserted at the head, or
-	 * not prepared.
-	 */
+	bool idle;		/* the core idles with requests held */
+	/* Not for the core: discards, insertions at the head, unprepared requests. */
 	struct list_head bypass_list;
-	/* The process of the bio being merged, or NULL. */
+	/* Submitter of the bio being merged, or NULL. */
 	struct core_process *merging;
-	struct list_head icqs;	/* io_cqs whose exit has not been reported to the core */
-	struct core_anticipation past;	/* counters of cores replaced by iosched_resize() */
-	struct rb_root sort_list[2];	/* held requests by sector, per data direction */
+	struct list_head icqs;	/* io_cqs whose exit is not reported yet */
+	struct core_anticipation past;	/* of cores that iosched_resize() replaced */
+	struct rb_root sort_list[2];	/* held requests by data direction */
 };
 
-/* A process (io_context) at a queue, followed by the core's per-process data. */
+/* A process is an io_context. The core's data follow. */
 struct iosched_icq {
 	struct io_cq icq;	/* must be first */
-	struct list_head link;	/* in iosched.icqs */
-	u32 nr_requests;	/* requests inserted and not completed */
-	bool exited;		/* ->exit_icq was called */
-	bool exit_reported;	/* ops->exited was called */
+	struct list_head link;	/* on iosched.icqs */
+	u32 nr_requests;	/* inserted and not completed */
+	bool exited;		/* ->exit_icq has run */
+	bool exit_reported;	/* core_ops.exited has run */
 	u64 process[];
 };
 
-/* Sets the disk geometry from module parameters. */
+/* Adds the disk geometry from module parameters. */
 typedef void iosched_configure_t(struct core_config *config);
 
 /* iosched-main.c */
 int iosched_register(const struct core_ops *ops, iosched_configure_t *configure);
 void iosched_unregister(void);
-/* Ends idling after an event that the core may react to, and rearms the timer. */
+/* Ends idling after an event to which the core may react. */
 void iosched_restart(struct iosched *io);
-/* Sets the timer to the core's next expiry; call it after anything that can change that. */
+/* Call after anything that can change core_ops.next_timer. */
 void iosched_set_timer(struct iosched *io);
 
 /* iosched-icq.c */
@@ -157,13 +152,12 @@ static inline void rq_set_state(struct request *rq, enum iosched_rq_state state)
 	rq->elv.priv[1] = (void *)(uintptr_t)state;
 }
 
-/* The io_cq that a request counts in, or NULL. */
 static inline struct iosched_icq *rq_icq(const struct request *rq)
 {
 	return rq->elv.priv[0];
 }
 
-/* The scheduler tag, made unique over hardware queues. */
+/* The scheduler tag, unique over all hctxs. */
 static inline u32 rq_core_tag(const struct iosched *io, const struct request *rq)
 {
 	u32 base = io->shared_tags ? 0 : rq->mq_hctx->queue_num * io->queue_tags;
@@ -171,7 +165,7 @@ static inline u32 rq_core_tag(const struct iosched *io, const struct request *rq
 	return base + rq->internal_tag;
 }
 
-/* The later of @now and the latest time passed to the core. */
+/* Times passed to the core never decrease. */
 static inline u64 iosched_clock(struct iosched *io, u64 now)
 {
 	io->now = max(io->now, now);
@@ -189,7 +183,6 @@ static inline void iosched_add_in_flight(struct iosched *io, int nr)
 	WRITE_ONCE(io->in_flight, io->in_flight + nr);
 }
 
-/* Whether max_inflight admits another request. */
 static inline bool iosched_has_budget(const struct iosched *io)
 {
 	u64 max = READ_ONCE(io->max_inflight);
@@ -197,7 +190,7 @@ static inline bool iosched_has_budget(const struct iosched *io)
 	return !max || READ_ONCE(io->in_flight) < max;
 }
 
-/* All classes but idle and real-time are best effort; no class is its middle level. */
+/* As in the block layer, no class is the middle level of best effort. */
 static inline void iosched_fill_priority(struct core_request *out, unsigned short ioprio)
 {
 	out->prio_class = CORE_BEST_EFFORT;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * occupancy-iosched.ko: the core of core/occupancy.c as the elevator `occupancy`. It learns the
- * device, so there are no parameters.
+ * occupancy-iosched.ko: the elevator of core/occupancy.c. It has no parameters: it learns the
+ * device.
  */
 #include "iosched.h"
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * wpcas-iosched.ko: the core of core/wpcas.c as the elevator `wpcas`, with the disk geometry as
- * module parameters: initial values of the tunables of the same name for queues that select the
- * elevator later. seek_first, a list of seek times by distance, has no tunable. Without cylinders
- * and cylinder_sectors the core never idles, as in the simulator.
+ * wpcas-iosched.ko: the elevator of core/wpcas.c.
+ *
+ * The module parameters describe the disk. They are initial values of the tunables of the same name
+ * for queues that select the elevator later; seek_first has no tunable. Without cylinders and
+ * cylinder_sectors the core never idles.
  */
 #include "core/seek.h"
 #include "iosched.h"
@@ -41,7 +42,7 @@ static void wpcas_configure(struct core_config *config)
 	config->seek = &curve;
 }
 
-/* Parameters have their tunables' bounds. */
+/* The bounds are those of the tunables. */
 static int check(const char *name, u64 value)
 {
 	u32 i;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The kernel structure fields that record.bpf.c reads. The loader finds offsets and enumeration
- * values in the running kernel's BTF; only names and types matter here.
+ * The fields of kernel structures that record.bpf.c reads. The loader relocates them with the
+ * running kernel's BTF, so only names and types matter.
  */
 #ifndef SCHEDLAB_KERNEL_TYPES_H
 #define SCHEDLAB_KERNEL_TYPES_H
@@ -114,7 +114,7 @@ struct request {
 
 #pragma clang attribute pop
 
-/* See flag(): the running kernel's values are used. */
+/* The loader inserts the running kernel's values, see flags_of(). */
 enum req_flag_bits {
 	__REQ_SYNC,
 	__REQ_META,
@@ -126,7 +126,7 @@ enum req_flag_bits {
 	__REQ_SWAP,
 };
 
-/* Request operations; their numbers have never changed. */
+/* These numbers have never changed. */
 enum {
 	REQ_OP_MASK = 0xff,
 	REQ_OP_READ = 0,
@@ -137,7 +137,6 @@ enum {
 	REQ_OP_WRITE_ZEROES = 9,
 };
 
-/* A kernel thread. */
 #define PF_KTHREAD 0x00200000
 
 static void *(*bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Records the requests of some disks, one record per request, at its completion.
+ * Records the requests of some disks: one record per request, at its completion.
  *
- * A request costs three to four short programs and one record in a ring, which user space polls.
- * Until completion, data are in preallocated arrays indexed by a hash of the bio's or request's
- * address: array lookups are inlined, and nothing is locked. If all ways of a set are taken, the
- * request is counted as lost.
+ * A request costs three to four short programs and one record in a ring that user space polls.
+ * Until completion its data are in preallocated arrays, which need no lock and whose lookups are
+ * inlined. They are indexed by a hash of the address of the bio or request. If a set has no free
+ * way, the request is counted as lost.
  *
- * Times (CLOCK_MONOTONIC): queued is block_bio_queue of the first bio; entered and tagged are the
- * kernel's, if recorded; inserted, issued and completed are the events of these names. Disks
- * without requests (device-mapper, md) are recorded by bio.
+ * Times are CLOCK_MONOTONIC. queued is block_bio_queue of the first bio, entered and tagged are
+ * alloc_time_ns and start_time_ns if the kernel has them, the others are tracepoints. Bio-based
+ * disks (device-mapper, md) are recorded by bio.
  */
 #include "record.h"
 
@@ -23,7 +23,7 @@ static __always_inline void count_lost(u32 cause)
 		__sync_fetch_and_add(count, 1);
 }
 
-/* Never 0. The verifier refuses arithmetic on a pointer, but allows a difference of two. */
+/* Not 0. The verifier rejects arithmetic on a pointer, but allows the difference of two. */
 static __always_inline u64 address(const void *pointer)
 {
 	u64 number = (u64)pointer;
@@ -50,7 +50,7 @@ static __always_inline u64 number_of(struct gendisk *disk)
 	return (u64)disk->major << 32 | (u32)disk->first_minor;
 }
 
-/* The target of a disk's sector, or -1. */
+/* -1 if the sector is not recorded. */
 static __always_inline int target_of(struct gendisk *disk, u64 sector)
 {
 	u64 number;
@@ -116,8 +116,8 @@ static __always_inline u32 report_process(struct task_struct *task, struct known
 }
 
 /*
- * The submitting process; for a kernel thread the bio's group, because writeback serves others.
- * Returns false if the process is not recorded.
+ * The submitter. The cgroup of a kernel thread is that of the bio, because writeback serves others.
+ * False if the process is not recorded.
  */
 static __always_inline bool current_process(struct bio *bio, u32 *number)
 {
@@ -173,7 +173,7 @@ static __always_inline bool current_process(struct bio *bio, u32 *number)
 	return now.wanted;
 }
 
-/* The number of the current scheduler, reported if new; 0: none. */
+/* 0: none. Reports a scheduler on its first use. */
 static __always_inline u8 scheduler_of(struct request_queue *q)
 {
 	struct elevator_queue *elevator = q->elevator;
@@ -203,7 +203,7 @@ static __always_inline u8 scheduler_of(struct request_queue *q)
 	return 0xff;
 }
 
-/* A merged bio is never seen again; its address may since belong to another disk's bio. */
+/* A merged bio is never seen again, so its address may now belong to another disk's bio. */
 static __always_inline struct asked_way asked_of(struct bio *bio, struct gendisk *disk)
 {
 	struct asked_way none = {};
@@ -244,7 +244,7 @@ static __always_inline struct open_way open_of(u64 key)
 	return none;
 }
 
-/* A free way for a new request, otherwise counts it as lost. */
+/* Counts the request as lost if the set is full. */
 static __always_inline struct open *open_new(u64 key)
 {
 	struct open_set *set;
@@ -328,7 +328,6 @@ static __always_inline void report(const struct open *open, u64 entered, u64 tag
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 
-/* When the kernel allocated the request, if recorded. */
 static __always_inline u64 tagged_at(struct request *rq)
 {
 	return field_exists(rq->start_time_ns) ? rq->start_time_ns : 0;
@@ -354,14 +353,12 @@ static __always_inline struct open *begin(struct request *rq, u64 now)
 	target = target_of(q->disk, sector);
 	if (target < 0 || !since())
 		return NULL;
-	/*
-	 * A flush that the block layer issues for several processes' flushes, reported themselves.
-	 */
+	/* The flush machinery's own request. The flushes that it serves are reported themselves. */
 	if (!bio && (rq->cmd_flags & REQ_OP_MASK) == REQ_OP_FLUSH)
 		return NULL;
 	found = asked_of(bio, q->disk);
 	if (!found.asked) {
-		/* Queued before the recording started, by another process, or without a bio. */
+		/* Queued before the recording, by another process, or without a bio. */
 		if ((tagged && tagged < since()) || !current_process(bio, &number))
 			return NULL;
 		if (nr_pids + nr_cgroups && bio)
@@ -393,7 +390,7 @@ static __always_inline struct open *begin(struct request *rq, u64 now)
 	return open;
 }
 
-/* An issued one is another request whose completion was not seen. */
+/* If it was issued, its completion was not seen and this is another request. */
 static __always_inline struct open *open_unless_issued(struct request *rq)
 {
 	struct open_way found = open_of(address(rq));
@@ -416,7 +413,7 @@ int on_bio_queue(u64 *ctx)
 	struct open *open;
 	int target;
 
-	/* A flush without data has no sector, but belongs to its partition. */
+	/* A flush without data has no sector, but its partition has one. */
 	if (!bio->bi_iter.bi_size)
 		sector = bio->bi_bdev->bd_start_sect;
 	target = target_of(bio->bi_bdev->bd_disk, sector);
@@ -449,7 +446,9 @@ int on_bio_queue(u64 *ctx)
 	set = bpf_map_lookup_elem(&asked_bios, &index);
 	if (!set)
 		return 0;
-	/* That of this bio's earlier life, or the oldest, merged long ago. */
+	/*
+	 * Reuse the way of the bio's previous life, or the oldest, whose bio was merged long ago.
+	 */
 	for (i = 0; i < ASKED_WAYS; i++) {
 		if (set->bio[i] == key) {
 			oldest = i;
@@ -495,7 +494,7 @@ int on_issue(u64 *ctx)
 	if (!open)
 		return 0;
 	open->issued = now;
-	/* Includes merges since its insertion. */
+	/* Includes merges since the insertion. */
 	bio = rq->bio;
 	if (bio) {
 		open->sector = rq->__sector;
@@ -551,7 +550,7 @@ int on_complete(u64 *ctx)
 		*found.key = 0;
 		return 0;
 	}
-	/* A flush without data is not issued itself: the block layer issues one for several. */
+	/* A flush without data is not issued. The block layer issues one flush for several. */
 	own = asked_of(rq->bio, rq->q->disk);
 	if (!own.asked)
 		return 0;
@@ -574,7 +573,7 @@ int on_complete(u64 *ctx)
 	return 0;
 }
 
-/* For disks without requests. */
+/* Bio-based disks only. */
 SEC("tp_btf/block_bio_complete")
 int on_bio_complete(u64 *ctx)
 {

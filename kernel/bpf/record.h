@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The recorder's settings, records, and state between events of a request. */
+/* Settings, records, and state between a request's tracepoints. */
 #ifndef SCHEDLAB_BPF_RECORD_H
 #define SCHEDLAB_BPF_RECORD_H
 
@@ -11,20 +11,20 @@
 #define MAX_DEPTH 32
 #define MAX_BIOS 256
 
-/* Device number, first sector, end sector, bio-based flag. */
+/* Device number, first sector, end sector, bio-based. */
 #define TARGET_WORDS 4
 
 const volatile u32 nr_targets = 0;
 const volatile u64 targets[MAX_TARGETS * TARGET_WORDS] = {};
 const volatile u32 nr_pids = 0;
 const volatile u32 pids[MAX_FILTERS] = {};
-/* A recorded pid that started later (CLOCK_BOOTTIME) is another process. */
+/* A later process (CLOCK_BOOTTIME) with a recorded pid is not recorded. */
 const volatile u64 pids_began_until = 0;
 const volatile u32 nr_cgroups = 0;
 const volatile u64 cgroups[MAX_FILTERS] = {};
 enum { RECORD_IO = 1, RECORD_PROCESS = 2, RECORD_SCHEDULER = 3 };
 
-/* Bits of record_io.flags: trace::Flags. */
+/* record_io.flags, as trace::Flags. */
 enum {
 	FLAG_SYNC = 1 << 0,
 	FLAG_META = 1 << 1,
@@ -38,10 +38,10 @@ enum {
 	FLAG_SWAP = 1 << 9,
 };
 
-/* trace::Kind. */
+/* As trace::Kind. */
 enum { KIND_READ, KIND_WRITE, KIND_FLUSH, KIND_DISCARD, KIND_OTHER };
 
-/* Layouts read by crates/recorder/src/live/bpf/record.rs. Unknown times are 0. */
+/* Read by crates/recorder/src/live/bpf/record.rs. Unknown times are 0. */
 struct record_io {
 	u32 what;
 	u32 process;
@@ -90,14 +90,14 @@ struct asked {
 #define ASKED_BITS 15
 #define ASKED_WAYS 4
 
-/* Searched together, so that an unsuccessful search reads one cache line. */
+/* Keys are adjacent, so that a failed search reads one cache line. */
 struct asked_set {
 	u64 bio[ASKED_WAYS];
 	u64 at[ASKED_WAYS];
 	struct asked way[ASKED_WAYS];
 };
 
-/* From its first event to its completion; a bio on a disk without requests. */
+/* A request from its first tracepoint to its completion, or a bio of a bio-based disk. */
 struct open {
 	u64 queued;
 	u64 inserted;
@@ -133,7 +133,7 @@ struct open_way {
 	u64 *key;
 };
 
-/* A reported task. A change in any of these words makes it another process. */
+/* A reported task. If one of these words changes, it is another process. */
 struct known {
 	u64 task;
 	u64 began;
@@ -152,8 +152,8 @@ struct known_set {
 };
 
 /*
- * Missing or incomplete requests by cause: full ring, no free way, unseen completion or issue. The
- * kernel skips a program that is already running on the CPU.
+ * Causes of missing or incomplete requests: ring full, set full, completion or issue not seen. The
+ * kernel skips a tracepoint whose program is already running on the CPU.
  */
 enum { LOST_RING, LOST_OPEN, LOST_STALE, LOST_ISSUE, LOST_CAUSES };
 
@@ -191,7 +191,7 @@ struct {
 } lost SEC(".maps");
 
 /*
- * CLOCK_MONOTONIC at the start, 0 before. While a program is attached, the kernel can skip others,
+ * CLOCK_MONOTONIC at the start, or 0. While programs are being attached the kernel can skip some,
  * so earlier events are ignored.
  */
 struct {
@@ -202,7 +202,7 @@ struct {
 } trace_since SEC(".maps");
 
 u32 processes = 0;
-/* Reported scheduler types by number, from 1. */
+/* Types of reported schedulers. A scheduler's number is its index + 1. */
 u64 schedulers[MAX_SCHEDULERS] = {};
 
 #endif

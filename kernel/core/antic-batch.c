@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* Alternating batches of synchronous and asynchronous requests. See antic.c. */
+/* Alternating batches of sync and async requests, as_dispatch_request() of 2.6.20. See antic.c. */
 #include "antic-parts.h"
 
-/* At most once per expiry interval, because serving old requests costs seeks. */
+/* as_fifo_expired(). Checked once per interval, because serving old requests costs seeks. */
 static bool fifo_expired(struct antic *antic, struct antic_moment now, u32 of)
 {
 	struct antic_class *class = &antic->classes[of];
@@ -14,6 +14,7 @@ static bool fifo_expired(struct antic *antic, struct antic_moment now, u32 of)
 	return class->nr && now.ticks > antic->slots[class->fifo.head].expires;
 }
 
+/* as_batch_expired() of 2.6.20 */
 static bool batch_expired(const struct antic *antic, struct antic_moment now)
 {
 	if (antic->changed || antic->new_batch)
@@ -65,12 +66,13 @@ static u32 start_batch(struct antic *antic, struct antic_moment now, bool reads,
 	antic->writes_left = antic->write_count;
 	antic->write_idled = false;
 	/*
-	 * A front merge that displaces another request leaves no next one; the source then needs
-	 * an expired one, or fails.
+	 * A front merge that displaces another request can leave no next one. 2.6.20 then
+	 * dereferences NULL unless a request has expired.
 	 */
 	return antic->first_write || class->next == CORE_NONE ? class->fifo.head : class->next;
 }
 
+/* as_can_anticipate() of 2.6.20 */
 static bool can_anticipate(struct antic *antic, struct antic_moment now, u32 next)
 {
 	if (!antic->awaited || antic->state == ANTIC_FINISHED)
@@ -98,7 +100,7 @@ u32 antic_choose_next(struct antic *antic, struct antic_moment now)
 			}
 		}
 		if (next != CORE_NONE) {
-			/* Without contention the batch does not age. */
+			/* A batch without contention does not expire. */
 			if (reads && !writes)
 				antic->batch_expires = now.ticks + antic->batch_expire[ANTIC_SYNC];
 			return unless_expired(antic, now, next);
@@ -107,7 +109,7 @@ u32 antic_choose_next(struct antic *antic, struct antic_moment now)
 	return unless_expired(antic, now, start_batch(antic, now, reads, writes));
 }
 
-/* Adapts to the last write batch's duration, known at the first synchronous completion after it. */
+/* update_write_batch(), at the first sync completion after a write batch. */
 static void update_write_count(struct antic *antic, struct antic_moment now)
 {
 	u64 batch = antic->batch_expire[ANTIC_ASYNC];

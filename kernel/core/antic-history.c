@@ -2,10 +2,8 @@
 /* Per-process history, and averages for processes without one. See antic.c. */
 #include "antic-parts.h"
 
-/* Beyond any disk: keeps sums below 2^64. */
+/* Larger than any disk. Keeps sums below 2^64. */
 #define MAX_DISTANCE (1ull << 48)
-
-/* ---- Processes ---- */
 
 void antic_track_process(struct antic *antic, struct core_process *process)
 {
@@ -42,8 +40,8 @@ void antic_release(struct antic *antic, struct core_process *process)
 }
 
 /*
- * There is always a free one: each in use has a request or is awaited, and there is one more than
- * tags.
+ * One is always free: each used record belongs to a process with requests or to the awaited one,
+ * and there are tags + 1.
  */
 static struct core_process *alloc_exited_record(struct antic *antic)
 {
@@ -81,8 +79,6 @@ void antic_exited(void *core, u64 now, struct core_process *process)
 	memset(process, 0, antic->process_size);
 }
 
-/* ---- History ---- */
-
 static void mean_add(struct antic_mean *mean, u64 value, bool half_of_samples)
 {
 	u64 half;
@@ -93,6 +89,7 @@ static void mean_add(struct antic_mean *mean, u64 value, bool half_of_samples)
 	mean->mean = core_div(mean->total + half, mean->samples);
 }
 
+/* as_update_thinktime() of 2.6.20 */
 static void add_think(struct antic *antic, struct core_process *process, u64 ticks)
 {
 	struct antic_newcomers *newcomers = &antic->newcomers;
@@ -100,6 +97,7 @@ static void add_think(struct antic *antic, struct core_process *process, u64 tic
 	if (!process->think.samples) {
 		newcomers->think_total = (7 * newcomers->think_total + ONE * ticks) / 8;
 		newcomers->think_mean = newcomers->think_total / ONE;
+		/* as_update_seekdist() of 2.6.20 */
 		antic_lower(&newcomers->exit_prob);
 	}
 	mean_add(&process->think, ticks, false);

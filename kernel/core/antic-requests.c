@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* A sorted list and a FIFO per class, and the dispatch list. See antic.c. */
+/* Sorted lists, FIFOs and the dispatch list. See antic.c. */
 #include "antic-parts.h"
 
-#define BACK_SECTORS (1024 * 1024)	/* longest backward seek: 512 MiB */
-#define BACK_PENALTY 2			/* a backward seek counts twice */
-
-/* ---- Lists of tags ---- */
+#define BACK_SECTORS (1024 * 1024)	/* 512 MiB */
+#define BACK_PENALTY 2
 
 void antic_chain_add(struct antic *antic, struct antic_chain *chain, u32 tag, u32 before, u32 after)
 {
@@ -34,8 +32,6 @@ void antic_chain_remove(struct antic *antic, struct antic_chain *chain, u32 tag)
 	else
 		antic->slots[after].before = before;
 }
-
-/* ---- The sorted list of a class ---- */
 
 static u32 starts_below(const struct antic *antic, const struct antic_class *class, u64 sector)
 {
@@ -95,9 +91,7 @@ u64 antic_nearest(const struct antic *antic, u64 sector)
 	return above - sector <= sector - below ? above : below;
 }
 
-/* ---- The one-way elevator with limited backward seek ---- */
-
-/* Returns false if the elevator has to wrap. */
+/* One-way elevator with short backward seeks. False if @sector is farther behind. */
 static bool distance(u64 sector, u64 last, u64 *out)
 {
 	if (sector >= last)
@@ -124,13 +118,13 @@ u32 antic_choose(const struct antic *antic, u32 a, u32 b, u64 last)
 		return ahead ? a : b;
 	if (!ahead)
 		return one <= two ? a : b;
-	/* At equal distances the higher sector, ahead of the head. */
+	/* On a tie the higher sector, which is ahead of the head. */
 	return near < far || (near == far && one >= two) ? a : b;
 }
 
 /*
- * The better of predecessor and successor (cyclic), from the class's last position. @tag is in the
- * sorted list; it may have been merged away.
+ * as_find_next_rq(): the better of both neighbours, wrapping at the end. @tag must be in the sorted
+ * list, but may have been merged away.
  */
 static u32 next_after(const struct antic *antic, u32 tag)
 {
@@ -148,8 +142,6 @@ static u32 next_after(const struct antic *antic, u32 tag)
 	return antic_choose(antic, up, down, class->last_sector);
 }
 
-/* ---- Dispatch ---- */
-
 void antic_del_request(struct antic *antic, u32 tag)
 {
 	struct antic_slot *rq = &antic->slots[tag];
@@ -164,7 +156,7 @@ void antic_del_request(struct antic *antic, u32 tag)
 		antic->last_merge = CORE_NONE;
 }
 
-/* Circular ascending order from the end of the request dispatched last. */
+/* elv_dispatch_sort(): ascending from the end of the last request issued, then wrapping. */
 static void list_add_sorted(struct antic *antic, u32 tag)
 {
 	u64 boundary = antic->list_end, sector = antic->slots[tag].sector;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Time in ticks of 1/HZ second, and waits in ticks or nanoseconds. Conversions are exact for all 64
- * bits.
+ * Conversions between ticks of 1/HZ seconds, milliseconds and nanoseconds, exact for all 64 bits.
  */
 #include "antic-parts.h"
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Anticipation: when to wait for the process served last, and when to end the wait. Rules 1 to 7
- * for breaking a wait are here; rule 8 differs between the schedulers. See antic.c.
+ * When to wait for the process served last, and when to stop: rules 1 to 7 of
+ * as_can_break_anticipation(). Rule 8 depends on the scheduler. See antic.c.
  *
- * Counters (added): a wait that an arrival ends by rules 1, 4, 5 or 6 is a success, one that
- * expires (also by rule 2) a failure, and a cancelled one neither.
+ * Counters are an addition to 2.6.20. A wait is a success if rule 1, 4, 5 or 6 ends it, a failure
+ * if it expires (rule 2 or the timer), and otherwise cancelled.
  */
 #include "antic-parts.h"
 
-/* Sectors close to the head when a wait starts: 4 MiB ahead, half of it behind. */
+/* 4 MiB ahead of the head, half of it behind. */
 #define CLOSE 8192
 
 bool antic_thinks_too_long(const struct antic *antic)
@@ -59,7 +59,7 @@ static bool is_over(struct antic *antic, struct antic_moment now)
 	return antic_period_is_over(antic, antic->rule->period(antic, antic->awaited), now);
 }
 
-/* The longer the wait, the farther a close request may be. */
+/* as_close_req(). The window grows with the length of the wait. */
 static bool is_close(struct antic *antic, struct antic_moment now, u64 next)
 {
 	const struct core_process *process = antic->awaited;
@@ -76,10 +76,10 @@ static bool is_close(struct antic *antic, struct antic_moment now, u64 next)
 			return true;
 		period = antic->rule->period(antic, antic->awaited);
 		ticks = period.exact ? antic_ticks_up(antic, period.amount) : period.amount;
-		/* Milliseconds against ticks, as in the source. */
+		/* 2.6.20 compares milliseconds with ticks. */
 		if (delay_ms > ticks)
 			return true;
-		/* The source shifts an int, which overflows from 18 ms on. */
+		/* 2.6.20 shifts an int, which overflows from 18 ms on. */
 		window = (u64)(int)((u32)CLOSE << delay_ms);
 	}
 	if (last <= next + window / 2 && next <= last + window)

@@ -1,25 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The common part of the anticipatory schedulers: batches, dispatch list, per-process accounting,
- * and the decision to wait for the process served last. A differential test in crates/kernel-model
- * compares it with crates/elevator/src/algorithm/anticipatory/.
+ * Common code of the anticipatory schedulers: batches, dispatch list, per-process history, and the
+ * decision to wait for the process served last.
  *
- * Source: Linux 2.6.20 block/as-iosched.c and block/elevator.c; confirmed, with its oddities: a
- * batch that waits for the device to drain starts with the previous batch's deadline (tunable
- * `drain`), a batch's first write is not the oldest (`first_write`), front merges look in the tree
- * of the direction (`front_merge`), and closeness compares milliseconds with ticks.
+ * Source: Linux 2.6.20, block/as-iosched.c and block/elevator.c (confirmed), including its bugs:
+ * while the device drains, the new batch has the old deadline (tunable `drain`); a write batch does
+ * not start with the oldest write (`first_write`); as_merge() searches the tree of the data
+ * direction instead of the class (`front_merge`); as_close_req() compares milliseconds with ticks.
  *
- * Departures from 2.6.20, as in the Rust elevator: no plugging; a dispatched request is issued at
- * once, so the dispatch list is empty except after an alias or a requeue; a process always has a
- * record; counters of waits.
+ * Differences to 2.6.20: no plugging; every process has a record, one per queue instead of one for
+ * all disks; requests are issued at once, so the dispatch list is empty except after an alias or a
+ * requeue; waits are counted.
  *
- * Departures from the Rust elevator:
- * - A process is identified by its record. At its exit, the part that its requests need is copied
- *   into the core. (In 2.6.20 disks share a process's record; in blk-mq each queue has its own.)
- * - front_merge() looks up front merges; in Rust the queue's hash does.
- *
- * A class's sorted list is an array with binary search; insertion moves the tags above, which suits
- * hundreds of tags.
+ * Differences to crates/elevator/src/algorithm/anticipatory/: a process is its record, of which
+ * antic_exited() copies what outstanding requests need; front merges are looked up here, not in the
+ * queue's hash. Sorted lists are arrays, which suffice for hundreds of tags.
  */
 #include "antic-parts.h"
 
@@ -28,7 +23,7 @@ static void insert_at_head(struct antic *antic, const struct core_request *rq)
 	struct antic_slot *slot = &antic->slots[rq->tag];
 
 	if (slot->place == ANTIC_DEVICE) {
-		/* The slot's process; the caller's record may have been freed. */
+		/* The caller may have freed rq->process. */
 		slot->process->in_device--;
 	} else {
 		antic_track_process(antic, rq->process);
@@ -151,11 +146,14 @@ bool antic_allow_merge(const void *core, u32 tag, const struct core_request *bio
 		return false;
 	if (how == CORE_BACK_MERGE || antic->front_merge || antic->last_merge == tag)
 		return true;
-	/* 2.6.20 looks up the tree, which is per class (sync = 1), by direction (write = 1). */
+	/*
+	 * as_merge() searches sort_list[bio_data_dir()], but the index is the class: 1 is sync, not
+	 * write.
+	 */
 	return rq->sync == bio->write;
 }
 
-/* Both classes can have a request that starts there; the younger takes the bio. */
+/* Both classes may have a request there; the younger one takes the bio. */
 u32 antic_find_front_merge(void *core, const struct core_request *bio, u32 max_sectors)
 {
 	const struct antic *antic = core;
@@ -187,7 +185,7 @@ void antic_merged(void *core, u64 now, const struct core_request *after)
 	(void)now;
 	antic->last_merge = after->tag;
 	antic_starts_remove(antic, &antic->classes[rq->sync], after->tag);
-	/* A merge does not change class or process. */
+	/* The class and the process do not change. */
 	rq->sector = after->sector;
 	rq->nr_sectors = after->nr_sectors;
 	antic_add_sorted(antic, after->tag);
@@ -214,8 +212,6 @@ void antic_coalesced(void *core, u64 now, u32 survivor, u32 gone)
 		antic_request_ended(process, antic_moment_of(antic, now));
 	antic_release(antic, process);
 }
-
-/* ---- Tunables, memory, initialisation ---- */
 
 u64 antic_get(const void *core, u32 tunable)
 {
@@ -285,7 +281,7 @@ static size_t rounded(size_t size)
 	return (size + 7) & ~(size_t)7;
 }
 
-/* Own state, slots, sorted lists, exited records. */
+/* The scheduler's state, slots, sorted lists, records of exited processes. */
 size_t antic_state_size(u32 tags, size_t own_size, size_t process_size)
 {
 	return rounded(own_size) + tags * sizeof(struct antic_slot)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The anticipatory schedulers' state and rules. See antic.c. A scheduler's state begins with struct
+ * State of the anticipatory schedulers, see antic.c. A scheduler's own state begins with struct
  * antic, its per-process data with struct core_process.
  */
 #ifndef SCHEDLAB_CORE_ANTIC_H
@@ -15,31 +15,31 @@ struct antic_moment {
 	u64 ns, ticks;
 };
 
-/* A decaying mean in units of 1/256; each sample leaves 7/8 of the old sum. */
+/* Decaying, in units of 1/256. A sample leaves 7/8 of the previous sum. */
 struct antic_mean {
 	u64 samples, total, mean;
 };
 
-/* Per-process data. A zeroed record is a process without history. */
+/* struct as_io_context. Zeroed: no history. */
 struct core_process {
 	struct core_process *next, *prev;	/* in antic.processes */
-	u32 queued;		/* its requests in the sorted lists */
-	u32 listed;		/* in the dispatch list */
+	u32 queued;		/* requests in the sorted lists */
+	u32 listed;		/* requests in the dispatch list */
 	u32 in_device;
 	bool known;		/* linked into antic.processes */
-	bool exited;		/* the core's copy of a process that has exited */
-	bool io_started;	/* a synchronous request was issued */
-	bool io_running;	/* one of them has completed */
-	struct antic_moment last_end;	/* last completion of one */
-	u64 last_pos;		/* the end of its last synchronous request */
+	bool exited;		/* the core's copy of an exited process */
+	bool io_started;	/* AS_TASK_IOSTARTED: has issued a sync request */
+	bool io_running;	/* AS_TASK_IORUNNING: one has completed */
+	struct antic_moment last_end;	/* its completion */
+	u64 last_pos;		/* end of the last sync request */
 	struct antic_mean think;
 	struct antic_mean seek;
 };
 
-/* Averages of first requests, for processes without history. */
+/* Averages over first requests, for processes without history. */
 struct antic_newcomers {
-	u64 exit_prob;		/* that a process exits while it is waited for; of 256 */
-	u64 exit_no_coop;	/* that no cooperating process follows one that exited; of 256 */
+	u64 exit_prob;		/* of exiting while waited for, of 256 */
+	u64 exit_no_coop;	/* that no cooperating process follows, of 256 */
 	u64 think_total, think_mean;	/* ticks */
 	u64 seek_total, seek_mean;	/* sectors */
 };
@@ -51,10 +51,10 @@ struct antic_slot {
 	u64 sector, seq;
 	u64 expires;		/* ticks */
 	u32 nr_sectors;
-	u32 before, after;	/* in its FIFO or in the dispatch list */
+	u32 before, after;	/* in the FIFO or the dispatch list */
 	u8 place;
 	bool write, sync;
-	bool barrier;		/* at the head of the dispatch list: nothing is sorted in before */
+	bool barrier;		/* inserted at the head: nothing is sorted before it */
 };
 
 struct antic_chain {
@@ -62,38 +62,38 @@ struct antic_chain {
 };
 
 struct antic_class {
-	u32 *sorted;		/* tags by first sector; the sectors are distinct */
+	u32 *sorted;		/* tags by first sector, which is unique */
 	u32 nr;
 	struct antic_chain fifo;
-	u32 next;		/* next in elevator order; valid if nr > 0 */
-	u64 last_sector;	/* end of the request dispatched last */
-	u64 last_check;		/* last check of the FIFO for expired requests, in ticks */
-	bool was_checked;	/* there was one; otherwise it is long ago */
+	u32 next;		/* in elevator order; valid if nr > 0 */
+	u64 last_sector;	/* end of the last dispatch */
+	u64 last_check;		/* of the FIFO, in ticks */
+	bool was_checked;
 };
 
 enum antic_state {
 	ANTIC_OFF,
-	ANTIC_WAIT_REQ,		/* waiting, with a request still in the device: no timer yet */
-	ANTIC_WAIT_NEXT,	/* waiting until the timer expires */
-	ANTIC_FINISHED,		/* the wait has ended; the next dispatch may not wait again */
+	ANTIC_WAIT_REQ,		/* a request is still in the device, the timer is not armed */
+	ANTIC_WAIT_NEXT,	/* until the timer expires */
+	ANTIC_FINISHED,		/* the next dispatch may not wait again */
 };
 
-/* The length of a wait, from the process's last completion. */
+/* How long to wait after the process's last completion. */
 struct antic_period {
 	u64 amount;
-	bool exact;		/* in nanoseconds; otherwise in ticks */
+	bool exact;		/* nanoseconds, otherwise ticks */
 };
 
-/* Whether a decision begins a wait or continues one after an arrival. */
+/* A wait begins, or continues after an arrival. */
 enum antic_phase { ANTIC_BEGIN, ANTIC_CONTINUE };
 
-/* A synchronous arrival, with the history of its process before it. */
+/* A sync arrival, and its process's history before it. */
 struct antic_arrival {
-	struct core_process *process;	/* the process it is accounted to */
+	struct core_process *process;	/* to which it is accounted */
 	struct antic_moment now;
 	u64 sector;
-	bool first;			/* its first request: the members below are not valid */
-	bool ended;			/* an earlier one has completed, at last_end */
+	bool first;			/* of its process: the members below are invalid */
+	bool ended;			/* an earlier request has completed, at last_end */
 	bool nothing_outstanding;
 	struct antic_moment last_end;
 	u64 last_pos;
@@ -103,17 +103,17 @@ enum antic_ending { ANTIC_SUCCESS, ANTIC_FAILURE, ANTIC_CANCELLED };
 
 struct antic;
 
-/* The decisions in which the schedulers differ. */
+/* Where the schedulers differ. */
 struct antic_rule {
 	bool (*is_on)(const struct antic *antic);
 	struct antic_period (*period)(struct antic *antic, struct core_process *process);
 	bool (*refuses)(struct antic *antic, struct antic_moment now, enum antic_phase phase);
-	/* A wait lasts as long as period() says now. */
+	/* period() applies to a wait that has begun, too. */
 	bool period_is_current;
-	/* Within the mean seek of the awaited process. */
+	/* Whether the awaited process's mean seek distance is close. */
 	bool (*mean_seek_is_close)(const struct antic *antic);
 	void (*learn)(struct antic *antic, const struct antic_arrival *arrival);
-	/* @wait_ns from the preceding completion. May be NULL. */
+	/* @wait_ns counts from the last completion. May be NULL. */
 	void (*ended)(struct antic *antic, struct core_process *process, enum antic_ending ending,
 		      u64 wait_ns);
 };
@@ -127,39 +127,39 @@ struct antic {
 	bool drain, front_merge, first_write;
 
 	struct antic_class classes[ANTIC_CLASSES];
-	struct antic_chain list;	/* the dispatch list */
-	u64 list_end;			/* start of its circular order */
+	struct antic_chain list;
+	u64 list_end;			/* end of the last issue */
 	u32 nr_listed;
-	u32 last_merge;			/* one-hit merge cache */
-	u8 dir;				/* class of the current batch */
-	bool changed;			/* the device has not completed the previous batch */
-	bool new_batch;			/* no synchronous request of the batch has completed */
+	u32 last_merge;			/* one-hit cache */
+	u8 dir;				/* class of the batch */
+	bool changed;			/* the device still has requests of the previous batch */
+	bool new_batch;			/* no sync request of the batch has completed */
 	bool write_idled;		/* the write batch had no contention */
 	u64 batch_expires;		/* ticks */
-	u64 write_count, writes_left;	/* writes per batch (adaptive), and left in this one */
-	u32 nr_dispatched;		/* in the dispatch list and in the device */
+	u64 write_count, writes_left;	/* per batch, adaptive; left in this one */
+	u32 nr_dispatched;		/* on the dispatch list and in the device */
 
 	enum antic_state state;
-	struct antic_moment antic_start;	/* completion of the last request of awaited */
-	u64 antic_ends;			/* expiry of the timer, in ANTIC_WAIT_NEXT */
-	struct core_process *awaited;	/* of the last dispatch if that was sync, or NULL */
-	bool awaited_done;		/* a request of it has completed since */
+	struct antic_moment antic_start;	/* last completion of a request of awaited */
+	u64 antic_ends;			/* in ANTIC_WAIT_NEXT */
+	struct core_process *awaited;	/* process of the last dispatch if that was sync */
+	bool awaited_done;		/* one of its requests has completed since */
 	struct antic_newcomers newcomers;
 	struct core_anticipation counts;
 
 	struct core_process *processes;
 	struct antic_slot *slots;
-	u8 *exited_records;		/* space for tags + 1 records of exited processes */
+	u8 *exited_records;		/* tags + 1 records */
 };
 
-/* The tunables of all schedulers, in row order; a scheduler's own follow. */
+/* In row order. A scheduler's own tunables follow. */
 enum {
 	ANTIC_READ_EXPIRE, ANTIC_WRITE_EXPIRE, ANTIC_READ_BATCH_EXPIRE, ANTIC_WRITE_BATCH_EXPIRE,
 	ANTIC_ANTIC_EXPIRE, ANTIC_DRAIN, ANTIC_FRONT_MERGE, ANTIC_FIRST_WRITE, ANTIC_TUNABLES
 };
 
 #define ANTIC_MAX_MS 0x7fffffff
-/* Defaults at 1000 ticks per second; they are fractions of a second in whole ticks. */
+/* Defaults at 1000 ticks per second; 2.6.20 defines fractions of HZ. */
 #define ANTIC_TUNABLE_ROWS \
 	{ "read_expire", "ms", 0, ANTIC_MAX_MS, 125 }, \
 	{ "write_expire", "ms", 0, ANTIC_MAX_MS, 250 }, \
@@ -174,17 +174,16 @@ size_t antic_state_size(u32 tags, size_t own_size, size_t process_size);
 void antic_init(struct antic *antic, const struct core_config *config,
 		const struct antic_rule *rule, size_t own_size, size_t process_size);
 
-/* Conversion to ticks; exact for all 64 bits. */
-u64 antic_ticks(const struct antic *antic, u64 ns);	/* rounded down */
-u64 antic_ticks_up(const struct antic *antic, u64 ns);	/* rounded up */
+u64 antic_ticks(const struct antic *antic, u64 ns);
+u64 antic_ticks_up(const struct antic *antic, u64 ns);
 
-/* Rule 8 of Linux 2.6.20; also for processes without history. */
+/* Rule 8 of as_can_break_anticipation(). */
 bool antic_thinks_too_long(const struct antic *antic);
 
-/* Of the queued synchronous requests, at least one; the higher on a tie. */
+/* Requires a queued sync request. The higher sector on a tie. */
 u64 antic_nearest(const struct antic *antic, u64 sector);
 
-/* The common functions of core_ops. @core is a struct antic. */
+/* core_ops for all schedulers. @core is a struct antic. */
 void antic_insert(void *core, u64 now, const struct core_request *rq, bool at_head);
 u32 antic_dispatch(void *core, u64 now);
 void antic_complete(void *core, u64 now, u32 tag);

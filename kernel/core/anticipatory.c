@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * anticipatory: batches of reads and writes in one-way order, and a wait of antic_expire for the
- * next request of the process served last, unless its mean think time is longer. The counterpart of
- * the row `anticipatory` of crates/elevator; everything else is in antic.c.
- *
- * Source: Linux 2.6.20 block/as-iosched.c; confirmed.
+ * anticipatory: serves reads and writes in alternating batches and one-way order, and waits up to
+ * antic_expire for the next request of the process served last, unless its mean think time is
+ * longer. See antic.c.
  */
 #include "antic.h"
 

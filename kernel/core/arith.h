@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * 64-bit arithmetic of the cores. core_div() replaces division, missing for 64 bits in 32-bit
- * kernels. No 128-bit divisions: a kernel does not link the compiler's library.
+ * 64-bit arithmetic of the cores. Division must be core_div(), because 32-bit kernels cannot divide
+ * 64 bits. 128-bit division is not available at all, because a kernel does not link the compiler's
+ * runtime library.
  */
 #ifndef SCHEDLAB_CORE_ARITH_H
 #define SCHEDLAB_CORE_ARITH_H
@@ -20,7 +21,6 @@ static inline u64 core_div(u64 dividend, u64 divisor)
 #endif
 }
 
-/* Rounds towards zero. */
 static inline s64 core_div_signed(s64 dividend, s64 divisor)
 {
 #ifdef __KERNEL__
@@ -52,7 +52,7 @@ static inline u64 core_diff(u64 a, u64 b)
 	return a > b ? a - b : b - a;
 }
 
-/* Saturating addition and multiplication. */
+/* Saturating. */
 static inline u64 core_add(u64 a, u64 b)
 {
 	return a > CORE_MAX - b ? CORE_MAX : a + b;
@@ -65,7 +65,7 @@ static inline u64 core_mul(u64 a, u64 b)
 	return __builtin_mul_overflow(a, b, &product) ? CORE_MAX : product;
 }
 
-/* factor * sqrt(times), rounded down: a single root of factor * factor * times loses no digit. */
+/* factor * sqrt(times), rounded down once: a single root of factor * factor * times is exact. */
 static inline u64 core_root(u64 factor, u64 times)
 {
 	unsigned __int128 square = (unsigned __int128)factor * factor * times;

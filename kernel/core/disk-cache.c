@@ -39,7 +39,7 @@ u32 disk_segments_fill(struct hdd *hdd, u64 start, u64 end)
 		if (hdd->segments[at].used < hdd->segments[oldest].used)
 			oldest = at;
 	hdd->segments[oldest].start = start;
-	/* Of an extent that is too long, the end is kept. */
+	/* If the extent is too long for a segment, its end is kept. */
 	disk_segments_grow(hdd, oldest, end);
 	disk_segments_touch(hdd, oldest);
 	return oldest;
@@ -66,7 +66,7 @@ static bool holds(const struct disk_extent *extent, u64 sector, u64 end)
 	return extent->sector <= sector && end <= extent->sector + extent->nr;
 }
 
-/* Extends an extent by a write of @nr sectors. */
+/* Extends an extent by @nr sectors. */
 static bool join(struct hdd *hdd, struct disk_extent *extent, u64 nr, u64 ready_ns, u64 earliest_ns)
 {
 	extent->nr += nr;
@@ -84,7 +84,7 @@ bool disk_dirty_take(struct hdd *hdd, const struct disk_waiting *write, u64 earl
 	u64 sector = write->sector, nr = write->nr;
 	bool streams = hdd->moving && moving->sector + moving->nr == sector;
 
-	/* Overwriting cached data needs no space. */
+	/* Overwriting needs no space. */
 	for (extent = hdd->extents; extent < past; extent++)
 		if (holds(extent, sector, sector + nr))
 			return join(hdd, extent, 0, write->ready_ns, earliest_ns);

@@ -5,7 +5,7 @@
  */
 #include "disk-hdd.h"
 
-/* The numbers after the head, in order. */
+/* In the order of the tables. */
 enum field {
 	CYLINDERS, HEADS, REVOLUTION_NS, HEAD_SWITCH_NS, WRITE_SETTLE_NS, SPARE, SEEK_C_NS,
 		SEEK_E_PS,
@@ -24,7 +24,7 @@ static const struct {
 } bounds[NR_FIELDS] = {
 	[CYLINDERS] = { 1, 1000000 },
 	[HEADS] = { 1, 256 },
-	[REVOLUTION_NS] = { 600000, 200000000 },	/* 100,000 to 300 a minute */
+	[REVOLUTION_NS] = { 600000, 200000000 },	/* 100,000 to 300 rpm */
 	[HEAD_SWITCH_NS] = { 0, DISK_SECOND_NS },
 	[WRITE_SETTLE_NS] = { 0, DISK_SECOND_NS },
 	[SPARE] = { 0, 65535 },
@@ -64,7 +64,7 @@ static const struct {
 #define ZONES_AT	(DISK_HEAD + 8u * NR_FIELDS)
 #define ZONE_SIZE	(8u * 8u)
 #define MOST_SLIPPED	64u
-/* Bounds a listed seek time, and a_ns + b_ns * sqrt(distance). */
+/* Limits a listed seek time, and a_ns + b_ns * sqrt(distance). */
 #define MOST_SEEK_NS	(2 * DISK_SECOND_NS)
 
 static u64 field(const u8 *tables, enum field at)
@@ -129,7 +129,7 @@ static const u8 *near_at(const u8 *tables)
 	return zone_at(tables, field(tables, ZONES)) + 8 * (size_t)all_slipped(tables);
 }
 
-/* Also whether its slipped tracks lie between the first and last used. */
+/* Slipped tracks must lie between the first and last track in use, too. */
 static bool layout_is_sound(const u8 *tables, u64 nr, u64 count, const u8 *slipped)
 {
 	const u8 *at = zone_at(tables, nr);
@@ -151,7 +151,7 @@ static bool layout_is_sound(const u8 *tables, u64 nr, u64 count, const u8 *slipp
 	return true;
 }
 
-/* Whether valid zones cover all cylinders and hold all sectors. */
+/* Valid zones cover all cylinders and hold all sectors. */
 static bool zones_are_sound(const u8 *tables)
 {
 	const u8 *slipped = zone_at(tables, field(tables, ZONES));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * A hard disk: an actuator, a segmented read cache with read-ahead, a write cache, and a queue
- * ordered by the drive. Port of crates/sim/src/device/hdd/{mod,reading,writing,choice}.rs, function
- * by function; see there for the reasons.
+ * A hard disk: an actuator, a segmented read cache with read-ahead, a write cache, and a queue that
+ * the drive reorders. Port of crates/sim/src/device/hdd/{mod,reading,writing,choice}.rs, function
+ * by function; the reasons are given there.
  */
 #include "disk-hdd.h"
 
@@ -24,7 +24,7 @@ static u64 bus_ns(const struct hdd *hdd, bool write, u64 sectors)
 						hdd->electronics.bus_bytes_per_s[write]) : whole;
 }
 
-/* Sorted by time, then arrival. */
+/* By time, then arrival. */
 static void leave_at(struct hdd *hdd, u64 done_ns, u32 tag, bool flush)
 {
 	u32 at = hdd->nr_leaving++;
@@ -114,7 +114,7 @@ static u32 partial(const struct hdd *hdd, u64 sector)
 	return disk_segments_hold(hdd, sector, sector + 1);
 }
 
-/* Serves a read from the cache; may extend the read-ahead, or restart it from @restart_ns on. */
+/* Serves a read from the cache. Extends the read-ahead, or restarts it at @restart_ns. */
 static bool hit(struct hdd *hdd, u64 now, const struct disk_waiting *command, u64 restart_ns)
 {
 	u64 end = command->sector + command->nr, limit;
@@ -155,7 +155,7 @@ static void account(struct hdd *hdd, const struct disk_costs *costs)
 	stats->transfer_ns += costs->transfer_ns;
 }
 
-/* The missing sectors up to @end; the read-ahead continues. */
+/* Reads the missing sectors up to @end, while the read-ahead continues. */
 static struct disk_walk read_rest(struct hdd *hdd, u64 now, u64 begin, u64 end, u32 segment)
 {
 	struct disk_head head = hdd->ahead.head;
@@ -182,7 +182,7 @@ static struct disk_walk read_rest(struct hdd *hdd, u64 now, u64 begin, u64 end, 
 	return walk;
 }
 
-/* @data_ns: when the bus can transfer its first data. */
+/* @data_ns: when the bus can transfer the first data. */
 static struct disk_walk read_medium(struct hdd *hdd, u64 now, u64 begin,
 				    const struct disk_waiting *command, u64 *data_ns)
 {
@@ -227,7 +227,7 @@ static void start_read(struct hdd *hdd, u64 now, const struct disk_waiting *comm
 	};
 }
 
-/* When the medium may start without overtaking the bus. */
+/* The medium must not overtake the bus. */
 static u64 earliest_ns(const struct hdd *hdd, const struct disk_waiting *command)
 {
 	u64 passing = disk_div(command->nr * hdd->mechanics.revolution_ns,
@@ -406,7 +406,7 @@ static u32 nearest_dirty(const struct hdd *hdd, u64 now, u64 *away)
 	return nearest;
 }
 
-/* Sets @blocked if any waits for cache space. */
+/* Sets @blocked if a command waits for cache space. */
 static u32 next_command(const struct hdd *hdd, u64 now, bool *blocked)
 {
 	bool oldest_first = hdd->nr_waiting == 1 || !hdd->electronics.nearest_first;
@@ -433,8 +433,8 @@ static u32 next_command(const struct hdd *hdd, u64 now, bool *blocked)
 }
 
 /*
- * A waiting command or, if @dirty, the nearest extent of the write cache, which is served when no
- * command waits or a flush does; while a write waits for space, the nearer of both.
+ * A waiting command or, if @dirty, the nearest extent of the write cache. Extents are written when
+ * no command waits, or for a flush. While a write waits for space, the nearer of both is chosen.
  */
 static u32 choose(const struct hdd *hdd, u64 now, bool *dirty)
 {
@@ -480,7 +480,7 @@ static void pick(struct hdd *hdd, u64 now)
 	}
 }
 
-/* Whether a read hits the cache; sets its overhead. */
+/* True if a read hits the cache. Sets its overhead. */
 static bool read_from_cache(struct hdd *hdd, u64 now, struct disk_waiting *command, bool after)
 {
 	u64 medium_ns = now + hdd->electronics.read_overhead_ns[after];

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* The state of a hard disk. */
 #ifndef SCHEDLAB_CORE_DISK_HDD_H
 #define SCHEDLAB_CORE_DISK_HDD_H
 
 #include "disk-mechanics.h"
 
-/* Maximum extents in the write cache, and maximum length of a merged one. */
+/* Limits of the write cache: extents, and sectors of a merged extent. */
 #define DISK_EXTENTS		256u
 #define DISK_LONGEST_EXTENT	2048u
 
-/* Sectors in the drive's memory, @end not included. */
+/* Sectors in the read cache, without @end. */
 struct disk_segment {
 	u64 start, end, used;
 };
 
 /*
- * @last: the extent's last write. Its writes' overhead ends at @ready_ns; from @earliest_ns on the
- * medium does not overtake their data.
+ * @last is the number of the extent's last write. The overhead of its writes ends at @ready_ns;
+ * from @earliest_ns on the medium does not overtake their data.
  */
 struct disk_extent {
 	u64 sector, nr, last;
@@ -24,12 +23,12 @@ struct disk_extent {
 };
 
 struct disk_waiting {
-	u64 sector, ready_ns;	/* when its overhead is over */
+	u64 sector, ready_ns;	/* end of its overhead */
 	u32 nr, tag;
 	bool write;
 };
 
-/* A waiting flush and the last write it covers. */
+/* Waits for all writes up to number @covers. */
 struct disk_flush {
 	u64 covers;
 	u32 tag;
@@ -43,12 +42,12 @@ struct disk_leaving {
 
 enum disk_doing { DISK_IDLE, DISK_READ, DISK_WRITE, DISK_DESTAGE };
 
-/* The work of the actuator until @done_ns. */
+/* What the actuator does until @done_ns. */
 struct disk_work {
 	enum disk_doing doing;
 	u32 tag;
-	u32 segment;		/* for a read to grow, or DISK_NONE: a new one */
-	/* sectors of a read were overwritten: it is not cached */
+	u32 segment;		/* to grow by the read; DISK_NONE: a new one */
+	/* A sector was overwritten, so the read is not cached. */
 	bool stale;
 	u64 done_ns, media_end_ns;
 	u64 sector, end;
@@ -59,29 +58,29 @@ struct disk_ahead {
 	bool on;
 	u32 segment;
 	struct disk_head head;
-	struct disk_arm arm;	/* its position at @seen_ns */
+	struct disk_arm arm;	/* at @seen_ns */
 	u64 seen_ns, limit;
 };
 
 struct disk_electronics {
 	bool nearest_first, immediate_reporting;
 	bool read_to_track_end, read_on_idle_hit, almost_hits;
-	/* after a read, after a write */
+	/* After a read, after a write. */
 	u64 read_overhead_ns[2], hit_overhead_ns[2], write_overhead_ns[2];
 	u64 reconnect_ns, read_completion_ns, write_completion_ns, write_seek_least_ns;
-	u64 bus_bytes_per_s[2];		/* of reads, of writes */
+	u64 bus_bytes_per_s[2];		/* reads, writes */
 	u64 write_watermark, read_watermark, read_ahead;
-	u64 order_window;		/* consider this many of the oldest commands */
+	u64 order_window;		/* considers this many of the oldest commands */
 };
 
 struct hdd {
 	struct core_disk disk;
 	struct disk_mechanics mechanics;
 	struct disk_electronics electronics;
-	/* nanoseconds per sector on the bus, and the remainder of the division */
+	/* Nanoseconds per sector on the bus, and the remainder. */
 	u64 bus_whole_ns[2], bus_rest[2];
 	u64 bus_free_ns;
-	bool after_write;		/* the last command received was a write */
+	bool after_write;		/* the last command was a write */
 
 	struct disk_segment *segments;
 	u32 nr_segments;
@@ -89,7 +88,7 @@ struct hdd {
 
 	struct disk_extent *extents;
 	u32 nr_extents, most_extents;
-	bool moving;			/* @current's extent is being written */
+	bool moving;			/* the extent in @current is being written */
 	u64 dirty_room, dirty_held, dirty_writes;
 
 	struct disk_arm arm;
@@ -97,30 +96,30 @@ struct hdd {
 	struct disk_work current;
 	struct disk_waiting *waiting;
 	struct disk_flush *flushes;
-	struct disk_leaving *leaving;	/* earliest first */
+	struct disk_leaving *leaving;
 	u32 nr_waiting, nr_flushes, nr_leaving;
 };
 
-/* The segment that holds all of the sectors, or DISK_NONE. */
+/* The segment that contains all sectors, or DISK_NONE. */
 u32 disk_segments_hold(const struct hdd *hdd, u64 start, u64 end);
 void disk_segments_touch(struct hdd *hdd, u32 segment);
-/* The least recently used segment, or DISK_NONE if there are none. */
+/* Reuses the least recently used segment. DISK_NONE if there are no segments. */
 u32 disk_segments_fill(struct hdd *hdd, u64 start, u64 end);
 /* Drops sectors at the start that do not fit. */
 void disk_segments_grow(struct hdd *hdd, u32 segment, u64 end);
-/* Returns whether @watched overlaps. */
+/* True if the sectors overlap @watched. */
 bool disk_segments_overwrite(struct hdd *hdd, u64 start, u64 end, u32 watched);
 
-/* Returns false if there is no space. */
+/* False if there is no space. */
 bool disk_dirty_take(struct hdd *hdd, const struct disk_waiting *write, u64 earliest_ns);
-/* Whether one extent holds all of these sectors. */
+/* True if one extent contains all sectors. */
 bool disk_dirty_hold(const struct hdd *hdd, u64 sector, u64 end);
-/* Its space is freed once it is on the medium. */
+/* Its space is freed when it is on the medium. */
 struct disk_extent disk_dirty_start(struct hdd *hdd, u32 at);
-/* Whether all writes up to this one have left the cache. */
+/* True if all writes up to @write have left the cache. */
 bool disk_dirty_clean_up_to(const struct hdd *hdd, u64 write);
 
-/* Bytes of memory for these tables (0: malformed), and initialisation. */
+/* Size of the memory for these tables, 0 if they are malformed. */
 size_t disk_hdd_size(const u8 *tables, size_t len);
 void disk_hdd_init(struct core_disk *disk, const u8 *tables);
 

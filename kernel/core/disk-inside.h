@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Commands whose completion times are known on arrival: a min-heap. */
+/* A min-heap of commands whose completion times are known on arrival. */
 #ifndef SCHEDLAB_CORE_DISK_INSIDE_H
 #define SCHEDLAB_CORE_DISK_INSIDE_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* A device by measured latencies. Port of crates/sim/src/device/measured.rs, which explains it. */
+/* A device with measured latencies. Port of crates/sim/src/device/measured.rs. */
 #include "disk-inside.h"
 #include "disk-model.h"
 #include "disk-random.h"
@@ -12,7 +12,7 @@
 #define MOST_BESIDE	64u
 #define MOST_PERCENT	10000u
 
-/* The lists follow the head, flush_ns, four lengths, the key and the stream. */
+/* After the head: flush_ns, four lengths, key and stream, then the lists. */
 #define LISTS		(DISK_HEAD + 5 * 8 + CHACHA_TABLE)
 
 struct measured_disk {
@@ -22,7 +22,7 @@ struct measured_disk {
 	u64 flush_ns;
 	u32 nr_inside, nr_writes;
 	u64 arrivals;
-	struct inside *inside;	/* a min-heap */
+	struct inside *inside;
 	struct chacha random;
 };
 
@@ -36,7 +36,7 @@ static u64 number(const u8 *list, u32 at)
 	return disk_le64(list + 8 * (size_t)at);
 }
 
-/* Whether a list ascends by at least @by, up to at most @most. */
+/* True if a list ascends by at least @by and does not exceed @most. */
 static bool grows(const u8 *list, u32 nr, u64 by, u64 most)
 {
 	u32 at;
@@ -106,7 +106,7 @@ static void measured_init(struct core_disk *disk, const u8 *tables)
 	of->inside = (struct inside *)(void *)(of + 1);
 }
 
-/* Or the length, if all are below @x. */
+/* The first element not below @x, or @nr. */
 static u32 place(const u8 *list, u32 nr, u64 x)
 {
 	u32 at;
@@ -117,7 +117,7 @@ static u32 place(const u8 *list, u32 nr, u64 x)
 	return at;
 }
 
-/* In proportion beyond a list's end. */
+/* Linear. */
 static u64 between(const u8 *list, u32 above, u64 x, u64 below_ns, u64 above_ns)
 {
 	u64 x0 = number(list, above - 1), x1 = number(list, above);
@@ -127,6 +127,7 @@ static u64 between(const u8 *list, u32 above, u64 x, u64 below_ns, u64 above_ns)
 	return below_ns - disk_div((below_ns - above_ns) * (x - x0), x1 - x0);
 }
 
+/* Proportional beyond a list's end. */
 static u64 beyond(const u8 *list, u32 nr, u64 x, u64 last_ns)
 {
 	return disk_min(disk_div(last_ns * x, number(list, nr - 1)), MOST_NS);

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/*
- * The mechanics of a disk; see disk-mechanics.h. Divides where the simulator uses tables, with the
- * same results.
- */
+/* The mechanics of a disk. Divides where the simulator uses tables, with the same results. */
 #include "disk-mechanics.h"
 
 struct spot {
@@ -11,7 +8,6 @@ struct spot {
 	u64 sector;
 };
 
-/* At or before the sector. */
 static const struct disk_zone *zone_of(const struct disk_mechanics *m, u64 sector)
 {
 	u32 low = 0, high = m->nr_zones;
@@ -85,7 +81,7 @@ static u64 move_ns(const struct disk_mechanics *m, struct disk_arm from, struct 
 	return seek > m->write_lead_ns ? seek - m->write_lead_ns : 0;
 }
 
-/* Of its zone, read without a pause: the exact angle of a sector. */
+/* The exact angle of a sector, counted in sectors of its zone read without a pause. */
 static u64 turned(struct spot spot)
 {
 	u64 cylinder = spot.arm.cylinder - spot.zone->first_cylinder;
@@ -95,7 +91,7 @@ static u64 turned(struct spot spot)
 	       spot.sector;
 }
 
-/* Rounded down; whole revolutions are exact. */
+/* Rounded down, but exact for whole revolutions. */
 static u64 passing_ns(const struct disk_mechanics *m, const struct disk_zone *zone, u64 sectors)
 {
 	u64 of = zone->sectors_per_track;
@@ -130,7 +126,7 @@ static u64 left_on_track(const struct disk_mechanics *m, struct spot spot)
 	return spot.zone->sectors_per_track - spare - spot.sector;
 }
 
-/* Never a zone's last track. */
+/* False for a zone's last track. */
 static bool is_slipped(const struct disk_mechanics *m, struct spot spot)
 {
 	u64 track = (u64)(spot.arm.cylinder - spot.zone->first_cylinder) * m->heads + spot.arm.head;
@@ -142,7 +138,7 @@ static bool is_slipped(const struct disk_mechanics *m, struct spot spot)
 	return false;
 }
 
-/* The next track exists: transfers end within the disk. */
+/* Transfers end within the disk, so there is a next track. */
 static struct spot next_track(const struct disk_mechanics *m, struct spot spot)
 {
 	const struct disk_arm *last = &spot.zone->last;
@@ -184,7 +180,7 @@ u64 disk_positioning_ns(const struct disk_mechanics *m, u64 begin_ns, struct dis
 	return moving + until(m, begin_ns + moving, passing_ns(m, spot.zone, turned(spot)));
 }
 
-/* The head would overtake its data. */
+/* Whole revolutions, if the head would overtake the bus. */
 static u64 lost_ns(const struct disk_mechanics *m, const struct disk_transfer *transfer, u64 at,
 		   u64 left, struct disk_costs *costs)
 {
@@ -250,14 +246,14 @@ u64 disk_sectors_per_track(const struct disk_mechanics *m, u64 sector)
 	return zone_of(m, sector)->sectors_per_track;
 }
 
-/* disk_reading_on() within a track: whole sectors count. */
+/* disk_reading_on() within a track. Only whole sectors count. */
 static struct disk_reached within_track(const struct disk_mechanics *m, u64 now,
 					struct disk_head head, struct spot spot,
 					u64 start)
 {
 	u64 sectors = turned(spot);
 	u64 phase = passing_ns(m, spot.zone, sectors);
-	/* The start was rounded, so one more may have passed; corrects at most two. */
+	/* The start was rounded, so one more may have passed. Corrects at most two. */
 	u64 passed = disk_div((now - start) * spot.zone->sectors_per_track, m->revolution_ns) + 1;
 	struct disk_reached reached;
 
@@ -286,7 +282,7 @@ struct disk_reached disk_reading_on(const struct disk_mechanics *m, u64 now, str
 		take = disk_min(left_on_track(m, spot), limit - head.next);
 		start = settled + pass(m, settled, spot, take, &passing);
 		if (start > now) {
-			/* The head is on the track, but has not read a sector. */
+			/* On the track, but no sector has passed yet. */
 			reached.arm = spot.arm;
 			break;
 		}

@@ -36,33 +36,32 @@
 #define DISK_NULL	2u
 #define DISK_MEASURED	3u
 
-/* The head of all tables. */
 #define DISK_HEAD	32u
 #define DISK_SECTORS_AT	16u
 #define DISK_DEPTH_AT	24u
 
 #define DISK_SECTOR_BYTES	512u
-/* 8 GiB: products of bytes and nanoseconds do not overflow. */
+/* 8 GiB, so that products of bytes and nanoseconds do not overflow. */
 #define DISK_MAX_SECTORS	(1u << 24)
 #define DISK_FLUSHES		16u
 #define DISK_SECOND_NS		1000000000ull
 
-#define DISK_NONE	(~0u)	/* no segment, no place in a list */
+#define DISK_NONE	(~0u)	/* no segment, no index */
 
 struct disk_sink {
 	void (*done)(void *ctx, u32 tag, u64 at);
 	void *ctx;
 };
 
-/* A model's memory begins with a struct core_disk. */
+/* A model's state begins with struct core_disk. */
 struct disk_model {
-	/* Of memory; 0 if the tables are malformed. */
+	/* 0 if the tables are malformed. */
 	size_t (*size)(const u8 *tables, size_t len);
 	void (*init)(struct core_disk *disk, const u8 *tables);
 	void (*transfer)(struct core_disk *disk, u64 now, u32 tag, bool write, u64 sector, u32 nr);
 	void (*flush)(struct core_disk *disk, u64 now, u32 tag);
 	u64 (*next_event)(const struct core_disk *disk);
-	/* Handles the one event that next_event() returned. */
+	/* Handles the event that next_event() returned. */
 	void (*event)(struct core_disk *disk, u64 at, const struct disk_sink *sink);
 	bool (*has_arm)(const struct core_disk *disk);
 	bool (*has_volatile_cache)(const struct core_disk *disk);
@@ -73,7 +72,7 @@ struct core_disk {
 	u64 sectors;
 	u64 clock_ns;
 	u32 depth;
-	u32 transfers, flushes;		/* inside */
+	u32 transfers, flushes;
 	struct core_disk_stats stats;
 };
 

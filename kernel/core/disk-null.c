@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The null device: a constant or random service time and a number of servers, in order of arrival.
- * Port of crates/sim/src/device/null.rs, with its ChaCha8 and integer logarithm.
+ * The null device: a number of servers with constant or exponential service time, in order of
+ * arrival. Port of crates/sim/src/device/null.rs, with its ChaCha8 and integer logarithm.
  */
 #include "disk-inside.h"
 #include "disk-model.h"
@@ -17,8 +17,8 @@ struct null_disk {
 	bool exponential;
 	u32 nr_servers, nr_inside;
 	u64 arrivals;
-	u64 *free_ns;		/* when each server becomes free; a min-heap */
-	struct inside *inside;	/* a min-heap */
+	u64 *free_ns;		/* per server; a min-heap */
+	struct inside *inside;
 	struct chacha random;
 };
 
@@ -36,7 +36,7 @@ static u64 product(u64 a, u64 b, u64 *high)
 	return other << 32 | (u32)low;
 }
 
-/* -ln(bits / 2^64) times the mean; see exponential() of crates/sim/src/workload. */
+/* -ln(bits / 2^64) times the mean; exponential() of crates/sim/src/workload. */
 static u64 exponential(u64 bits, u64 mean)
 {
 	u64 u = bits == ~0ull ? bits : bits + 1;

@@ -7,12 +7,12 @@
 
 #define CHACHA_WORDS	16u
 #define CHACHA_ROUNDS	8
-/* The key and the stream number, in bytes. */
+/* Key and stream, in bytes. */
 #define CHACHA_TABLE	40u
 
 struct chacha {
 	u32 key[8], stream[2];
-	u64 block;		/* the next one */
+	u64 block;
 	u32 words[CHACHA_WORDS];
 	u32 used;
 };
@@ -34,7 +34,7 @@ static inline void quarter_round(u32 *x, u32 a, u32 b, u32 c, u32 d)
 	x[b] = rotate(x[b] ^ x[c], 7);
 }
 
-/* With a 64-bit counter and stream, as originally defined. */
+/* The original variant with 64-bit counter and stream. */
 static inline void chacha_block(struct chacha *random)
 {
 	u32 input[CHACHA_WORDS] = { 0x61707865, 0x3320646e, 0x79622d32, 0x6b206574 };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Checks and counts commands, and advances time. Port of crates/sim/src/device/mod.rs. Where the
- * simulator panics, this rejects the command: no argument or table makes it access memory outside
- * its own.
+ * Checks and counts commands and advances time. Port of crates/sim/src/device/mod.rs. Commands at
+ * which the simulator panics are rejected: no argument or table causes an access outside the disk's
+ * memory.
  */
 #include "disk-model.h"
 
-/* As in the readers of descriptions. */
+/* As in the parsers of disk descriptions. */
 #define MOST_SECTORS	(~0ull >> 16)
 #define MOST_DEPTH	65535u
 
@@ -74,7 +74,7 @@ bool core_disk_has_volatile_cache(const struct core_disk *disk)
 	return disk->model->has_volatile_cache(disk);
 }
 
-/* The time since the last call was busy if a command was in the disk. */
+/* Time with a command in the disk is busy time. */
 static void pass_time(struct core_disk *disk, u64 now)
 {
 	if (disk->transfers || disk->flushes)
@@ -82,7 +82,7 @@ static void pass_time(struct core_disk *disk, u64 now)
 	disk->clock_ns = now;
 }
 
-/* Due events precede the command. */
+/* Due events must be handled first. */
 static bool in_time(const struct core_disk *disk, u64 now)
 {
 	return now >= disk->clock_ns && now <= core_disk_next_event(disk);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The simulator's disk in C, identical to DeviceModel to the nanosecond. It does not allocate: the
- * caller provides core_disk_size() bytes and the model's tables.
+ * The simulator's disk in C, identical to DeviceModel to the nanosecond. The caller provides
+ * core_disk_size() bytes and the model's tables; nothing is allocated.
  */
 #ifndef SCHEDLAB_CORE_DISK_H
 #define SCHEDLAB_CORE_DISK_H
@@ -10,7 +10,7 @@
 
 #define CORE_DISK_NEVER (~0ull)
 
-/* In the order of crates/sim's struct DeviceStats. */
+/* In the order of struct DeviceStats in crates/sim. */
 struct core_disk_stats {
 	u64 transfers, bytes, busy_ns, seeks, seek_cylinders, seek_ns, rotation_ns, transfer_ns;
 	u64 cache_hits, cached_writes, moved_pages, erases;
@@ -18,29 +18,29 @@ struct core_disk_stats {
 
 struct core_disk;
 
-/* In bytes; 0 if the tables (see disk-model.h) are malformed. */
+/* 0 if the tables (disk-model.h) are malformed. */
 size_t core_disk_size(const void *tables, size_t len);
-/* @memory must be zeroed and aligned to 8. @tables must remain valid and unchanged. */
+/* @memory must be zeroed and aligned to 8. @tables must remain valid. */
 struct core_disk *core_disk_init(void *memory, const void *tables, size_t len);
 
 u64 core_disk_sectors(const struct core_disk *disk);
 u32 core_disk_queue_depth(const struct core_disk *disk);
 /* Service times depend on distance. */
 bool core_disk_has_arm(const struct core_disk *disk);
-/* Writes can complete before they are on the medium. */
+/* Writes may complete before they are on the medium. */
 bool core_disk_has_volatile_cache(const struct core_disk *disk);
 
 /*
- * After core_disk_advance() has handled all events before @now. The command completes in a later
- * core_disk_advance(). Returns false, without effect, if it is beyond the disk or too long (2^24
- * sectors), if time went back, or if the disk is full: queue depth transfers, plus 16 flushes.
+ * Call core_disk_advance() for all events before @now first; a later one reports the completion.
+ * False, without effect, if the command exceeds the disk or 2^24 sectors, if time went back, or if
+ * the disk is full: queue depth transfers, plus 16 flushes.
  */
 bool core_disk_submit(struct core_disk *disk, u64 now, u32 tag, bool write, u64 sector,
 		      u32 nr_sectors);
 bool core_disk_flush(struct core_disk *disk, u64 now, u32 tag);
-/* CORE_DISK_NEVER if there is no event without another command. */
+/* CORE_DISK_NEVER: nothing happens without another command. */
 u64 core_disk_next_event(const struct core_disk *disk);
-/* Calls done() with the modelled time for each completion, in order. */
+/* Calls done() with the modelled time of each completion, in order. */
 void core_disk_advance(struct core_disk *disk, u64 now, void (*done)(void *ctx, u32 tag, u64 at),
 		       void *ctx);
 void core_disk_stats(const struct core_disk *disk, struct core_disk_stats *out);

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The next request, and whether to wait instead. The rules are described in
+ * The next request, and whether to wait instead, as in
  * crates/elevator/src/algorithm/occupancy/choice.rs.
+ *
+ * Of the flows within the slack, the order is: overdue requests, at most every other dispatch; then
+ * by class; async requests if nothing else is eligible, or for an async slice. Within a class,
+ * one-way sector order if positions matter or are unknown, otherwise the minimum start tag.
  */
 #include "occupancy-parts.h"
 
@@ -83,7 +87,7 @@ static u64 gain_of(const struct occ *occ, const struct occ_process *last,
 					     occ_bucket(occ_end_of(slot), last->last_end));
 
 		back -= last->own_position.value;
-		/* Less than half of a far seek is noise of the model. */
+		/* Less than half of a far seek is noise. */
 		if (back > 0 && (u64)back > occ_far_ns(&occ->model) / 2)
 			gain = (u64)back;
 	}

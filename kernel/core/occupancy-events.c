@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* Arrival, dispatch and completion. A requeued request goes first and is not charged again. */
+/* Insert, dispatch and complete. Requeued requests go first and are not charged again. */
 #include "occupancy-parts.h"
-
-/* ---- Charges ---- */
 
 static u64 limit_of(struct occ *occ)
 {
@@ -16,7 +14,7 @@ static u64 limit_of(struct occ *occ)
 	return core_add(from, occ->virtual_slack);
 }
 
-/* Whose start tags virtual time has reached. */
+/* Releases flows whose start tags are within the limit. */
 static void free_flows(struct occ *occ, u64 now, u64 limit)
 {
 	struct occ_process *of;
@@ -25,7 +23,7 @@ static void free_flows(struct occ *occ, u64 now, u64 limit)
 		occ_allow(occ, now, of, true);
 }
 
-/* Throttles a flow too far ahead, and releases others. */
+/* Throttles a flow that is too far ahead, and releases others. */
 static void bound(struct occ *occ, u64 now, struct occ_process *of)
 {
 	u64 limit = limit_of(occ);
@@ -67,9 +65,7 @@ static void account(struct occ *occ, u64 now, struct occ_slot *slot)
 	occ_spend(occ, slot, cost);
 }
 
-/* ---- Arrivals ---- */
-
-/* Arrival minus the last completion. */
+/* The think time is the arrival minus the last completion. */
 static void learn_arrival(struct occ *occ, u64 now, const struct core_request *rq)
 {
 	struct occ_process *of = occ_process_of(rq->process);
@@ -161,8 +157,6 @@ void occ_insert(void *core, u64 now, const struct core_request *rq, bool at_head
 	occ_count(occ, of);
 	bound(occ, now, of);
 }
-
-/* ---- Dispatch ---- */
 
 void occ_end_wait(struct occ *occ, u64 now, const struct occ_process *process)
 {
@@ -268,9 +262,7 @@ u32 occ_dispatch(void *core, u64 now)
 	return tag;
 }
 
-/* ---- Completion ---- */
-
-/* By the difference between measured and predicted occupancy. */
+/* Corrects the charge by the difference between measured and predicted occupancy. */
 static void correct(struct occ *occ, u64 now, struct occ_slot *slot, u64 gap)
 {
 	u64 predicted = slot->predicted, actual;
@@ -309,7 +301,7 @@ static void measure(struct occ *occ, u64 now, struct occ_slot *slot, u64 before)
 	occ_model_completed(occ, &sample, slot->since < before, gap);
 	if (slot->write) {
 		occ->window.writes = true;
-		/* Caches and garbage collection determine when writes complete. */
+		/* Caches and garbage collection decide when a write completes. */
 		if (class != OCC_OF_REAL_TIME)
 			class = OCC_OF_ASYNC;
 	} else {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Predicts a request's occupancy, learned from the gaps between completions, as described in
- * crates/elevator/src/algorithm/occupancy/model.rs. Times have 8 fractional bits.
+ * Predicts the time that a request occupies the device, learned from the gaps between completions,
+ * as in crates/elevator/src/algorithm/occupancy/model.rs. Times have 8 fractional bits.
  */
 #include "occupancy-parts.h"
 
@@ -100,7 +100,7 @@ static void rescale(struct occ *occ, u64 predicted, u64 gap)
 	model->nr = 0;
 }
 
-/* To its empty neighbours, up to the next filled bucket. */
+/* Copies a value to empty neighbours, up to the next filled bucket. */
 static void spread(struct occ_mean *pos, u32 bucket)
 {
 	u32 at;
@@ -121,7 +121,7 @@ static void learn_near(struct occ_direction *of, s64 size, s64 error)
 
 static void learn_by_distance(struct occ_direction *of, s64 size, u32 bucket, s64 error)
 {
-	/* Requests of equal size carry no information about the slope. */
+	/* Requests of the same size tell nothing about the slope. */
 	s64 apart = size - of->size.value;
 	s64 norm = (MIDDLE * MIDDLE + apart * apart) * 64;
 	struct occ_mean *mean = &of->pos[bucket];
@@ -141,7 +141,7 @@ static void learn(struct occ *occ, const struct occ_sample *of, u64 gap)
 	s64 size = size_of(of->nr_sectors), sample, error, unsized_gap;
 	bool known = occ_is_known(model, of->write);
 
-	/* A stall of the device is not a property of the request that met it. */
+	/* A stall of the device must not be attributed to one request. */
 	gap = core_min(gap, known ? core_mul(of->predicted, 16) : CORE_SECOND_NS);
 	rescale(occ, of->predicted, gap);
 	sample = (s64)(gap << BITS);
@@ -183,7 +183,7 @@ void occ_model_completed(struct occ *occ, const struct occ_sample *sample, bool 
 {
 	struct occ_model *model = &occ->model;
 
-	/* Requests that complete together share the time since the completion before. */
+	/* Requests that complete together share the gap before them. */
 	if (!beside || gap >= sample->predicted / 8 || model->nr_together == OCC_TOGETHER)
 		learn_together(occ);
 	model->together[model->nr_together++] = *sample;

@@ -2,8 +2,8 @@
 /*
  * Exposed requests by sector, and flows by start tag.
  *
- * Requests are in a treap per class, linked through their slots: random priorities make its depth
- * logarithmic for any sectors. Flows are in binary heaps.
+ * Each class has a treap, linked through the slots. Its random priorities keep the depth
+ * logarithmic for any sequence of sectors. Flows are in binary heaps.
  */
 #include "occupancy-parts.h"
 
@@ -12,7 +12,7 @@ static bool is_before(const struct occ_slot *one, u64 sector, u64 seq)
 	return one->sector < sector || (one->sector == sector && one->seq < seq);
 }
 
-/* xorshift32: it only has to be independent of the sectors. */
+/* xorshift32. It only has to be independent of the sectors. */
 static u32 next_random(struct occ *occ)
 {
 	u32 x = occ->random;
@@ -34,7 +34,7 @@ void occ_tree_insert(struct occ *occ, u32 class, u32 tag)
 	while (*link != CORE_NONE && slots[*link].height > slot->height)
 		link = is_before(&slots[*link], sector, seq) ? &slots[*link].right :
 							       &slots[*link].left;
-	/* Splits the subtree into lower and higher. */
+	/* Split the subtree into lower and higher sectors. */
 	at = *link;
 	*link = tag;
 	while (at != CORE_NONE) {
@@ -61,7 +61,7 @@ void occ_tree_remove(struct occ *occ, u32 class, u32 tag)
 	while (*link != tag)
 		link = is_before(&slots[*link], sector, seq) ? &slots[*link].right :
 							       &slots[*link].left;
-	/* Joins both subtrees. */
+	/* Join both subtrees. */
 	while (left != CORE_NONE && right != CORE_NONE) {
 		if (slots[left].height > slots[right].height) {
 			*link = left;
@@ -94,8 +94,6 @@ u32 occ_tree_next(const struct occ *occ, u32 class, u64 sector)
 		lowest = at;
 	return lowest;
 }
-
-/* ---- Flows ---- */
 
 static bool is_first(const struct occ_process *one, const struct occ_process *two, u32 heap)
 {

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Internal to occupancy*.c. See occupancy.c. */
+/* Internal to occupancy*.c. */
 #ifndef SCHEDLAB_CORE_OCCUPANCY_PARTS_H
 #define SCHEDLAB_CORE_OCCUPANCY_PARTS_H
 
 #include "arith.h"
 #include "elevator.h"
 
-/* Internal units per unit of weight; an idle-class request counts 1 per unit. */
+/* Internal units per unit of weight. An idle-class request counts one of them per unit. */
 #define OCC_WEIGHT_SCALE 64ull
-/* The weight for which the slack is defined. */
+/* The slack is defined for this weight. */
 #define OCC_USUAL_WEIGHT (100 * OCC_WEIGHT_SCALE)
 #define OCC_VIRTUAL_BITS 10
 
-/* Classes in order of precedence within the slack. */
+/* In order of precedence within the slack. */
 enum { OCC_REAL_TIME, OCC_ON_CREDIT, OCC_SYNC, OCC_ASYNC, OCC_CLASSES };
 enum { OCC_OF_REAL_TIME, OCC_OF_SYNC, OCC_OF_ASYNC, OCC_TARGETS };
 
-/* Tunables in row order. Those from OCC_FAIRNESS on are internal. */
+/* In row order. Those from OCC_FAIRNESS on are internal. */
 enum {
 	OCC_TARGET_RT, OCC_TARGET_SYNC, OCC_TARGET_ASYNC,
 	OCC_FAIRNESS, OCC_LEARNING, OCC_CORRECTION, OCC_KAPPA, OCC_WINDOW, OCC_STEERING, OCC_DEBT,
@@ -26,17 +26,15 @@ enum {
 	OCC_IDLE_PERCENT, OCC_DEBT_MOST, OCC_EXPOSED, OCC_TUNABLES
 };
 
-/* A plain mean at first, then exponential with weight 1/most. */
+/* A plain mean of the first samples, then exponential with weight 1/most. */
 struct occ_mean {
 	s64 value;
 	u32 nr;
 };
 
-/* ---- occupancy-think.c ---- */
-
 #define OCC_EDGES 16
 
-/* Counts of think times up to each edge, and beyond. */
+/* Think times up to each edge, and beyond. */
 struct occ_thinks {
 	u16 counts[OCC_EDGES + 1];
 	u16 nr;
@@ -45,19 +43,17 @@ struct occ_thinks {
 void occ_thinks_add(struct occ_thinks *thinks, u64 ns);
 bool occ_thinks_known(const struct occ_thinks *thinks);
 /*
- * From the last completion, at @elapsed after it, if an arrival saves @gain; 0: waiting does not
- * pay.
+ * How long to wait after the last completion, @elapsed ago, if an arrival saves @gain. 0: waiting
+ * does not pay.
  */
 u64 occ_thinks_best_wait(const struct occ_thinks *thinks, u64 elapsed, u64 gain);
-
-/* ---- occupancy-model.c ---- */
 
 #define OCC_BUCKETS 32
 #define OCC_TOGETHER 8
 
 struct occ_direction {
-	s64 base, slope;	/* nanoseconds with 8 fractional bits; per sector */
-	struct occ_mean size;	/* of far requests, in sectors */
+	s64 base, slope;	/* ns with 8 fractional bits; slope per sector */
+	struct occ_mean size;	/* far requests, in sectors */
 	u32 nr;
 	struct occ_mean pos[OCC_BUCKETS];
 };
@@ -71,16 +67,19 @@ struct occ_sample {
 
 struct occ_model {
 	struct occ_direction of[2];
-	/* Requests that completed together, and their shared time. */
+	/* Requests that completed together, and the gap that they share. */
 	struct occ_sample together[OCC_TOGETHER];
 	u32 nr_together;
 	u64 gap;
 	u64 kappa, gaps, predicted;
 	u32 nr;
-	/* Without the size part: sequential and far reads; far reads minus the slowest transfer. */
+	/*
+	 * Without the size part: sequential and far reads, and far reads minus the slowest
+	 * transfer.
+	 */
 	struct occ_mean near, far, slow;
 	struct occ_mean random, all;	/* gaps of far requests, and of all */
-	u64 unloaded;		/* service of a small read alone; 0: unknown */
+	u64 unloaded;		/* service time of a small read alone; 0: unknown */
 	bool unloaded_far;
 };
 
@@ -91,7 +90,7 @@ u32 occ_bucket(u64 from, u64 sector);
 u64 occ_predict(const struct occ *occ, bool write, u32 nr_sectors, u32 bucket);
 s64 occ_positional_ns(const struct occ_model *model, u32 bucket);
 bool occ_is_known(const struct occ_model *model, bool write);
-/* @beside: in the device at the previous completion. */
+/* @beside: the request was in the device at the previous completion. */
 void occ_model_completed(struct occ *occ, const struct occ_sample *sample, bool beside, u64 gap);
 void occ_model_respond(struct occ_model *model, u32 nr_sectors, u32 bucket, bool alone,
 		       u64 response);
@@ -105,68 +104,62 @@ enum occ_answer { OCC_NO, OCC_YES, OCC_UNKNOWN };
 enum occ_answer occ_positions_matter(const struct occ_model *model);
 bool occ_may_have_positions(const struct occ_model *model);
 
-/* ---- occupancy-window.c ---- */
-
 struct occ_delays {
 	u32 nr;
 	u32 above[4];		/* longer than 0.8, 1, 1 1/3 and 2 targets */
-	u64 since, last;	/* last: 0: none */
+	u64 since, last;	/* last completion, or 0 */
 	u32 relaxed;		/* log2 of the target's relaxation */
-	u64 missed_since;	/* 0: it is not */
+	u64 missed_since;	/* or 0 */
 };
 
 struct occ_window {
 	u64 window;		/* 0: not set yet */
 	u32 ruling;
 	bool doubling;
-	bool blocked;		/* it has held a request back since its last change */
+	bool blocked;		/* has held back a request since its last change */
 	bool writes;
 	struct occ_delays of[OCC_TARGETS];
-	u64 debt;		/* the write factor, in halves */
+	u64 debt;		/* write factor, in halves */
 	u64 tick;
 	u32 reads, reads_missed;
 };
 
 void occ_window_init(struct occ_window *window);
-/* Recomputes the window; sets occ->size. */
+/* Recomputes occ->size. */
 void occ_window_refresh(struct occ *occ);
 u64 occ_with_debt(const struct occ *occ, u64 occupancy);
 void occ_window_completed(struct occ *occ, u64 now, u32 class, u64 delay, u64 least);
 void occ_window_tick(struct occ *occ, u64 now);
 
-/* ---- Processes, which are the flows here ---- */
-
 struct occ_fifo {
 	u32 head, tail;
-	u32 exposed;		/* number of oldest requests exposed */
-	u32 hidden;		/* the oldest that is not exposed */
+	u32 exposed;		/* the oldest requests that are exposed */
+	u32 hidden;		/* the oldest one that is not */
 };
 
-/* Flows by start tag: per class, and two more orders. */
+/* Orders of flows by start tag: one per class, and two more. */
 enum { OCC_THROTTLED = OCC_CLASSES, OCC_ENTITLED, OCC_HEAPS };
 
 struct occ_process {
-	struct occ_process *next, *prev;	/* in occ->processes */
-	u64 start;		/* start tag of its next request */
-	u64 weight;		/* times OCC_WEIGHT_SCALE */
-	u64 touched;		/* last insertion or completion of a request */
-	u64 credit;		/* remaining credit in nanoseconds of occupancy */
-	u64 counted;		/* its weight among active flows; 0: not counted */
-	u64 entered[OCC_HEAPS];	/* breaks ties of start tags: first in, first out */
-	u32 heap_at[OCC_HEAPS];	/* place, from 1 on; 0: absent */
+	struct occ_process *next, *prev;	/* on occ->processes */
+	u64 start;		/* start tag of the next request */
+	u64 weight;		/* scaled by OCC_WEIGHT_SCALE */
+	u64 touched;		/* last arrival or completion */
+	u64 credit;		/* ns of occupancy */
+	u64 counted;		/* weight included in the sum of active flows, or 0 */
+	u64 entered[OCC_HEAPS];	/* makes heaps FIFO for equal start tags */
+	u32 heap_at[OCC_HEAPS];	/* index + 1, or 0 */
 	struct occ_fifo fifos[OCC_CLASSES];
-	u32 queued;		/* in the FIFOs */
-	u32 in_flight;		/* in the device, and requeued ones */
-	u32 waiting, busy;	/* outside and inside the device */
-	/* 0: none. */
+	u32 queued;
+	u32 in_flight;		/* issued or requeued */
+	u32 waiting, busy;	/* outside and in the device */
+	/* 0: unknown. */
 	u64 last_end, done;
-	/* Without other requests in between. */
+	/* Positional cost without other requests in between. */
 	struct occ_mean own_position;
 	struct occ_thinks thinks;
 	bool known, may_go, counted_on_credit;
 };
-
-/* ---- occupancy-requests.c ---- */
 
 enum occ_place { OCC_NOWHERE, OCC_QUEUED, OCC_HEAD, OCC_IN_FLIGHT };
 
@@ -174,12 +167,12 @@ struct occ_slot {
 	u64 sector, seq;
 	struct occ_process *process;
 	u64 rank;		/* order of arrival */
-	u64 since;		/* when it was exposed; later, when it was issued */
-	u64 predicted, weight;	/* occupancy, and the weight it was charged with */
+	u64 since;		/* when it was exposed; later, issued */
+	u64 predicted, weight;	/* occupancy, and the weight charged */
 	u32 nr_sectors;
-	u32 left, right, height;	/* in the sector tree */
-	u32 before, after;	/* in the FIFO; after: in the list of requeued requests */
-	u32 older, younger;	/* among its class's exposed requests */
+	u32 left, right, height;	/* in the treap */
+	u32 before, after;	/* in the FIFO; @after also links requeued requests */
+	u32 older, younger;	/* among the exposed requests of the class */
 	u8 class, bucket, place;
 	u8 prio_class;
 	bool exposed, alone, write, sync;
@@ -195,7 +188,7 @@ struct occ_heap {
 };
 
 struct occ_exposed {
-	u32 root;		/* by sector */
+	u32 root;
 	u32 oldest, youngest;
 };
 
@@ -207,7 +200,7 @@ struct occ {
 
 	/* Derived from tunables, model and window by occ_refresh(). */
 	u64 targets[OCC_TARGETS];
-	u64 slack;		/* nanoseconds at the usual weight */
+	u64 slack;		/* ns at the usual weight */
 	u64 virtual_slack;
 	u64 size;		/* of the window */
 	u32 most;
@@ -215,47 +208,45 @@ struct occ {
 	struct occ_model model;
 	struct occ_window window;
 
-	/* occupancy-requests.c */
 	struct occ_heap heaps[OCC_HEAPS];
 	struct occ_exposed exposed[OCC_CLASSES];
 	u32 queued;
 	u64 arrived;
-	u32 random;		/* of the trees */
-	u32 came_back;		/* requeued tags, the next one first */
+	u32 random;		/* for the treaps */
+	u32 came_back;		/* requeued tags, last in first out */
 	u32 nr_came_back;
 
-	/* occupancy-shares.c */
 	u64 virtual_time;
 	u64 weights, credit_weights;	/* of active flows, and of those on credit */
 	u32 nr_active, nr_on_credit;
-	u64 births, births_since;	/* process starts, halved every second */
-	u64 busy_since;		/* since when the device has not been idle for a second */
+	u64 births, births_since;	/* new processes, halved every second */
+	u64 busy_since;		/* start of the busy period; gaps up to 1 s are ignored */
 	u64 last_touched;
-	u64 account, account_since;	/* credit available for grants */
+	u64 account, account_since;	/* credit that can be granted */
 	bool is_open;
 
 	u32 in_flight;
 	u64 load;		/* predicted occupancy in the device */
 	u64 mark;		/* last completion, or first issue to an idle device */
 	s64 carry;		/* busy time not yet charged, if positive */
-	u64 head;		/* end of the last dispatched request */
+	u64 head;		/* end of the last dispatch */
 	struct occ_process *last;	/* of the last dispatch, if sync */
-	struct occ_thinks thinks;	/* of all processes, for those without history */
-	u64 turn;		/* remainder of the async turn */
-	u64 since_turn;		/* other requests' occupancy since the last turn */
+	struct occ_thinks thinks;	/* for processes without history */
+	u64 turn;		/* rest of the async slice */
+	u64 since_turn;		/* others' occupancy since the last async slice */
 	bool overdue_last;
 
 	bool waits;
-	struct occ_process *waits_for;	/* NULL: the process has exited */
+	struct occ_process *waits_for;	/* NULL: it has exited */
 	u64 waits_since;
-	u64 timer;		/* or CORE_NEVER */
-	u64 idle_tokens, idle_since;	/* time that failed waits may still take */
+	u64 timer;
+	u64 idle_tokens, idle_since;	/* time left for failed waits */
 	struct core_anticipation counts;
-	/* On a monotonic clock, with its lead over the caller's. */
+	/* Latest time on a monotonic clock, and its lead over the caller's. */
 	u64 latest, ahead;
 };
 
-/* A clock that jumps back is treated as stopped and continues from there. */
+/* If the clock goes back, time stops and then continues from there. */
 static inline u64 occ_now(struct occ *occ, u64 now)
 {
 	now = core_add(now, occ->ahead);
@@ -287,12 +278,11 @@ static inline u32 occ_predicted_class(const struct occ_slot *slot)
 	       slot->class == OCC_ASYNC ? OCC_OF_ASYNC : OCC_OF_SYNC;
 }
 
-/* occupancy-order.c */
 void occ_tree_insert(struct occ *occ, u32 class, u32 tag);
 void occ_tree_remove(struct occ *occ, u32 class, u32 tag);
-/* Otherwise the lowest, or CORE_NONE. */
+/* The next request at or after @sector, otherwise the lowest, or CORE_NONE. */
 u32 occ_tree_next(const struct occ *occ, u32 class, u64 sector);
-/* Also after its start tag has changed. */
+/* Also moves a flow whose start tag has changed. */
 void occ_heap_set(struct occ *occ, u32 heap, struct occ_process *of);
 void occ_heap_remove(struct occ *occ, u32 heap, struct occ_process *of);
 
@@ -301,17 +291,14 @@ static inline struct occ_process *occ_heap_first(const struct occ *occ, u32 heap
 	return occ->heaps[heap].nr ? occ->heaps[heap].of[0] : NULL;
 }
 
-/* occupancy-requests.c */
 void occ_queue(struct occ *occ, u64 now, u32 tag);
 void occ_unqueue(struct occ *occ, u64 now, u32 tag);
-/* Of the same FIFO; the survivor takes the place of @gone. */
+/* @survivor and @gone are of the same FIFO; @survivor takes the older place. */
 void occ_absorb(struct occ *occ, u64 now, u32 survivor, u32 gone);
 void occ_grow(struct occ *occ, const struct core_request *after);
 void occ_allow(struct occ *occ, u64 now, struct occ_process *of, bool may_go);
-/* The number of non-empty FIFOs. */
 u32 occ_backlogged(const struct occ *occ);
 
-/* occupancy-shares.c */
 static inline bool occ_is_active(const struct occ_process *of)
 {
 	return of->queued || of->in_flight;
@@ -329,18 +316,15 @@ void occ_count(struct occ *occ, struct occ_process *of);
 void occ_follow(struct occ *occ);
 void occ_forget(struct occ *occ, struct occ_process *of);
 
-/* occupancy-choice.c */
 u32 occ_choose(struct occ *occ, u64 now, bool *overdue);
-/* Sets the timer. */
+/* Whether to wait instead of dispatching @tag. Sets the timer. */
 bool occ_waits(struct occ *occ, u64 now, u32 tag);
 
-/* occupancy-events.c */
 void occ_insert(void *core, u64 now, const struct core_request *rq, bool at_head);
 u32 occ_dispatch(void *core, u64 now);
 void occ_complete(void *core, u64 now, u32 tag);
 void occ_end_wait(struct occ *occ, u64 now, const struct occ_process *process);
 
-/* occupancy.c */
 void occ_refresh(struct occ *occ);
 
 #endif

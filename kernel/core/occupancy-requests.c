@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Held requests, throttled flows, and the requests exposed to the orders, as described in
+ * Held requests, throttled flows and exposed requests, as in
  * crates/elevator/src/algorithm/occupancy/requests.rs.
+ *
+ * Only a FIFO's oldest requests are exposed, that is, in the treap and in the order of age. A flow
+ * that crosses the slack therefore moves a bounded number of requests.
  */
 #include "occupancy-parts.h"
-
-/* ---- FIFOs ---- */
 
 static void fifo_add(struct occ *occ, struct occ_fifo *fifo, u32 tag, u32 before, u32 after)
 {
@@ -36,8 +37,6 @@ static void fifo_remove(struct occ *occ, struct occ_fifo *fifo, u32 tag)
 	else
 		occ->slots[slot->after].before = slot->before;
 }
-
-/* ---- Exposed requests ---- */
 
 static void age_add(struct occ *occ, u32 class, u32 tag, u32 older, u32 younger)
 {
@@ -97,8 +96,6 @@ static void expose(struct occ *occ, u64 now, struct occ_process *of, u32 class)
 		age_add(occ, class, tag, occ->exposed[class].youngest, CORE_NONE);
 	}
 }
-
-/* ---- Events ---- */
 
 void occ_queue(struct occ *occ, u64 now, u32 tag)
 {

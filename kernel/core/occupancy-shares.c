@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Virtual time, weights and burst credit, as described in
- * crates/elevator/src/algorithm/occupancy/shares.rs. A flow is a process here.
+ * Virtual time, weights and burst credit, as in crates/elevator/src/algorithm/occupancy/shares.rs.
+ * A flow is a process.
  */
 #include "occupancy-parts.h"
 
-/* A process away for this long counts as new. */
+/* After this long without requests, a process counts as new. */
 #define AWAY CORE_SECOND_NS
-/* Beyond this, tags restart from 0 when no flow is active. */
+/* Above this, start tags restart from 0 when no flow is active. */
 #define REBASE (1ull << 48)
 
 void occ_track(struct occ *occ, u64 now, struct occ_process *of)
@@ -83,7 +83,7 @@ static void grant(struct occ *occ, u64 now, struct occ_process *of)
 	occ->account -= of->credit;
 }
 
-/* At a flow's first request. */
+/* The first request of a flow that was idle. */
 void occ_wakes(struct occ *occ, u64 now, struct occ_process *of)
 {
 	struct occ_process *other;

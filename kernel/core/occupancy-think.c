@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * A histogram of think times, and how long waiting pays, as described in
- * crates/elevator/src/algorithm/occupancy/think.rs.
+ * Think times, and how long waiting pays, as in crates/elevator/src/algorithm/occupancy/think.rs.
  */
 #include "occupancy-parts.h"
 
 #define FIRST_NS 16000ull
 #define MOST_THINKS 64
-#define ENOUGH_THINKS 4		/* samples before a process's own histogram is used */
+#define ENOUGH_THINKS 4		/* before a process's own histogram is used */
 
 void occ_thinks_add(struct occ_thinks *thinks, u64 ns)
 {

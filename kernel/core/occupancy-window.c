@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The limit of predicted occupancy in flight, and the write debt, as described in
+ * The limit of predicted occupancy in flight, and write debt, as in
  * crates/elevator/src/algorithm/occupancy/window.rs.
  */
 #include "occupancy-parts.h"
 
 #define WINDOW_TICK (CORE_SECOND_NS / 10)
-#define SAMPLES 16	/* completions of a class between window changes */
+#define SAMPLES 16	/* completions of a class between changes */
 
 static const u64 percents[4] = { 80, 100, 133, 200 };
 
@@ -46,7 +46,7 @@ static bool is_recent(u64 now, u64 at)
 	return at && (now < at || now - at <= CORE_SECOND_NS);
 }
 
-/* 10 % of the completions may exceed it. */
+/* Up to 10 % of the completions may be late. */
 static bool exceeds(const struct occ_delays *of, u32 count)
 {
 	return (u64)count * 10 > of->nr;

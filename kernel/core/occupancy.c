@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * occupancy: fair queueing by the time that requests occupy the device, learned from completions. A
- * differential test in crates/kernel-model compares it with the row `occupancy` of crates/elevator.
+ * occupancy: fair queueing of device time, which is learned from completions.
  *
- * A process has a start tag, moved by each request's predicted occupancy and corrected at
- * completion. Virtual time is the least start tag of processes with requests; a process may run
- * ahead of it by the slack. Within the slack decide class, age and, where the device has positions,
- * one-way sector order and waiting for the last process. A window bounds the predicted occupancy in
- * flight; completion delays adjust it to the strictest class's target.
+ * A request advances its process's start tag by its predicted occupancy, corrected at completion.
+ * Virtual time is the minimum start tag of processes with requests. A process may run ahead of it
+ * by the slack; within the slack, class, age and, if the device has positions, one-way sector order
+ * and anticipation decide. The window bounds the predicted occupancy in flight. Completion latency
+ * adjusts it to the target of the strictest class.
  *
- * Departures from the Rust elevator:
- * - A process is a flow: no groups with declared weights; weights follow I/O priorities.
- * - A process exits after its last request (core_ops.shares).
- * - Values derived from tunables and model are computed once per completion (occ_refresh()).
+ * Differences to crates/elevator/src/algorithm/occupancy/: a flow is a process, weighted by its I/O
+ * priority; a process exits after its last request (core_ops.shares); values derived from tunables
+ * and model are computed once per completion. crates/kernel-model compares both.
  */
 #include "occupancy-parts.h"
 
@@ -52,8 +50,6 @@ static const struct core_tunable tunables[] = {
 
 _Static_assert(sizeof(tunables) / sizeof(tunables[0]) == OCC_TUNABLES, "a row for each tunable");
 
-/* ---- Values derived from tunables, model and window ---- */
-
 static u64 target(const struct occ *occ, u32 wanted, u32 costs, u64 least)
 {
 	if (occ->set[wanted])
@@ -74,8 +70,6 @@ void occ_refresh(struct occ *occ)
 	occ->virtual_slack = core_div(occ->slack << OCC_VIRTUAL_BITS, OCC_USUAL_WEIGHT);
 	occ->most = (u32)occ->set[OCC_EXPOSED];
 }
-
-/* ---- The interface without the events ---- */
 
 static u32 held(const void *core)
 {
@@ -106,7 +100,7 @@ static bool may_exceed(const void *core, const struct core_process *process)
 	return false;
 }
 
-/* It alone would need a tree by ends. */
+/* Front merges alone would need a tree of all held requests. */
 static u32 front_merge(void *core, const struct core_request *bio, u32 max_sectors)
 {
 	(void)core;

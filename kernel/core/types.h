@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/*
- * The cores' environment. They are compiled into kernel modules and, for tests, into user-space
- * programs.
- */
+/* The cores are compiled into kernel modules and, for tests, into user-space programs. */
 #ifndef SCHEDLAB_CORE_TYPES_H
 #define SCHEDLAB_CORE_TYPES_H
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * PC, the process classifier of WPCAS: derives the wait from the densest range of a process's
- * intervals (equations 3 to 6 of the paper, confirmed).
+ * PC, the process classifier: derives how long to wait from the densest range of a process's
+ * intervals (equations 3 to 6 of the WPCAS paper, confirmed).
  */
 #include "wpcas-parts.h"
 
 struct density {
-	u32 nr_short;		/* intervals up to the cap */
+	u32 nr_short;		/* not longer than the cap */
 	u64 short_ns;		/* their sum */
 	u32 bins;
 };
@@ -40,7 +40,7 @@ static struct density fill_bins(struct wpcas *wpcas, struct record *record)
 	return density;
 }
 
-/* The first on a tie. */
+/* The first window on a tie. */
 static u32 densest_window(const struct wpcas *wpcas, u32 bins, u32 *from, u32 *until)
 {
 	u64 width = core_max(core_div(wpcas->own[WIDTH_MS] * MS, bin_ns(wpcas)), 1);
@@ -67,7 +67,7 @@ static bool joins_mode(u32 count, u32 most)
 	return count && 2 * count >= most;
 }
 
-/* The fullest bin, extended while a neighbour holds at least half as many. */
+/* The fullest bin, extended to neighbours at least half as full. */
 static u32 densest_mode(const struct wpcas *wpcas, u32 bins, u32 *from, u32 *until)
 {
 	u32 mode = 0, held = 0, most, at;
@@ -87,7 +87,7 @@ static u32 densest_mode(const struct wpcas *wpcas, u32 bins, u32 *from, u32 *unt
 	return held;
 }
 
-/* A period is at least one bin and at most the cap. */
+/* At least one bin, at most the cap. */
 static u64 clamped(const struct wpcas *wpcas, u64 ns)
 {
 	u64 cap = cap_ns(wpcas);
@@ -95,7 +95,7 @@ static u64 clamped(const struct wpcas *wpcas, u64 ns)
 	return core_min(core_max(ns, core_min(bin_ns(wpcas), cap)), cap);
 }
 
-/* 0 if the densest range holds too few. */
+/* 0 if the densest range has too few intervals. */
 static u64 dense_ns(const struct wpcas *wpcas, const struct record *record,
 		    const struct density *density)
 {
@@ -122,7 +122,7 @@ bool wpcas_is_known(const struct wpcas *wpcas, const struct record *record)
 	return record->intervals.len >= wpcas->own[MIN_SAMPLES] && record->intervals.len;
 }
 
-/* Returns false if anticipatory's period applies. */
+/* False if anticipatory's period applies. */
 static bool period_ns(struct wpcas *wpcas, struct record *record, u64 *ns)
 {
 	struct density density;
@@ -141,7 +141,7 @@ static bool period_ns(struct wpcas *wpcas, struct record *record, u64 *ns)
 	}
 	if (!density.nr_short)
 		return false;
-	/* Rounded up to a bin. */
+	/* The mean, rounded up to a bin. */
 	*ns = core_div(density.short_ns, density.nr_short);
 	*ns = clamped(wpcas, core_div_up(*ns, bin_ns(wpcas)) * bin_ns(wpcas));
 	return true;

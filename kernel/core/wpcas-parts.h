@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/*
- * Internal to wpcas*.c: state, per-process data, and the tunables by name.
- */
+/* Internal to wpcas*.c. */
 #ifndef SCHEDLAB_CORE_WPCAS_PARTS_H
 #define SCHEDLAB_CORE_WPCAS_PARTS_H
 
@@ -9,8 +7,8 @@
 #include "seek.h"
 
 #define MS 1000000ull
-#define WINDOW 1024		/* the largest window */
-#define BINS 1001		/* 100 ms in bins of 100 us, and the last */
+#define WINDOW 1024		/* maximum of tunable window */
+#define BINS 1001		/* 100 ms in bins of 100 us, plus one */
 
 struct ring {
 	u32 values[WINDOW];
@@ -21,7 +19,7 @@ struct waits {
 	u64 successes, failures, success_ns, failure_ns;
 };
 
-/* The history of a process, or of all (tunable `class`). Zeroed: no history. */
+/* History of a process, or of all of them (tunable class). Zeroed: none. */
 struct record {
 	struct ring intervals;
 	struct ring seeks;
@@ -29,9 +27,9 @@ struct record {
 	struct waits waits;
 	u64 last_arrival;
 	bool has_arrived;
-	bool has_period;	/* @period is valid until the history changes */
+	bool has_period;	/* @period is valid */
 	struct antic_period period;
-	u64 refusals;		/* decisions against waiting since the last trial wait */
+	u64 refusals;		/* decisions not to wait since the last trial wait */
 };
 
 struct wpcas_process {
@@ -52,10 +50,10 @@ enum {
 struct wpcas {
 	struct antic antic;
 	struct core_seek_curve seek;
-	u64 own[TUNABLES];	/* values of wpcas's tunables, except those of the curve */
-	struct record common;	/* of all processes, if they are one class */
-	bool on_trial;		/* the current wait is a trial and is not cancelled */
-	u16 bins[BINS];		/* scratch space of the classifier */
+	u64 own[TUNABLES];	/* tunables, except those of the curve */
+	struct record common;	/* with tunable class */
+	bool on_trial;		/* this wait is a trial and is not cancelled */
+	u16 bins[BINS];		/* scratch space */
 };
 
 static inline struct wpcas *wpcas_of(struct antic *antic)
@@ -68,7 +66,7 @@ static inline struct record *record_of(struct wpcas *wpcas, struct core_process 
 	return wpcas->own[ONE_CLASS] ? &wpcas->common : &((struct wpcas_process *)process)->record;
 }
 
-/* Index 0 is the oldest. */
+/* 0 is the oldest. */
 static inline u32 *ring_at(struct ring *ring, u32 at)
 {
 	return &ring->values[(ring->oldest + at) % WINDOW];
@@ -83,7 +81,7 @@ static inline u32 ring_pop(struct ring *ring)
 	return gone;
 }
 
-/* Clamps to 32 bits. Returns the value it replaced, or 0. */
+/* Clamps to 32 bits. Returns the value that left the window, or 0. */
 static inline u32 ring_push(struct ring *ring, u64 value, u64 window)
 {
 	u32 gone = ring->len < window ? 0 : ring_pop(ring);
@@ -92,7 +90,7 @@ static inline u32 ring_push(struct ring *ring, u64 value, u64 window)
 	return gone;
 }
 
-/* Whether the history suffices; otherwise anticipatory's rules apply. */
+/* Otherwise anticipatory's rules apply. */
 bool wpcas_is_known(const struct wpcas *wpcas, const struct record *record);
 struct antic_period wpcas_period(struct antic *antic, struct core_process *process);
 

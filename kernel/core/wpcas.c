@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * wpcas: waits as long as a process's most frequent intervals suggest, and only if that shortens
- * the expected service time. The counterpart of the row `wpcas` of crates/elevator, which lists
- * what the paper leaves open.
+ * wpcas: the anticipatory scheduler, but it waits as long as a process's most frequent intervals
+ * suggest, and only if that shortens the expected service time.
  *
- * Source: the WPCAS paper, on the anticipatory scheduler of Linux 2.6.20. Classifier and service
- * time evaluation are confirmed in the paper, antic.c in the kernel; the rest is proposed.
- *
- * Departures from the Rust elevator: bins are counted on demand after history changes, so
- * per-process data is two rings (8 KiB).
+ * Source: the WPCAS paper, based on Linux 2.6.20. Classifier (PC) and service time evaluation (STE)
+ * are confirmed in the paper, antic.c in the kernel, the rest is proposed. crates/elevator lists
+ * what the paper leaves open. Unlike there, bins are counted on demand, so a process's history is
+ * two rings (8 KiB).
  */
 #include "wpcas-parts.h"
 
@@ -41,8 +39,6 @@ static const struct core_tunable tunables[] = {
 	{ "relearn", "refusals", 0, 1000000, 64 },
 };
 
-/* ---- The geometry ---- */
-
 static bool has_arm(const struct wpcas *wpcas)
 {
 	return wpcas->own[CYLINDERS] && wpcas->own[CYLINDER_SECTORS];
@@ -60,7 +56,7 @@ static u64 cylinders_between(const struct wpcas *wpcas, u64 from, u64 to)
 	return core_diff(cylinder(wpcas, from), cylinder(wpcas, to));
 }
 
-/* Clamped to the disk. */
+/* @distance may exceed the disk. */
 static u64 seek_ns(const struct wpcas *wpcas, u64 distance)
 {
 	u64 cylinders = wpcas->own[CYLINDERS];
@@ -68,7 +64,7 @@ static u64 seek_ns(const struct wpcas *wpcas, u64 distance)
 	return core_seek_ns(&wpcas->seek, core_min(distance, cylinders ? cylinders - 1 : 0));
 }
 
-/* Of sum / count cylinders, interpolated. */
+/* Interpolates the curve at sum / count cylinders. */
 static u64 mean_seek_ns(const struct wpcas *wpcas, u64 sum, u64 count)
 {
 	u64 whole, rest, below, above;
@@ -86,16 +82,14 @@ static u64 mean_seek_ns(const struct wpcas *wpcas, u64 sum, u64 count)
 	return below - core_div(core_mul(below - above, rest), count);
 }
 
-/* ---- STE, the service time evaluation ---- */
-
 static u64 tick_ns(const struct antic *antic)
 {
 	return core_div(CORE_SECOND_NS, antic->hz);
 }
 
 /*
- * p_s * (seek_s - seek_a - t_as) - p_f * p > 0, with p_s = (s + 1) / (s + f + 2), times the common
- * denominator.
+ * STE: p_s * (seek_s - seek_a - t_as) - p_f * p > 0, with p_s = (s + 1) / (s + f + 2), multiplied
+ * by the common denominator.
  */
 static bool wait_pays(struct wpcas *wpcas, u64 candidate)
 {
@@ -146,9 +140,7 @@ static bool refuses(struct antic *antic, struct antic_moment now, enum antic_pha
 	return true;
 }
 
-/* ---- History ---- */
-
-/* As the tunables define it; false if none. */
+/* False if the tunables define no interval for this arrival. */
 static bool interval_ns(const struct wpcas *wpcas, const struct record *record,
 			const struct antic_arrival *arrival, u64 *ns)
 {
@@ -208,7 +200,7 @@ static void ended(struct antic *antic, struct core_process *process, enum antic_
 		waits->failures++;
 		waits->failure_ns += wait_ns;
 	}
-	/* Recent waits weigh more: all four counters are halved. */
+	/* Recent waits count more. */
 	if (halving && waits->successes + waits->failures >= halving) {
 		waits->successes /= 2;
 		waits->failures /= 2;
@@ -230,8 +222,6 @@ static bool mean_seek_is_close(const struct antic *antic)
 
 	return wpcas->own[MEAN_CLOSE];
 }
-
-/* ---- Tunables, memory, initialisation ---- */
 
 static u64 *curve_value(struct core_seek_curve *curve, u32 tunable)
 {
@@ -270,7 +260,7 @@ static void invalidate(const struct wpcas *wpcas, struct record *record, bool ot
 	while (record->seeks.len > wpcas->own[WINDOW_SIZE])
 		record->seek_sum -= ring_pop(&record->seeks);
 	if (other_cylinders) {
-		/* Distances in old cylinders are meaningless in new ones. */
+		/* Distances in old cylinders are meaningless. */
 		record->seeks.len = 0;
 		record->seek_sum = 0;
 	}
@@ -286,7 +276,7 @@ static void set(void *core, u32 tunable, u64 value)
 	if (tunable < ANTIC_TUNABLES) {
 		antic_set(core, tunable, value);
 	} else if (of_curve) {
-		/* The table of single distances belongs to the old curve. */
+		/* The table belongs to the old curve. */
 		if (*of_curve != value)
 			wpcas->seek.nr_first = 0;
 		*of_curve = value;
