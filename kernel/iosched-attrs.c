@@ -118,7 +118,6 @@ static const compat_entry_t common_attrs[] = {
 	{ .attr = { .name = "antic_stats", .mode = 0444 }, .show = antic_stats_show },
 };
 
-/* Tunables, common attributes, and a terminator. */
 compat_entry_t iosched_attrs[MAX_TUNABLES + ARRAY_SIZE(common_attrs) + 1];
 
 int iosched_init_attrs(const struct core_ops *ops)

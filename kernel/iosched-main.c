@@ -200,7 +200,6 @@ static bool iosched_limits(void)
 
 COMPAT_SCHED(iosched_init_queue, iosched_resize, iosched_limits)
 
-/* The queue is frozen and empty. */
 static void iosched_exit_sched(struct elevator_queue *eq)
 {
 	struct iosched *io = eq->elevator_data;
@@ -246,8 +245,8 @@ static struct elevator_type iosched_type = {
 
 /**
  * iosched_register - register a core as an elevator
- *  @ops: the core
- *  @configure: adds the disk geometry to a queue's configuration, or NULL
+ * @ops: the core
+ * @configure: adds the disk geometry to a queue's configuration, or NULL
  *
  * A module registers exactly one elevator. Returns 0 or a negative error.
  */

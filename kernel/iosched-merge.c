@@ -2,15 +2,15 @@
 /*
  * Merging.
  *
- * Back merges use the elevator hash, front merges core_ops.front_merge. elv_attempt_insert_merge()
- * uses the hash without asking the elevator, so a request that may not grow must not be hashed.
+ * Back merges use the elevator hash, front merges core_ops.front_merge.
+ * blk_mq_sched_try_insert_merge() uses the hash without asking the elevator, so a request that may
+ * not grow must not be hashed.
  */
 #include <linux/ktime.h>
 #include <linux/rbtree.h>
 
 #include "iosched.h"
 
-/* With core_ops.shares, the bio's process is known. */
 static void fill_bio(struct iosched *io, struct bio *bio, struct core_request *out)
 {
 	*out = (struct core_request){

@@ -126,10 +126,7 @@ static struct request *dispatch_from_core(struct iosched *io)
 	tag = io->ops->dispatch(io->core, iosched_clock(io, ktime_get_ns()));
 	iosched_set_timer(io);
 	if (tag == CORE_NONE) {
-		/*
-		 * Idle only if a completion or the timer will run the queue. Otherwise let blk-mq
-		 * poll.
-		 */
+		/* Otherwise nothing would run the queue again, and blk-mq has to poll. */
 		WRITE_ONCE(io->idle, io->in_flight || io->timer_ns != CORE_NEVER);
 		return NULL;
 	}
@@ -191,7 +188,6 @@ void iosched_prepare_request(struct request *rq)
 	rq_set_state(rq, IOSCHED_RQ_NONE);
 }
 
-/* Ignores requests that were not issued. */
 static void complete_request(struct iosched *io, u64 now, struct request *rq)
 {
 	enum iosched_rq_state state = rq_state(rq);

@@ -11,8 +11,8 @@
  * completion marks the hctx for restart; blk_mq_free_request() runs it once the driver tag is free.
  *
  * max_inflight: idling is useless while the drive has other requests, and a drive that reorders
- * them undoes the core's order. The default is 1 on rotational devices, as under 2.6.20 without
- * command queueing, and 0 (no limit) on others and with core_ops.shares.
+ * requests undoes the core's order. The default is 1 on rotational devices, as under 2.6.20 without
+ * command queueing. It is 0 (no limit) on other devices and with core_ops.shares.
  *
  * A requeue is not reported to the elevator: a request with driver state (RQF_DONTPREP) bypasses
  * it, any other one returns through ->insert_requests.
@@ -45,7 +45,7 @@ struct iosched {
 	const struct core_ops *ops;
 	void *core;
 	struct hrtimer timer;
-	/* Stands for requests without an io_cq, and for bios of unknown processes. */
+	/* For requests without an io_cq and bios of unknown processes. */
 	struct core_process *anonymous;
 	struct iosched_slot *slots;
 	u32 tags;		/* of the core */
@@ -77,7 +77,7 @@ struct iosched {
 /* A process is an io_context. The core's data follow. */
 struct iosched_icq {
 	struct io_cq icq;	/* must be first */
-	struct list_head link;	/* on iosched.icqs */
+	struct list_head link;
 	u32 nr_requests;	/* inserted and not completed */
 	bool exited;		/* ->exit_icq has run */
 	bool exit_reported;	/* core_ops.exited has run */

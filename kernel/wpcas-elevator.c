@@ -2,8 +2,8 @@
 /*
  * wpcas-iosched.ko: the elevator of core/wpcas.c.
  *
- * The module parameters describe the disk. They are initial values of the tunables of the same name
- * for queues that select the elevator later; seek_first has no tunable. Without cylinders and
+ * The module parameters describe the disk. Except for seek_first, they are initial values of the
+ * tunables of the same name, for queues that select the elevator later. Without cylinders and
  * cylinder_sectors the core never idles.
  */
 #include "core/seek.h"

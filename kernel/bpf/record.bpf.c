@@ -23,7 +23,7 @@ static __always_inline void count_lost(u32 cause)
 		__sync_fetch_and_add(count, 1);
 }
 
-/* Not 0. The verifier rejects arithmetic on a pointer, but allows the difference of two. */
+/* Never 0. The verifier rejects arithmetic on a pointer, but allows the difference of two. */
 static __always_inline u64 address(const void *pointer)
 {
 	u64 number = (u64)pointer;
@@ -446,9 +446,7 @@ int on_bio_queue(u64 *ctx)
 	set = bpf_map_lookup_elem(&asked_bios, &index);
 	if (!set)
 		return 0;
-	/*
-	 * Reuse the way of the bio's previous life, or the oldest, whose bio was merged long ago.
-	 */
+	/* Reuse the way of the same bio, or the oldest, whose bio was merged long ago. */
 	for (i = 0; i < ASKED_WAYS; i++) {
 		if (set->bio[i] == key) {
 			oldest = i;

@@ -18,7 +18,7 @@ const volatile u32 nr_targets = 0;
 const volatile u64 targets[MAX_TARGETS * TARGET_WORDS] = {};
 const volatile u32 nr_pids = 0;
 const volatile u32 pids[MAX_FILTERS] = {};
-/* A later process (CLOCK_BOOTTIME) with a recorded pid is not recorded. */
+/* Processes that started later (CLOCK_BOOTTIME) reuse a recorded pid. */
 const volatile u64 pids_began_until = 0;
 const volatile u32 nr_cgroups = 0;
 const volatile u64 cgroups[MAX_FILTERS] = {};
@@ -191,8 +191,8 @@ struct {
 } lost SEC(".maps");
 
 /*
- * CLOCK_MONOTONIC at the start, or 0. While programs are being attached the kernel can skip some,
- * so earlier events are ignored.
+ * CLOCK_MONOTONIC at the start, 0 before it. Earlier events are ignored: while programs are being
+ * attached, the kernel can skip others.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -97,12 +97,12 @@ static void add_think(struct antic *antic, struct core_process *process, u64 tic
 	if (!process->think.samples) {
 		newcomers->think_total = (7 * newcomers->think_total + ONE * ticks) / 8;
 		newcomers->think_mean = newcomers->think_total / ONE;
-		/* as_update_seekdist() of 2.6.20 */
 		antic_lower(&newcomers->exit_prob);
 	}
 	mean_add(&process->think, ticks, false);
 }
 
+/* as_update_seekdist() of 2.6.20 */
 static void add_seek(struct antic *antic, struct core_process *process, u64 sectors)
 {
 	struct antic_newcomers *newcomers = &antic->newcomers;

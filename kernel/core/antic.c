@@ -3,16 +3,17 @@
  * Common code of the anticipatory schedulers: batches, dispatch list, per-process history, and the
  * decision to wait for the process served last.
  *
- * Source: Linux 2.6.20, block/as-iosched.c and block/elevator.c (confirmed), including its bugs:
- * while the device drains, the new batch has the old deadline (tunable `drain`); a write batch does
- * not start with the oldest write (`first_write`); as_merge() searches the tree of the data
- * direction instead of the class (`front_merge`); as_close_req() compares milliseconds with ticks.
+ * Source: Linux 2.6.20, block/as-iosched.c and block/elevator.c (confirmed), including its bugs: a
+ * batch that waits for the device to drain starts with the previous batch's deadline (tunable
+ * `drain`); a write batch does not start with the oldest write (`first_write`); as_merge() searches
+ * the tree of the data direction instead of the class (`front_merge`); as_close_req() compares
+ * milliseconds with ticks.
  *
- * Differences to 2.6.20: no plugging; every process has a record, one per queue instead of one for
+ * Differences from 2.6.20: no plugging; every process has a record, one per queue instead of one for
  * all disks; requests are issued at once, so the dispatch list is empty except after an alias or a
  * requeue; waits are counted.
  *
- * Differences to crates/elevator/src/algorithm/anticipatory/: a process is its record, of which
+ * Differences from crates/elevator/src/algorithm/anticipatory/: a process is its record, of which
  * antic_exited() copies what outstanding requests need; front merges are looked up here, not in the
  * queue's hash. Sorted lists are arrays, which suffice for hundreds of tags.
  */
@@ -281,7 +282,6 @@ static size_t rounded(size_t size)
 	return (size + 7) & ~(size_t)7;
 }
 
-/* The scheduler's state, slots, sorted lists, records of exited processes. */
 size_t antic_state_size(u32 tags, size_t own_size, size_t process_size)
 {
 	return rounded(own_size) + tags * sizeof(struct antic_slot)

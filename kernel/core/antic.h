@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * State of the anticipatory schedulers, see antic.c. A scheduler's own state begins with struct
- * antic, its per-process data with struct core_process.
+ * State of the anticipatory schedulers, see antic.c. Their own state begins with struct antic,
+ * their per-process data with struct core_process.
  */
 #ifndef SCHEDLAB_CORE_ANTIC_H
 #define SCHEDLAB_CORE_ANTIC_H
@@ -183,7 +183,11 @@ bool antic_thinks_too_long(const struct antic *antic);
 /* Requires a queued sync request. The higher sector on a tie. */
 u64 antic_nearest(const struct antic *antic, u64 sector);
 
-/* core_ops for all schedulers. @core is a struct antic. */
+/*
+ * The operations that all schedulers share; @core is a struct antic. In 2.6.20 they are
+ * as_add_request(), as_dispatch_request(), as_completed_request(), as_antic_timeout(),
+ * as_may_queue(), as_merge(), as_merged_request() and as_merged_requests().
+ */
 void antic_insert(void *core, u64 now, const struct core_request *rq, bool at_head);
 u32 antic_dispatch(void *core, u64 now);
 void antic_complete(void *core, u64 now, u32 tag);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * 64-bit arithmetic of the cores. Division must be core_div(), because 32-bit kernels cannot divide
- * 64 bits. 128-bit division is not available at all, because a kernel does not link the compiler's
- * runtime library.
+ * 64-bit arithmetic of the cores. A kernel does not link the compiler's runtime library, so 64-bit
+ * division must be core_div(), and there is no 128-bit division.
  */
 #ifndef SCHEDLAB_CORE_ARITH_H
 #define SCHEDLAB_CORE_ARITH_H

@@ -66,7 +66,6 @@ static bool holds(const struct disk_extent *extent, u64 sector, u64 end)
 	return extent->sector <= sector && end <= extent->sector + extent->nr;
 }
 
-/* Extends an extent by @nr sectors. */
 static bool join(struct hdd *hdd, struct disk_extent *extent, u64 nr, u64 ready_ns, u64 earliest_ns)
 {
 	extent->nr += nr;

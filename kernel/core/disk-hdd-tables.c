@@ -151,7 +151,6 @@ static bool layout_is_sound(const u8 *tables, u64 nr, u64 count, const u8 *slipp
 	return true;
 }
 
-/* Valid zones cover all cylinders and hold all sectors. */
 static bool zones_are_sound(const u8 *tables)
 {
 	const u8 *slipped = zone_at(tables, field(tables, ZONES));

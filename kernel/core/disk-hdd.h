@@ -42,7 +42,7 @@ struct disk_leaving {
 
 enum disk_doing { DISK_IDLE, DISK_READ, DISK_WRITE, DISK_DESTAGE };
 
-/* What the actuator does until @done_ns. */
+/* The current work of the actuator, until @done_ns. */
 struct disk_work {
 	enum disk_doing doing;
 	u32 tag;
@@ -70,7 +70,7 @@ struct disk_electronics {
 	u64 reconnect_ns, read_completion_ns, write_completion_ns, write_seek_least_ns;
 	u64 bus_bytes_per_s[2];		/* reads, writes */
 	u64 write_watermark, read_watermark, read_ahead;
-	u64 order_window;		/* considers this many of the oldest commands */
+	u64 order_window;		/* number of oldest commands to choose from */
 };
 
 struct hdd {
@@ -100,7 +100,6 @@ struct hdd {
 	u32 nr_waiting, nr_flushes, nr_leaving;
 };
 
-/* The segment that contains all sectors, or DISK_NONE. */
 u32 disk_segments_hold(const struct hdd *hdd, u64 start, u64 end);
 void disk_segments_touch(struct hdd *hdd, u32 segment);
 /* Reuses the least recently used segment. DISK_NONE if there are no segments. */
@@ -110,13 +109,10 @@ void disk_segments_grow(struct hdd *hdd, u32 segment, u64 end);
 /* True if the sectors overlap @watched. */
 bool disk_segments_overwrite(struct hdd *hdd, u64 start, u64 end, u32 watched);
 
-/* False if there is no space. */
 bool disk_dirty_take(struct hdd *hdd, const struct disk_waiting *write, u64 earliest_ns);
-/* True if one extent contains all sectors. */
 bool disk_dirty_hold(const struct hdd *hdd, u64 sector, u64 end);
 /* Its space is freed when it is on the medium. */
 struct disk_extent disk_dirty_start(struct hdd *hdd, u32 at);
-/* True if all writes up to @write have left the cache. */
 bool disk_dirty_clean_up_to(const struct hdd *hdd, u64 write);
 
 /* Size of the memory for these tables, 0 if they are malformed. */

@@ -36,7 +36,6 @@ static u64 number(const u8 *list, u32 at)
 	return disk_le64(list + 8 * (size_t)at);
 }
 
-/* True if a list ascends by at least @by and does not exceed @most. */
 static bool grows(const u8 *list, u32 nr, u64 by, u64 most)
 {
 	u32 at;
@@ -117,7 +116,6 @@ static u32 place(const u8 *list, u32 nr, u64 x)
 	return at;
 }
 
-/* Linear. */
 static u64 between(const u8 *list, u32 above, u64 x, u64 below_ns, u64 above_ns)
 {
 	u64 x0 = number(list, above - 1), x1 = number(list, above);

@@ -7,8 +7,7 @@
 
 #define CHACHA_WORDS	16u
 #define CHACHA_ROUNDS	8
-/* Key and stream, in bytes. */
-#define CHACHA_TABLE	40u
+#define CHACHA_TABLE	40u	/* bytes of key and stream */
 
 struct chacha {
 	u32 key[8], stream[2];

@@ -31,9 +31,9 @@ bool core_disk_has_arm(const struct core_disk *disk);
 bool core_disk_has_volatile_cache(const struct core_disk *disk);
 
 /*
- * Call core_disk_advance() for all events before @now first; a later one reports the completion.
- * False, without effect, if the command exceeds the disk or 2^24 sectors, if time went back, or if
- * the disk is full: queue depth transfers, plus 16 flushes.
+ * Events before @now must have been handled by core_disk_advance(), which also reports the
+ * completion. Returns false, without effect, if the command exceeds the disk or 2^24 sectors, if
+ * time went back, or if the disk is full: queue depth transfers, plus 16 flushes.
  */
 bool core_disk_submit(struct core_disk *disk, u64 now, u32 tag, bool write, u64 sector,
 		      u32 nr_sectors);

@@ -3,9 +3,9 @@
  * The next request, and whether to wait instead, as in
  * crates/elevator/src/algorithm/occupancy/choice.rs.
  *
- * Of the flows within the slack, the order is: overdue requests, at most every other dispatch; then
+ * Flows within the slack are served in this order: overdue requests, at most every other dispatch;
  * by class; async requests if nothing else is eligible, or for an async slice. Within a class,
- * one-way sector order if positions matter or are unknown, otherwise the minimum start tag.
+ * one-way sector order applies if positions matter or are unknown, otherwise the minimum start tag.
  */
 #include "occupancy-parts.h"
 

@@ -14,7 +14,6 @@ static u64 limit_of(struct occ *occ)
 	return core_add(from, occ->virtual_slack);
 }
 
-/* Releases flows whose start tags are within the limit. */
 static void free_flows(struct occ *occ, u64 now, u64 limit)
 {
 	struct occ_process *of;
@@ -262,7 +261,6 @@ u32 occ_dispatch(void *core, u64 now)
 	return tag;
 }
 
-/* Corrects the charge by the difference between measured and predicted occupancy. */
 static void correct(struct occ *occ, u64 now, struct occ_slot *slot, u64 gap)
 {
 	u64 predicted = slot->predicted, actual;

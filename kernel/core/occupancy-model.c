@@ -9,19 +9,13 @@
 #define KAPPA_BITS 16
 #define KAPPA_ONE (1ull << KAPPA_BITS)
 #define MOST (((s64)(10 * CORE_SECOND_NS)) << BITS)
-/* In nanoseconds. */
-#define LEAST 250ull
+#define LEAST 250ull		/* ns */
 #define COLD (100000ll << BITS)
-/* In sectors; base and slope learn equally here. */
-#define MIDDLE 64ll
-/* In sectors; larger sizes count as this. */
-#define LARGEST (1u << 16)
-/* Nanoseconds per sector at 100 MB/s, assumed before any is learned. */
-#define SLOWEST 5000ll
-/* From this bucket on, distances are far: 32 MiB. */
-#define FAR 16
-/* Samples of near and far requests required to judge positions. */
-#define ENOUGH 16
+#define MIDDLE 64ll		/* sectors for which base and slope learn equally */
+#define LARGEST (1u << 16)	/* sectors; larger requests count as this */
+#define SLOWEST 5000ll		/* ns per sector at 100 MB/s, before any is learned */
+#define FAR 16			/* bucket from which distances are far: 32 MiB */
+#define ENOUGH 16		/* near and far samples needed to judge positions */
 
 static s64 clamped(s64 value, s64 least, s64 most)
 {
@@ -121,7 +115,7 @@ static void learn_near(struct occ_direction *of, s64 size, s64 error)
 
 static void learn_by_distance(struct occ_direction *of, s64 size, u32 bucket, s64 error)
 {
-	/* Requests of the same size tell nothing about the slope. */
+	/* Requests of equal size carry no information about the slope. */
 	s64 apart = size - of->size.value;
 	s64 norm = (MIDDLE * MIDDLE + apart * apart) * 64;
 	struct occ_mean *mean = &of->pos[bucket];

@@ -34,7 +34,6 @@ void occ_tree_insert(struct occ *occ, u32 class, u32 tag)
 	while (*link != CORE_NONE && slots[*link].height > slot->height)
 		link = is_before(&slots[*link], sector, seq) ? &slots[*link].right :
 							       &slots[*link].left;
-	/* Split the subtree into lower and higher sectors. */
 	at = *link;
 	*link = tag;
 	while (at != CORE_NONE) {
@@ -61,7 +60,6 @@ void occ_tree_remove(struct occ *occ, u32 class, u32 tag)
 	while (*link != tag)
 		link = is_before(&slots[*link], sector, seq) ? &slots[*link].right :
 							       &slots[*link].left;
-	/* Join both subtrees. */
 	while (left != CORE_NONE && right != CORE_NONE) {
 		if (slots[left].height > slots[right].height) {
 			*link = left;

@@ -90,7 +90,7 @@ u32 occ_bucket(u64 from, u64 sector);
 u64 occ_predict(const struct occ *occ, bool write, u32 nr_sectors, u32 bucket);
 s64 occ_positional_ns(const struct occ_model *model, u32 bucket);
 bool occ_is_known(const struct occ_model *model, bool write);
-/* @beside: the request was in the device at the previous completion. */
+/* @beside: in the device at the previous completion. */
 void occ_model_completed(struct occ *occ, const struct occ_sample *sample, bool beside, u64 gap);
 void occ_model_respond(struct occ_model *model, u32 nr_sectors, u32 bucket, bool alone,
 		       u64 response);
@@ -155,7 +155,7 @@ struct occ_process {
 	u32 waiting, busy;	/* outside and in the device */
 	/* 0: unknown. */
 	u64 last_end, done;
-	/* Positional cost without other requests in between. */
+	/* Cost of its next position if no other request intervenes. */
 	struct occ_mean own_position;
 	struct occ_thinks thinks;
 	bool known, may_go, counted_on_credit;
@@ -246,7 +246,7 @@ struct occ {
 	u64 latest, ahead;
 };
 
-/* If the clock goes back, time stops and then continues from there. */
+/* If the caller's clock goes back, time stops and continues from there. */
 static inline u64 occ_now(struct occ *occ, u64 now)
 {
 	now = core_add(now, occ->ahead);
@@ -293,7 +293,7 @@ static inline struct occ_process *occ_heap_first(const struct occ *occ, u32 heap
 
 void occ_queue(struct occ *occ, u64 now, u32 tag);
 void occ_unqueue(struct occ *occ, u64 now, u32 tag);
-/* @survivor and @gone are of the same FIFO; @survivor takes the older place. */
+/* Both are in the same FIFO; @survivor takes the older place. */
 void occ_absorb(struct occ *occ, u64 now, u32 survivor, u32 gone);
 void occ_grow(struct occ *occ, const struct core_request *after);
 void occ_allow(struct occ *occ, u64 now, struct occ_process *of, bool may_go);

@@ -5,8 +5,7 @@
  */
 #include "occupancy-parts.h"
 
-/* After this long without requests, a process counts as new. */
-#define AWAY CORE_SECOND_NS
+#define AWAY CORE_SECOND_NS	/* a process idle for longer counts as new */
 /* Above this, start tags restart from 0 when no flow is active. */
 #define REBASE (1ull << 48)
 

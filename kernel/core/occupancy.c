@@ -8,7 +8,7 @@
  * and anticipation decide. The window bounds the predicted occupancy in flight. Completion latency
  * adjusts it to the target of the strictest class.
  *
- * Differences to crates/elevator/src/algorithm/occupancy/: a flow is a process, weighted by its I/O
+ * Differences from crates/elevator/src/algorithm/occupancy/: a flow is a process, weighted by its I/O
  * priority; a process exits after its last request (core_ops.shares); values derived from tunables
  * and model are computed once per completion. crates/kernel-model compares both.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* The cores are compiled into kernel modules and, for tests, into user-space programs. */
+/* The cores are compiled both into kernel modules and into user-space tests. */
 #ifndef SCHEDLAB_CORE_TYPES_H
 #define SCHEDLAB_CORE_TYPES_H
 

@@ -19,7 +19,7 @@ struct waits {
 	u64 successes, failures, success_ns, failure_ns;
 };
 
-/* History of a process, or of all of them (tunable class). Zeroed: none. */
+/* History of a process, or of all processes (tunable class). Zeroed: none. */
 struct record {
 	struct ring intervals;
 	struct ring seeks;

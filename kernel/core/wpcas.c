@@ -4,9 +4,9 @@
  * suggest, and only if that shortens the expected service time.
  *
  * Source: the WPCAS paper, based on Linux 2.6.20. Classifier (PC) and service time evaluation (STE)
- * are confirmed in the paper, antic.c in the kernel, the rest is proposed. crates/elevator lists
- * what the paper leaves open. Unlike there, bins are counted on demand, so a process's history is
- * two rings (8 KiB).
+ * are confirmed in the paper, antic.c in the kernel; the rest is proposed. crates/elevator lists
+ * what the paper leaves open. Unlike there, bins are counted on demand, so that a process's history
+ * is two rings (8 KiB).
  */
 #include "wpcas-parts.h"
 
