@@ -46,7 +46,7 @@ impl Clock {
     }
 
     /// The first nanosecond at which [`Clock::jiffies`] returns this tick.
-    pub fn at(self, jiffies: u64) -> Time {
+    pub fn tick_start(self, jiffies: u64) -> Time {
         // A multiplication is ten times as fast as a division.
         if self.tick_ns > 0 {
             return Time::from_ns(jiffies.saturating_mul(self.tick_ns));
@@ -82,10 +82,10 @@ mod tests {
             let clock = Clock::new(hz);
             for tick in [0, 1, 2, 3, 299, 300, 1_000_003] {
                 assert_eq!(
-                    u128::from(clock.at(tick).as_ns()),
+                    u128::from(clock.tick_start(tick).as_ns()),
                     (u128::from(tick) * SECOND_NS).div_ceil(hz.into())
                 );
-                let at = clock.at(tick);
+                let at = clock.tick_start(tick);
                 assert_eq!(clock.jiffies(at), tick);
                 if tick > 0 {
                     assert_eq!(clock.jiffies(Time::from_ns(at.as_ns() - 1)), tick - 1);
@@ -101,7 +101,10 @@ mod tests {
         for ns in [u64::MAX / 1000, u64::MAX / 1000 + 1, u64::MAX] {
             assert_eq!(clock.jiffies(Time::from_ns(ns)), ns / 1_000_000);
         }
-        assert_eq!([300, 1000].map(|hz| Clock::new(hz).at(u64::MAX).as_ns()), [u64::MAX; 2]);
+        assert_eq!(
+            [300, 1000].map(|hz| Clock::new(hz).tick_start(u64::MAX).as_ns()),
+            [u64::MAX; 2]
+        );
     }
 
     #[test]

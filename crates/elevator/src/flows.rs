@@ -21,7 +21,7 @@ enum Key {
 pub struct Flows {
     numbers: BTreeMap<Key, usize>,
     /// By process: the flow's number plus one; 0 if unknown.
-    of: Vec<u32>,
+    by_process: Vec<u32>,
     specs: Vec<FlowSpec>,
 }
 
@@ -36,8 +36,8 @@ impl Flows {
 
     /// A process's flow, assigned if necessary.
     #[inline]
-    pub fn of(&mut self, process: u32) -> usize {
-        match self.of.get(process as usize) {
+    pub fn flow_of(&mut self, process: u32) -> usize {
+        match self.by_process.get(process as usize) {
             Some(known @ 1..) => *known as usize - 1,
             _ => {
                 let number = self.number(Key::Process(process));
@@ -47,8 +47,8 @@ impl Flows {
         }
     }
 
-    pub fn known(&self, process: u32) -> Option<usize> {
-        self.of.get(process as usize).and_then(|known| (*known as usize).checked_sub(1))
+    pub fn known_flow(&self, process: u32) -> Option<usize> {
+        self.by_process.get(process as usize).and_then(|known| (*known as usize).checked_sub(1))
     }
 
     pub fn spec(&self, number: usize) -> &FlowSpec {
@@ -83,10 +83,11 @@ impl Flows {
 
     fn assign(&mut self, process: u32, number: usize) {
         let process = process as usize;
-        if self.of.len() <= process {
-            self.of.resize(process + 1, 0);
+        if self.by_process.len() <= process {
+            self.by_process.resize(process + 1, 0);
         }
-        self.of[process] = u32::try_from(number + 1).expect("there are fewer flows than processes");
+        self.by_process[process] =
+            u32::try_from(number + 1).expect("there are fewer flows than processes");
     }
 }
 
@@ -99,17 +100,23 @@ mod tests {
         let mut flows = Flows::default();
         let spec = FlowSpec { weight: Some(300), ..FlowSpec::default() };
         assert_eq!((flows.declare(4, 9, &spec), flows.declare(7, 9, &spec)), (0, 0));
-        assert_eq!((flows.of(4), flows.of(7), flows.weight(0)), (0, 0, 300));
+        assert_eq!((flows.flow_of(4), flows.flow_of(7), flows.weight(0)), (0, 0, 300));
     }
 
     #[test]
     fn a_process_without_a_flow_is_one_of_its_own_with_the_default_weight() {
         let mut flows = Flows::default();
-        assert_eq!((flows.of(3), flows.of(0), flows.of(3), flows.len()), (0, 1, 0, 2));
-        assert_eq!((flows.weight(0), flows.known(0), flows.known(5)), (100, Some(1), None));
+        assert_eq!(
+            (flows.flow_of(3), flows.flow_of(0), flows.flow_of(3), flows.len()),
+            (0, 1, 0, 2)
+        );
+        assert_eq!(
+            (flows.weight(0), flows.known_flow(0), flows.known_flow(5)),
+            (100, Some(1), None)
+        );
         flows.declare(3, 3, &FlowSpec::default());
         assert_eq!(
-            flows.of(3),
+            flows.flow_of(3),
             2,
             "a declared flow is another one than that of the undeclared process"
         );

@@ -131,11 +131,11 @@ impl Tunable {
 
     /// The tunable that selects the version of Linux: [`LINUX_VERSION`] or less.
     pub(crate) const fn linux_version(help: &'static str) -> Tunable {
-        Tunable::confirmed("linux", "version", 601, LINUX_VERSION, help).of(Role::Reading)
+        Tunable::confirmed("linux", "version", 601, LINUX_VERSION, help).with_role(Role::Reading)
     }
 
     /// The same row with another role.
-    pub const fn of(self, role: Role) -> Tunable {
+    pub const fn with_role(self, role: Role) -> Tunable {
         Tunable { role, ..self }
     }
 

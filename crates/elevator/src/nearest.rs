@@ -20,7 +20,7 @@ const STEPS_BY_DISTANCE: u32 = 4;
 
 pub(crate) trait Value {
     /// Monotone in `t_ns` for a fixed `since`, the submission.
-    fn of(&self, now: Time, t_ns: u64, since: Time) -> i128;
+    fn value(&self, now: Time, t_ns: u64, since: Time) -> i128;
 
     /// A lower bound for requests that take `least_ns` to `most_ns` and are not older than `since`.
     fn bound(&self, now: Time, least_ns: u64, most_ns: u64, since: Time) -> i128;
@@ -78,7 +78,7 @@ impl Nearest {
         let ask = |(_, tag): (u128, u32)| {
             let held = view.held(tag);
             let t_ns = view.disk.positioning_ns(view.now, &held.request);
-            ((value.of(view.now, t_ns, held.since), held.rank), tag)
+            ((value.value(view.now, t_ns, held.since), held.rank), tag)
         };
         self.by_sector.iter().map(ask).min().expect("something is held")
     }
@@ -92,10 +92,10 @@ struct Search<'a, V> {
 }
 
 impl<V: Value> Search<'_, V> {
-    fn ask(&self, best: &mut Option<Best>, tag: u32) {
+    fn consider(&self, best: &mut Option<Best>, tag: u32) {
         let held = self.view.held(tag);
         let value =
-            self.value.of(self.view.now, self.survey.positioning_ns(&held.request), held.since);
+            self.value.value(self.view.now, self.survey.positioning_ns(&held.request), held.since);
         let found = ((value, held.rank), tag);
         *best = Some(best.map_or(found, |best| best.min(found)));
     }
@@ -107,7 +107,7 @@ impl<V: Value> Search<'_, V> {
             let within = sectors
                 .upwards(key(first, 0))
                 .take_while(|(key, _)| *key >> 64 <= u128::from(last));
-            within.for_each(|(_, tag)| self.ask(&mut best, tag));
+            within.for_each(|(_, tag)| self.consider(&mut best, tag));
         });
         let center = key(self.survey.center(), 0);
         // Next on each side, with a lower bound for anything beyond.
@@ -136,14 +136,14 @@ impl<V: Value> Search<'_, V> {
             if let (Some((_, tag)), Some(only)) = (oldest, by_age)
                 && (only || steps % STEPS_BY_DISTANCE == 0)
             {
-                self.ask(&mut best, tag);
+                self.consider(&mut best, tag);
                 oldest = ages.as_mut().and_then(Iterator::next);
                 if oldest.is_none() {
                     break;
                 }
                 continue;
             }
-            self.ask(&mut best, tag);
+            self.consider(&mut best, tag);
             if nearer {
                 up = upwards.next();
             } else {

@@ -9,7 +9,7 @@
 use std::cell::Cell;
 
 /// A full run is split.
-const MOST: usize = 64;
+const MAX_RUN: usize = 64;
 
 #[derive(Debug, Clone)]
 struct Run<K> {
@@ -19,7 +19,7 @@ struct Run<K> {
 
 impl<K> Run<K> {
     fn new() -> Run<K> {
-        Run { keys: Vec::with_capacity(MOST), tags: Vec::with_capacity(MOST) }
+        Run { keys: Vec::with_capacity(MAX_RUN), tags: Vec::with_capacity(MAX_RUN) }
     }
 }
 
@@ -60,7 +60,7 @@ impl<K: Copy + Ord> Ordered<K> {
         if self.runs[run].keys.get(at) == Some(&key) {
             return false;
         }
-        if self.runs[run].keys.len() == MOST {
+        if self.runs[run].keys.len() == MAX_RUN {
             self.split(run);
             (run, at) = self.search(key);
         }
@@ -174,8 +174,8 @@ impl<K: Copy + Ord> Ordered<K> {
     fn split(&mut self, run: usize) {
         let full = &mut self.runs[run];
         let mut upper = Run::new();
-        upper.keys.extend(full.keys.drain(MOST / 2..));
-        upper.tags.extend(full.tags.drain(MOST / 2..));
+        upper.keys.extend(full.keys.drain(MAX_RUN / 2..));
+        upper.tags.extend(full.tags.drain(MAX_RUN / 2..));
         self.bounds.insert(run + 1, upper.keys[0]);
         self.runs.insert(run + 1, upper);
     }
@@ -185,7 +185,7 @@ impl<K: Copy + Ord> Ordered<K> {
         let empty = self.runs[run].keys.is_empty();
         let fit = |lower: &usize| {
             let pair = self.runs.get(*lower).zip(self.runs.get(lower + 1));
-            pair.is_some_and(|(one, two)| empty || one.keys.len() + two.keys.len() <= MOST / 2)
+            pair.is_some_and(|(one, two)| empty || one.keys.len() + two.keys.len() <= MAX_RUN / 2)
         };
         let pair = [Some(run), run.checked_sub(1)].into_iter().flatten().find(fit);
         if let Some(lower) = pair {
@@ -281,14 +281,14 @@ mod tests {
             ordered
                 .runs
                 .iter()
-                .all(|run| run.keys.len() <= MOST && run.keys.len() == run.tags.len())
+                .all(|run| run.keys.len() <= MAX_RUN && run.keys.len() == run.tags.len())
         );
         assert!(
             ordered.runs.len() == 1 || ordered.runs.iter().all(|run| !run.keys.is_empty()),
             "no run is empty"
         );
         assert!(
-            ordered.runs.len() <= ordered.len().div_ceil(MOST / 4) + 1,
+            ordered.runs.len() <= ordered.len().div_ceil(MAX_RUN / 4) + 1,
             "{} keys",
             ordered.len()
         );
@@ -326,7 +326,7 @@ mod tests {
     fn a_run_that_empties_beside_a_full_one_goes() {
         for from in [1000, 0] {
             let (mut ordered, mut tree) = (Ordered::default(), BTreeMap::new());
-            for key in (500..500 + MOST as u64 + 1).chain(from..from + MOST as u64 / 2 - 1) {
+            for key in (500..500 + MAX_RUN as u64 + 1).chain(from..from + MAX_RUN as u64 / 2 - 1) {
                 ordered.insert(key, key as u32);
                 tree.insert(key, key as u32);
             }

@@ -39,7 +39,7 @@ pub struct ServiceModel {
 impl ServiceModel {
     /// Assumes half a revolution per request, and the mean rate. Without an actuator, service takes
     /// no time unless rotation or transfer are set.
-    pub fn of(geometry: &Geometry) -> ServiceModel {
+    pub fn from_geometry(geometry: &Geometry) -> ServiceModel {
         let has_arm = geometry.cylinders > 0 && geometry.sectors_per_cylinder > 0;
         let seek = if has_arm { geometry.seek.clone() } else { SeekCurve::default() };
         let geometry = Geometry { seek, ..geometry.clone() };
@@ -208,7 +208,7 @@ mod tests {
             revolution_ns: 8_000_000,
             sector_ns: 100_000,
         };
-        ServiceModel::of(&geometry)
+        ServiceModel::from_geometry(&geometry)
     }
 
     fn task(release_us: u64, deadline_us: u64, sector: u64) -> Task {
@@ -226,7 +226,7 @@ mod tests {
             "beyond the table"
         );
         assert_eq!(model().with_rotation_ns(0).with_sector_ns(1).least_ns(7), 7);
-        assert_eq!(ServiceModel::of(&Geometry::default()).service_ns(0, 1 << 40, 8), 0);
+        assert_eq!(ServiceModel::from_geometry(&Geometry::default()).service_ns(0, 1 << 40, 8), 0);
     }
 
     #[test]

@@ -28,7 +28,7 @@ impl Starts {
         self.tree.remove(sector).expect("a request starts at the sector");
     }
 
-    pub(crate) fn at(&self, sector: u64) -> Option<u32> {
+    pub(crate) fn tag_at(&self, sector: u64) -> Option<u32> {
         self.tree.get(sector)
     }
 
@@ -79,6 +79,6 @@ mod tests {
             [50, 50, 100, 100, 300, 300]
         );
         starts.remove(100);
-        assert_eq!((starts.at(100), starts.at(300)), (None, Some(2)));
+        assert_eq!((starts.tag_at(100), starts.tag_at(300)), (None, Some(2)));
     }
 }

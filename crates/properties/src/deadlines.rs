@@ -146,7 +146,7 @@ fn unit_tasks(input: &Input, online: bool) -> (Vec<Task>, Vec<u64>) {
         task(step, release, release + (1 + (random >> 8) % (nr + 1)) * UNIT_NS)
     };
     let mut tasks: Vec<Task> = steps(input).enumerate().map(of).collect();
-    let model = ServiceModel::of(&Geometry::default()).with_rotation_ns(UNIT_NS);
+    let model = ServiceModel::from_geometry(&Geometry::default()).with_rotation_ns(UNIT_NS);
     // Deadlines only grow, at most to the schedule's end, so this terminates.
     loop {
         let order = edf_order(&model, &tasks);
@@ -167,7 +167,7 @@ pub(crate) fn meets_what_edf_meets(kind: &ElevatorKind, input: &Input) -> Result
     if !kind.guarantees(Guarantee::MeetsWhatEdfMeets) {
         return Ok(());
     }
-    let model = ServiceModel::of(&disk());
+    let model = ServiceModel::from_geometry(&disk());
     for spread in [0, 1, 8] {
         let Some(tasks) = tasks_of(input, &model, spread) else { continue };
         let others: Vec<u64> = steps(input).map(|step| step.sector.min(DISK - 8)).take(5).collect();

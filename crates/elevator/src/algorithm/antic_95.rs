@@ -110,7 +110,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
         ),
         own("prior_wait_us", "µs", (0, 1_000_000), Evidence::Proposed, "longest wait before that"),
         own("timer_us", "µs", (0, 10_000), Evidence::Recalled, "resolution of the timer; 0: ticks")
-            .of(Role::Reading),
+            .with_role(Role::Reading),
     ],
     build,
 };

@@ -98,7 +98,7 @@ fn age(now: Time, since: Time) -> i128 {
 
 impl Value for Aging {
     /// The effective time × a common factor: only the order matters, and no digit is lost.
-    fn of(&self, now: Time, t_ns: u64, since: Time) -> i128 {
+    fn value(&self, now: Time, t_ns: u64, since: Time) -> i128 {
         let (t, weight) = (i128::from(t_ns), i128::from(self.weight));
         match self.rule {
             0 => t.saturating_mul(self.left(now, since)),
@@ -109,7 +109,7 @@ impl Value for Aging {
 
     fn bound(&self, now: Time, least_ns: u64, most_ns: u64, since: Time) -> i128 {
         let overdue = self.rule == 0 && self.left(now, since) < 0;
-        self.of(now, if overdue { most_ns } else { least_ns }, since)
+        self.value(now, if overdue { most_ns } else { least_ns }, since)
     }
 
     fn prefers_age(&self, now: Time, since: Time) -> Option<bool> {

@@ -25,9 +25,9 @@ use crate::scheduler::{Disk, Elevator};
 use crate::vocabulary::Time;
 
 const MS: u64 = 1_000_000;
-const LEAST_BATCH_KIB: u64 = 64;
+const MIN_BATCH_KIB: u64 = 64;
 /// Intervals without tuning after a fruitless raise.
-const REST: u32 = 8;
+const REST_INTERVALS: u32 = 8;
 
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "drr",
@@ -40,14 +40,14 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
         Tunable::proposed(
             "batch",
             "KiB",
-            LEAST_BATCH_KIB,
+            MIN_BATCH_KIB,
             1 << 20,
             "quantum of the least weight at the start",
         ),
         Tunable::proposed(
             "max_batch",
             "KiB",
-            LEAST_BATCH_KIB,
+            MIN_BATCH_KIB,
             1 << 20,
             "largest quantum of the least weight that tuning reaches",
         ),
@@ -58,7 +58,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             1024,
             "largest number of requests in the device",
         )
-        .of(Role::Window),
+        .with_role(Role::Window),
         Tunable::proposed(
             "interval",
             "ms",
@@ -171,14 +171,14 @@ impl Drr {
         let total: u64 = self.flows.iter().map(|flow| flow.served).sum();
         let raised = self.before_raise.take();
         if !self.is_fair(queues) {
-            if self.batch > LEAST_BATCH_KIB {
-                self.batch = (self.batch / 2).max(LEAST_BATCH_KIB);
+            if self.batch > MIN_BATCH_KIB {
+                self.batch = (self.batch / 2).max(MIN_BATCH_KIB);
             } else {
                 self.concurrency = (self.concurrency - 1).max(1);
             }
         } else if raised.is_some_and(|before| total * 100 < before * 102) {
-            self.batch = (self.batch / 2).max(LEAST_BATCH_KIB);
-            self.rest = REST;
+            self.batch = (self.batch / 2).max(MIN_BATCH_KIB);
+            self.rest = REST_INTERVALS;
         } else if self.rest > 0 {
             self.rest -= 1;
         } else if self.concurrency < self.settings.concurrency {
@@ -328,11 +328,11 @@ mod tests {
             vec![Flow { served: 100, ..Flow::default() }, Flow { served: 300, ..Flow::default() }];
         let queues = FlowQueues::of_weights(&[100, 100]);
         (0..4).for_each(|_| rule.tune(&queues));
-        assert_eq!((rule.batch, rule.concurrency), (LEAST_BATCH_KIB, 1));
+        assert_eq!((rule.batch, rule.concurrency), (MIN_BATCH_KIB, 1));
         rule.flows[1].served = 100;
         rule.tune(&queues);
         assert_eq!(rule.batch, 128, "fair: it grows");
         rule.tune(&queues);
-        assert_eq!((rule.batch, rule.rest), (64, REST), "it gained nothing");
+        assert_eq!((rule.batch, rule.rest), (64, REST_INTERVALS), "it gained nothing");
     }
 }

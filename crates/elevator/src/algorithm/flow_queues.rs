@@ -137,7 +137,7 @@ impl FlowQueues {
             self.slots.resize(tag + 1, None);
         }
         let was = self.slots[tag];
-        let flow = was.map_or_else(|| self.flows.of(request.process), |was| was.flow);
+        let flow = was.map_or_else(|| self.flows.flow_of(request.process), |was| was.flow);
         self.reach(flow);
         self.slots[tag] = Some(Slot { request, flow, rank: self.arrived, position });
         self.arrived += 1;

@@ -107,7 +107,7 @@ impl Rule for Fscan {
 mod tests {
     use super::*;
     use crate::scheduler::{InsertAt, NoDisk};
-    use crate::textbook::vectors::{QUEUE, at, cylinder, drain, movement, order};
+    use crate::textbook::vectors::{QUEUE, cylinder, drain, movement, order, scheduler_at};
     use crate::vocabulary::Time;
 
     #[test]
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn arrivals_on_the_arms_own_cylinder_do_not_join_the_group() {
         for step in [0, 5] {
-            let mut elevator = at(&ROW, 200, 50, &[("step", step)]);
+            let mut elevator = scheduler_at(&ROW, 200, 50, &[("step", step)]);
             [(0, 60), (1, 90)].into_iter().for_each(|(tag, place)| {
                 elevator.insert(Time::ZERO, cylinder(tag, place, 200), InsertAt::Sorted);
             });
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_waiting_request_that_takes_one_of_the_group_in_joins_the_group() {
-        let mut elevator = at(&ROW, 200, 50, &[]);
+        let mut elevator = scheduler_at(&ROW, 200, 50, &[]);
         let [a, b, c, d] =
             [(0, 60), (1, 90), (2, 80), (3, 70)].map(|(tag, place)| cylinder(tag, place, 200));
         [a, b]

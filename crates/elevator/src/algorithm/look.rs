@@ -32,7 +32,7 @@ fn build(build: &Build) -> Box<dyn Elevator> {
 mod tests {
     use super::*;
     use crate::scheduler::{InsertAt, NoDisk};
-    use crate::textbook::vectors::{QUEUE, at, cylinder, drain, movement, order};
+    use crate::textbook::vectors::{QUEUE, cylinder, drain, movement, order, scheduler_at};
     use crate::vocabulary::Time;
 
     #[test]
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn arrivals_ahead_join_the_sweep_and_arrivals_behind_wait_for_the_way_back() {
-        let mut elevator = at(&ROW, 200, 50, &[]);
+        let mut elevator = scheduler_at(&ROW, 200, 50, &[]);
         let insert = |elevator: &mut dyn Elevator, tag, place| {
             elevator.insert(Time::ZERO, cylinder(tag, place, 200), InsertAt::Sorted);
         };
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn requests_of_one_cylinder_go_in_order_of_arrival_on_the_way_down_too() {
-        let mut elevator = at(&ROW, 200, 50, &[("direction", 1)]);
+        let mut elevator = scheduler_at(&ROW, 200, 50, &[("direction", 1)]);
         [(2, 40), (1, 40), (3, 30), (5, 40)].into_iter().for_each(|(tag, place)| {
             elevator.insert(Time::ZERO, cylinder(tag, place, 200), InsertAt::Sorted)
         });

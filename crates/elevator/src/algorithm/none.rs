@@ -6,9 +6,9 @@
 //! (blk_bio_list_merge): a bio that fills a gap leaves two contiguous requests.
 //!
 //! Source: Linux 6.12 block/blk-mq.c and blk-mq-sched.c; confirmed. Parameters: `linux` (612), for
-//! waking clients that wait for a tag (`queue/lines.rs`). Departures: lists of several CPUs are
-//! dispatched in order of arrival, not by CPU; a bio is compared with all requests of its list, not
-//! the last eight.
+//! waking clients that wait for a tag (`queue/wait_queues.rs`). Departures: lists of several CPUs
+//! are dispatched in order of arrival, not by CPU; a bio is compared with all requests of its list,
+//! not the last eight.
 
 use std::collections::VecDeque;
 

@@ -59,7 +59,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
 };
 
 /// Maximum of an adapted D.
-const MOST: u64 = 128;
+const MAX_DEPTH: u64 = 128;
 const SFQ: usize = 0;
 const MIN: usize = 1;
 
@@ -117,7 +117,7 @@ impl Steering {
         let mean = i128::from(self.latencies_ns / self.completed);
         // To the nearest: twice the change by 4 times the target, rounded.
         let change = (first * (target - mean) + target * (target - mean).signum()) / (2 * target);
-        let next = (present + change).clamp(1, i128::from(MOST)) as u64;
+        let next = (present + change).clamp(1, i128::from(MAX_DEPTH)) as u64;
         *self = Steering { depth: Some(next), since: now, latencies_ns: 0, completed: 0 };
     }
 }

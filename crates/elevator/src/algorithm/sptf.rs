@@ -40,7 +40,7 @@ struct Sptf {
 struct Soonest;
 
 impl Value for Soonest {
-    fn of(&self, _now: Time, t_ns: u64, _since: Time) -> i128 {
+    fn value(&self, _now: Time, t_ns: u64, _since: Time) -> i128 {
         t_ns.into()
     }
 

@@ -62,7 +62,7 @@ mod tests {
     use crate::algorithm::{fcfs, look};
     use crate::request::BlockRequest;
     use crate::scheduler::{InsertAt, NoDisk};
-    use crate::textbook::vectors::{QUEUE, at, cylinder, movement, order};
+    use crate::textbook::vectors::{QUEUE, cylinder, movement, order, scheduler_at};
     use crate::vocabulary::Time;
 
     #[test]
@@ -94,7 +94,7 @@ mod tests {
             [99, 94, 104],
             "equally near: on downward"
         );
-        let mut elevator = at(&ROW, 200, 10, &[]);
+        let mut elevator = scheduler_at(&ROW, 200, 10, &[]);
         [3, 1, 2]
             .into_iter()
             .for_each(|tag| elevator.insert(Time::ZERO, cylinder(tag, 10, 200), InsertAt::Sorted));
@@ -105,14 +105,14 @@ mod tests {
 
     #[test]
     fn the_arm_is_where_the_last_request_ended() {
-        let mut elevator = at(&ROW, 200, 10, &[]);
+        let mut elevator = scheduler_at(&ROW, 200, 10, &[]);
         let long = BlockRequest { nr_sectors: 100, ..cylinder(0, 50, 200) };
         [long, cylinder(1, 48, 200), cylinder(2, 62, 200)]
             .into_iter()
             .for_each(|request| elevator.insert(Time::ZERO, request, InsertAt::Sorted));
         let tags = [(); 3].map(|()| elevator.dispatch(Time::ZERO, &NoDisk).unwrap().tag);
         assert_eq!(tags, [1, 0, 2], "48 is nearest to 10");
-        let mut elevator = at(&ROW, 200, 50, &[]);
+        let mut elevator = scheduler_at(&ROW, 200, 50, &[]);
         [long, cylinder(1, 47, 200), cylinder(2, 62, 200)]
             .into_iter()
             .for_each(|request| elevator.insert(Time::ZERO, request, InsertAt::Sorted));
@@ -122,7 +122,7 @@ mod tests {
 
     /// Mean over 4000 requests at random cylinders.
     fn mean_movement(row: &ElevatorKind, held: u32) -> u64 {
-        let mut elevator = at(row, 200, 53, &[]);
+        let mut elevator = scheduler_at(row, 200, 53, &[]);
         let mut seed = 1_u64;
         let mut random = || {
             seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -152,7 +152,7 @@ mod tests {
 
     /// Others served before a request at cylinder 150 while three always wait in 40 to 60.
     fn passed(row: &ElevatorKind) -> Option<u64> {
-        let mut elevator = at(row, 200, 50, &[]);
+        let mut elevator = scheduler_at(row, 200, 50, &[]);
         elevator.insert(Time::ZERO, cylinder(0, 150, 200), InsertAt::Sorted);
         (1..4).for_each(|tag| {
             elevator.insert(

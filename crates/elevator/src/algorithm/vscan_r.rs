@@ -101,7 +101,7 @@ mod tests {
     use crate::algorithm::sptf::bench::steady;
     use crate::algorithm::{look, sstf};
     use crate::scheduler::{InsertAt, NoDisk};
-    use crate::textbook::vectors::{QUEUE, at, cylinder, movement, order};
+    use crate::textbook::vectors::{QUEUE, cylinder, movement, order, scheduler_at};
     use crate::vocabulary::Time;
 
     #[test]
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn a_turn_is_made_when_it_saves_more_than_it_costs_and_a_tie_goes_on() {
         let first = |r_percent| {
-            let mut elevator = at(&ROW, 200, 100, &[("r_percent", r_percent)]);
+            let mut elevator = scheduler_at(&ROW, 200, 100, &[("r_percent", r_percent)]);
             [(0, 90), (1, 140)].into_iter().for_each(|(tag, place)| {
                 elevator.insert(Time::ZERO, cylinder(tag, place, 200), InsertAt::Sorted);
             });
@@ -133,8 +133,10 @@ mod tests {
     #[test]
     fn at_its_ends_it_is_sstf_and_look_request_by_request_under_a_steady_load() {
         for (r_percent, other) in [(0, sstf::ROW), (100, look::ROW)] {
-            let mut pair =
-                [at(&ROW, 200, 53, &[("r_percent", r_percent)]), at(&other, 200, 53, &[])];
+            let mut pair = [
+                scheduler_at(&ROW, 200, 53, &[("r_percent", r_percent)]),
+                scheduler_at(&other, 200, 53, &[]),
+            ];
             let mut seed = 7_u64;
             for step in 0..5000_u32 {
                 seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);

@@ -1,9 +1,9 @@
 //! blk-mq's tag bitmap (sbitmap), as far as it determines who waits.
 //!
 //! A request may find no tag although one is free. It then takes its turn at the wait queues
-//! (`lines.rs`) before its second search succeeds, so later waiters sleep in other queues. Reason:
-//! a search starts at the hint, the tag after the last one allocated, and skips the bits of the
-//! first word below it (round-robin). A failed search resets the hint to 0.
+//! (`wait_queues.rs`) before its second search succeeds, so later waiters sleep in other queues.
+//! Reason: a search starts at the hint, the tag after the last one allocated, and skips the bits of
+//! the first word below it (round-robin). A failed search resets the hint to 0.
 //!
 //! Source: Debian's Linux 6.1.192 and 6.12.117 lib/sbitmap.c; confirmed. libata requests
 //! round-robin (include/linux/libata.h). Departures: always round-robin, although NVMe's searches

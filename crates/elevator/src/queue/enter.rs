@@ -4,9 +4,9 @@
 //! Most callers ignore the outcome, so it is a tag until the caller needs the request.
 
 use super::bios::Bios;
-use super::lines::Lines;
 use super::tags::class;
 use super::types::Waiter;
+use super::wait_queues::WaitQueues;
 use super::{Bio, Entry, Queue, Slot, State};
 use crate::request::BlockRequest;
 use crate::scheduler::{DepthLimit, InsertAt};
@@ -116,7 +116,7 @@ impl Queue {
     pub(super) fn may_admit(&self) -> bool {
         match self.lines.is_empty() {
             true => self.nr_waiting > self.unreleased.len(),
-            false => self.lines.iter().any(Lines::has_woken),
+            false => self.lines.iter().any(WaitQueues::has_woken),
         }
     }
 
@@ -134,7 +134,7 @@ impl Queue {
                     let tag = self.insert(now, &waiter.request, waiter.part, bit);
                     seen(Entry::Inserted(self.slot(tag).request));
                 } else {
-                    self.lines[queue].stand(line, waiter);
+                    self.lines[queue].requeue(line, waiter);
                 }
             }
         }

@@ -59,7 +59,7 @@ impl Index {
     }
 
     /// Youngest first.
-    pub(super) fn at(&self, direction: usize, sector: u64) -> impl Iterator<Item = u32> + '_ {
+    pub(super) fn tags_at(&self, direction: usize, sector: u64) -> impl Iterator<Item = u32> + '_ {
         let key = key(direction, sector);
         let mut tag = self.buckets[self.bucket(key)];
         std::iter::from_fn(move || {
@@ -95,7 +95,8 @@ mod tests {
         index.insert(0, 100, 2);
         index.insert(1, 100, 1);
         index.insert(0, 108, 3);
-        let at = |index: &Index, direction, sector| index.at(direction, sector).collect::<Vec<_>>();
+        let at =
+            |index: &Index, direction, sector| index.tags_at(direction, sector).collect::<Vec<_>>();
         assert_eq!(
             [at(&index, 0, 100), at(&index, 1, 100), at(&index, 0, 104)],
             [vec![2, 0], vec![1], vec![]]

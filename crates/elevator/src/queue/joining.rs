@@ -52,7 +52,7 @@ impl Queue {
             }
         }
         let hashed =
-            self.ends.at(self.end_key(bio.op), bio.sector).find(|tag| self.is_mergeable(*tag));
+            self.ends.tags_at(self.end_key(bio.op), bio.sector).find(|tag| self.is_mergeable(*tag));
         if let Some(tag) = hashed.filter(|tag| self.accepts(*tag, bio)) {
             return Some((tag, Merge::Back));
         }

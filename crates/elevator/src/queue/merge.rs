@@ -83,9 +83,12 @@ impl Queue {
             }
         }
         let back =
-            self.ends.at(direction, bio.sector).find(|tag| self.joins(*tag, bio, Merge::Back));
-        let front =
-            || self.starts.at(direction, bio.end()).find(|tag| self.joins(*tag, bio, Merge::Front));
+            self.ends.tags_at(direction, bio.sector).find(|tag| self.joins(*tag, bio, Merge::Back));
+        let front = || {
+            self.starts
+                .tags_at(direction, bio.end())
+                .find(|tag| self.joins(*tag, bio, Merge::Front))
+        };
         back.map(|tag| (tag, Merge::Back)).or_else(|| front().map(|tag| (tag, Merge::Front)))
     }
 
@@ -140,12 +143,12 @@ impl Queue {
         let pair = match how {
             Merge::Back => self
                 .starts
-                .at(direction, request.end())
+                .tags_at(direction, request.end())
                 .find(|next| self.unites(grown, *next))
                 .map(|next| (grown, next)),
             Merge::Front => self
                 .ends
-                .at(direction, request.sector)
+                .tags_at(direction, request.sector)
                 .find(|former| self.unites(*former, grown))
                 .map(|former| (former, grown)),
         };
@@ -169,7 +172,7 @@ impl Queue {
         self.elevator.coalesced(now, &survivors.request, &taken);
         self.slot_mut(survivor).parts = self.bios.join(survivors.parts, parts);
         self.grow(now, survivor, &bio.map_or(taken, |bio| grown(&taken, bio)));
-        self.give(gone, &taken);
+        self.free(gone, &taken);
         self.counters.coalesced += 1;
     }
 

@@ -2,7 +2,7 @@
 //! Its caller submits bios, dispatches requests and reports completions.
 //!
 //! A bio merges into an adjacent request (`merge.rs`), gets a tag (`tags.rs`), or waits: under
-//! blk-mq in wait queues (`lines.rs`), otherwise in order of arrival within its kind's limits
+//! blk-mq in wait queues (`wait_queues.rs`), otherwise in order of arrival within its kind's limits
 //! (proposed). The driver dispatches after every event; with [`crate::Legacy`] hooks as in 2.6.20:
 //! on submission to an empty scheduler, on completion, and when the scheduler runs the queue.
 //! Departures: no plugging; no dispatch without room in the device. Misuse panics, as it would
@@ -13,12 +13,12 @@ mod bitmap;
 mod enter;
 mod index;
 mod joining;
-mod lines;
 mod merge;
 mod tags;
 #[cfg(test)]
 mod tests;
 mod types;
+mod wait_queues;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -29,10 +29,10 @@ use crate::topology::Topology;
 use crate::vocabulary::{LINUX_VERSION, Time};
 use bios::{Bios, List};
 use index::Index;
-use lines::Lines;
 use tags::{CLASSES, Tags};
 use types::Waiter;
 pub use types::{Bio, Counters, Entry, Limits};
+use wait_queues::WaitQueues;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -91,7 +91,7 @@ pub struct Queue {
     /// Bios that wait for their release, by release and submission.
     unreleased: BTreeMap<(Time, u64), Waiter>,
     nr_unreleased: u64,
-    lines: Vec<Lines>,
+    lines: Vec<WaitQueues>,
     nr_waiting: usize,
     in_flight: u32,
     /// Set with [`crate::Legacy`] hooks; `runs`: the queue runs.
@@ -128,7 +128,7 @@ impl Queue {
             lines: match kind.origin {
                 Origin::BlkMq => {
                     let least = features.min_shallow_depth;
-                    (0..hw_queues).map(|_| Lines::new(limits.nr_requests, least)).collect()
+                    (0..hw_queues).map(|_| WaitQueues::new(limits.nr_requests, least)).collect()
                 }
                 _ => Vec::new(),
             },
@@ -191,7 +191,7 @@ impl Queue {
             "{request:?} is dispatched while it is {state:?}"
         );
         assert!(
-            (request.seq, request.sector, request.nr_sectors) == known(&slot.request),
+            (request.seq, request.sector, request.nr_sectors) == identity(&slot.request),
             "the elevator gives {request:?}, the queue knows it as {:?}",
             slot.request
         );
@@ -234,11 +234,11 @@ impl Queue {
         self.in_flight -= 1;
         self.counters.completed += 1;
         self.elevator.complete(now, &finished);
-        self.ask();
+        self.run();
         let before = done.len();
         self.bios.finish(parts, done);
         self.counters.done += (done.len() - before) as u64;
-        self.give(tag, &finished.request);
+        self.free(tag, &finished.request);
         self.check();
         finished
     }
@@ -297,7 +297,7 @@ impl Queue {
     }
 
     /// blk_run_queue: after a completion, and when the device accepts a requeued request again.
-    pub fn ask(&mut self) {
+    pub fn run(&mut self) {
         if self.runs_on_demand {
             self.runs |= !self.elevator.is_empty() || self.take_run();
         }
@@ -359,11 +359,11 @@ impl Queue {
         self.runs_on_demand && self.elevator.legacy().is_some_and(|legacy| legacy.take_run())
     }
 
-    fn give(&mut self, tag: u32, request: &BlockRequest) {
+    fn free(&mut self, tag: u32, request: &BlockRequest) {
         let (queue, hw_queues) = (self.hw_queue(request), self.topology.hw_queues());
         // Most devices have one hardware queue; avoids the division.
         let own = if hw_queues == 1 { tag } else { tag / hw_queues };
-        self.tags[queue].give(own, request.op, request.sync);
+        self.tags[queue].free(own, request.op, request.sync);
         let bit = self.slot(tag).bit;
         if let (Some(lines), Some(bit)) = (self.lines.get_mut(queue), bit) {
             lines.free(bit, || self.linux.get(self.elevator.as_ref()));
@@ -404,6 +404,6 @@ fn in_flight(slots: &mut [Option<Slot>], tag: u32) -> &mut Slot {
 }
 
 /// The fields that only the queue changes.
-fn known(request: &BlockRequest) -> (u64, u64, u32) {
+fn identity(request: &BlockRequest) -> (u64, u64, u32) {
     (request.seq, request.sector, request.nr_sectors)
 }

@@ -90,7 +90,7 @@ impl Tags {
         tag
     }
 
-    pub(super) fn give(&mut self, tag: u32, op: Op, sync: bool) {
+    pub(super) fn free(&mut self, tag: u32, op: Op, sync: bool) {
         let pool = self.pool(op);
         self.used_of_pool[pool] -= 1;
         self.used_of_class[class(op, sync)] -= 1;
@@ -125,8 +125,8 @@ mod tests {
         assert!(!tags.has_spare(Op::Read) && tags.has_spare(Op::Write));
         let writes: Vec<u32> = (0..3).map(|_| tags.take(Op::Write, false)).collect();
         assert_eq!((writes, tags.end()), (vec![3, 4, 5], 6));
-        tags.give(5, Op::Write, false);
-        tags.give(1, Op::Read, true);
+        tags.free(5, Op::Write, false);
+        tags.free(1, Op::Read, true);
         assert_eq!(tags.take(Op::Read, true), 1, "the dense number first");
     }
 

@@ -255,7 +255,7 @@ impl Elevator for Special {
 
 const SPECIAL: ElevatorKind = ElevatorKind {
     name: "special",
-    // In order of arrival; `lines` tests blk-mq's wait queues.
+    // In order of arrival; `wait_queues` tests blk-mq's wait queues.
     origin: Origin::Literature,
     evidence: Evidence::Proposed,
     build: |build| {

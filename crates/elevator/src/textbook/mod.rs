@@ -222,7 +222,7 @@ pub(crate) mod vectors {
     }
 
     /// A scheduler after a request at `head` (a cylinder, or a sector without geometry).
-    pub(crate) fn at(
+    pub(crate) fn scheduler_at(
         row: &ElevatorKind,
         cylinders: u64,
         head: u64,
@@ -254,7 +254,7 @@ pub(crate) mod vectors {
         queue: &[u64],
     ) -> Vec<u64> {
         let orders = [200, 0].map(|cylinders| {
-            let mut elevator = at(row, cylinders, head, set);
+            let mut elevator = scheduler_at(row, cylinders, head, set);
             for (tag, place) in queue.iter().enumerate() {
                 elevator.insert(
                     Time::ZERO,

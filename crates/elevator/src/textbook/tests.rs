@@ -28,7 +28,7 @@ fn tags(elevator: &mut dyn Elevator) -> Vec<u32> {
 fn a_merged_request_is_found_at_its_new_place_and_comes_out_as_it_has_become() {
     for row in &ROWS {
         for cylinders in [0, 200] {
-            let mut elevator = at(row, cylinders, 0, &[]);
+            let mut elevator = scheduler_at(row, cylinders, 0, &[]);
             let before = BlockRequest { sector: 100, nr_sectors: 8, ..cylinder(0, 0, 0) };
             let after = BlockRequest { sector: 12, nr_sectors: 96, ..before };
             elevator.insert(Time::ZERO, before, InsertAt::Sorted);
@@ -48,7 +48,7 @@ fn a_merged_request_is_found_at_its_new_place_and_comes_out_as_it_has_become() {
 #[test]
 fn a_request_that_was_taken_in_is_gone_and_its_age_passes_to_the_survivor() {
     for row in &ROWS {
-        let mut elevator = at(row, 200, 0, &[]);
+        let mut elevator = scheduler_at(row, 200, 0, &[]);
         // All in one cylinder: seek-only rules fall back to order of arrival, as others do without
         // a disk.
         let all = [0, 1, 2].map(|tag| cylinder(tag, 20, 200));
@@ -68,7 +68,7 @@ fn a_request_that_was_taken_in_is_gone_and_its_age_passes_to_the_survivor() {
 fn requests_that_came_back_go_first_the_last_one_before_the_others_also_when_they_grow_together() {
     for row in &ROWS {
         let filled = || {
-            let mut elevator = at(row, 200, 0, &[]);
+            let mut elevator = scheduler_at(row, 200, 0, &[]);
             let all = [100, 190, 150, 180, 7].map(|place| cylinder(place as u32 % 97, place, 200));
             elevator.insert(Time::ZERO, all[0], InsertAt::Sorted);
             all[1..4]
@@ -100,7 +100,7 @@ fn requests_that_came_back_go_first_the_last_one_before_the_others_also_when_the
 fn every_tunable_is_read_back_at_both_ends_of_its_range() {
     for row in &ROWS {
         for tunable in row.tunables {
-            let mut elevator = at(row, 200, 53, &[]);
+            let mut elevator = scheduler_at(row, 200, 53, &[]);
             let usual = elevator.get(tunable.name);
             assert!((tunable.min..=tunable.max).contains(&usual), "{} {}", row.name, tunable.name);
             for value in [tunable.min, tunable.max] {
@@ -129,7 +129,7 @@ fn sweeps_turn_as_seldom_as_guaranteed_over_requests_that_overlap_and_repeat() {
     let mut seed = 5;
     for row in &ROWS {
         for _ in 0..200 {
-            let mut elevator = at(row, 0, random(&mut seed, 400), &[]);
+            let mut elevator = scheduler_at(row, 0, random(&mut seed, 400), &[]);
             for tag in 0..30 {
                 let nr_sectors = 1 + random(&mut seed, 60) as u32;
                 let bio = BlockRequest { nr_sectors, ..request(tag, random(&mut seed, 400)) };
@@ -168,7 +168,7 @@ fn no_request_is_passed_by_more_later_arrivals_than_guaranteed_while_the_arm_is_
             _ => None,
         });
         let Some(bound) = bound else { continue };
-        let mut elevator = at(row, 200, 0, &[]);
+        let mut elevator = scheduler_at(row, 200, 0, &[]);
         let mut seed = 9;
         let mut arrival = vec![0; 256];
         let mut passed = vec![0; 256];

@@ -33,7 +33,7 @@ fn task(deadline: u64, cylinder: u64) -> Task {
 
 /// Whether a scheduler meets every deadline of a set known from the start.
 fn meets(name: &str, tasks: &[Task]) -> bool {
-    let model = ServiceModel::of(&disk());
+    let model = ServiceModel::from_geometry(&disk());
     let mut elevator = (find(name).expect("a row").build)(&build_for(disk()));
     let service =
         |head, request: &BlockRequest| model.service_ns(head, request.sector, request.nr_sectors);
@@ -46,7 +46,8 @@ fn tight(groups: &[&[u64]]) -> Vec<Task> {
     let cylinders: Vec<u64> = groups.concat();
     let mut tasks: Vec<Task> = cylinders.iter().map(|cylinder| task(0, *cylinder)).collect();
     let order: Vec<usize> = (0..tasks.len()).collect();
-    let ends = schedule(&ServiceModel::of(&disk()), Time::ZERO, 0, &tasks, &order).finishes;
+    let ends =
+        schedule(&ServiceModel::from_geometry(&disk()), Time::ZERO, 0, &tasks, &order).finishes;
     let mut at = 0;
     for group in groups {
         tasks[at..at + group.len()]
@@ -78,7 +79,7 @@ proptest! {
             order.into_inner()
         });
         prop_assert_eq!(&orders[0], &orders[1]);
-        let expected: Vec<u64> = edf_order(&ServiceModel::of(&disk()), &tasks).iter().map(|nr| *nr as u64).collect();
+        let expected: Vec<u64> = edf_order(&ServiceModel::from_geometry(&disk()), &tasks).iter().map(|nr| *nr as u64).collect();
         prop_assert_eq!(&orders[0], &expected);
     }
 }

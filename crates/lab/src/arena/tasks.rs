@@ -10,7 +10,7 @@ use crate::workloads::Workloads;
 
 /// Rejects the first such task.
 pub(super) fn check_tasks(model: &Model, workloads: &Workloads) -> Result<()> {
-    let services = ServiceModel::of(&model.look(|device| device.geometry()));
+    let services = ServiceModel::from_geometry(&model.look(|device| device.geometry()));
     for (label, work) in workloads.engine() {
         for (name, task) in work.kind.tightest_tasks(&work.params) {
             let sectors = u64::from(task.len).div_ceil(SECTOR_BYTES);

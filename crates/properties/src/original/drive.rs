@@ -116,7 +116,7 @@ impl Side {
     }
 
     fn now(&self) -> Time {
-        self.clock.at(self.tick)
+        self.clock.tick_start(self.tick)
     }
 
     fn happens(&mut self, kind: &ElevatorKind, event: &Event) {
@@ -137,7 +137,7 @@ impl Side {
                 }
             }
             Event::Ask => {
-                self.queue.ask();
+                self.queue.run();
                 self.run();
             }
             Event::Exit(process) => {
@@ -175,8 +175,11 @@ impl Side {
     fn tick(&mut self) {
         self.tick += 1;
         let now = self.now();
-        let due =
-            if self.planted == Planted::LateTimers { self.clock.at(self.tick - 1) } else { now };
+        let due = if self.planted == Planted::LateTimers {
+            self.clock.tick_start(self.tick - 1)
+        } else {
+            now
+        };
         if self.queue.next_timer().is_some_and(|at| at <= due) {
             self.queue.on_timer(now, &mut ignore);
             self.run();

@@ -108,7 +108,7 @@ impl Sample {
     }
 
     fn line(&mut self, process: u32) -> (usize, &mut Line) {
-        let flow = self.flows.of(process);
+        let flow = self.flows.flow_of(process);
         if self.lines.len() <= flow {
             self.lines.resize_with(flow + 1, Line::default);
         }

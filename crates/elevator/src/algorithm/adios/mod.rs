@@ -154,7 +154,7 @@ impl Adios {
         self.models.iter().all(|model| model.base > 0)
     }
 
-    fn assessed(&self, request: BlockRequest, arrived: u64, place: Stage) -> Slot {
+    fn assess(&self, request: BlockRequest, arrived: u64, place: Stage) -> Slot {
         let kind = kind(request.op);
         let predicted = self.models[kind].predict(request.bytes()).min(self.settings.latency_limit);
         let mut deadline = arrived;
@@ -165,14 +165,14 @@ impl Adios {
         Slot { request, arrived, predicted, deadline, place }
     }
 
-    fn plant(&mut self, request: BlockRequest, arrived: u64) {
-        let slot = self.assessed(request, arrived, Stage::Tree(self.numbers));
+    fn add_to_dl_tree(&mut self, request: BlockRequest, arrived: u64) {
+        let slot = self.assess(request, arrived, Stage::Tree(self.numbers));
         self.trees[kind(request.op)].insert(slot.key(self.numbers), request.tag);
         self.numbers += 1;
         self.slots[request.tag as usize] = Some(slot);
     }
 
-    fn uproot(&mut self, tag: u32) -> Slot {
+    fn del_from_dl_tree(&mut self, tag: u32) -> Slot {
         let slot = *self.slot(tag);
         let Stage::Tree(number) = slot.place else { unreachable!("request {tag} is in a tree") };
         self.trees[kind(slot.request.op)]
@@ -182,7 +182,7 @@ impl Adios {
     }
 
     fn join_priority(&mut self, queue: usize, request: BlockRequest) {
-        let slot = self.assessed(request, request.allocated.as_ns(), Stage::Priority);
+        let slot = self.assess(request, request.allocated.as_ns(), Stage::Priority);
         self.in_flight += 1;
         self.predicted += slot.predicted;
         self.slots[request.tag as usize] = Some(slot);
@@ -226,7 +226,7 @@ impl Adios {
             if charged {
                 self.charge(slot.predicted);
             }
-            self.uproot(tag);
+            self.del_from_dl_tree(tag);
             self.slot_mut(tag).place = Stage::Batch;
             let list = if sorted { usize::from(slot.deadline != slot.arrived) } else { kind };
             page.lists[list].push_back(tag);
@@ -305,7 +305,7 @@ impl Elevator for Adios {
         if at == InsertAt::Head {
             self.join_priority(0, request);
         } else if self.is_stable() {
-            self.plant(request, request.allocated.as_ns());
+            self.add_to_dl_tree(request, request.allocated.as_ns());
         } else {
             self.join_priority(1, request);
         }
@@ -357,12 +357,12 @@ impl Elevator for Adios {
     }
 
     fn merged(&mut self, _now: Time, before: &BlockRequest, after: &BlockRequest) {
-        let slot = self.uproot(before.tag);
-        self.plant(*after, slot.arrived);
+        let slot = self.del_from_dl_tree(before.tag);
+        self.add_to_dl_tree(*after, slot.arrived);
     }
 
     fn coalesced(&mut self, _now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
-        let lost = self.uproot(gone.tag);
+        let lost = self.del_from_dl_tree(gone.tag);
         self.slots[gone.tag as usize] = None;
         self.len -= 1;
         let kept = self.slot_mut(survivor.tag);

@@ -11,7 +11,7 @@ use crate::vocabulary::Time;
 const SMALL_BYTES: u64 = 4096;
 const BUCKETS: usize = 64;
 /// Weighted samples per update.
-const ENOUGH: u64 = 1024;
+const MIN_SAMPLES: u64 = 1024;
 /// Interval after which fewer suffice.
 const INTERVAL_NS: u64 = 1_500_000_000;
 /// Samples above this percentile are outliers.
@@ -138,10 +138,10 @@ impl Model {
         let elapsed = first || now - self.updated >= INTERVAL_NS;
         let (small, large) = (self.small.weight, self.large.weight);
         let mut learned = false;
-        if small > 0 && (elapsed || small >= ENOUGH) {
+        if small > 0 && (elapsed || small >= MIN_SAMPLES) {
             learned |= self.learn_base(first, shrink);
         }
-        if large > 0 && (elapsed || large >= ENOUGH || self.slope == 0) {
+        if large > 0 && (elapsed || large >= MIN_SAMPLES || self.slope == 0) {
             learned |= self.learn_slope(shrink);
         }
         if learned || elapsed {

@@ -46,7 +46,7 @@ fn reads_run_ahead_on_a_loan_that_the_others_get_back() {
         if charged {
             adios.charge(predicted);
         }
-        adios.uproot(tag);
+        adios.del_from_dl_tree(tag);
         picks.push(tag);
         biases.push(adios.bias);
     }

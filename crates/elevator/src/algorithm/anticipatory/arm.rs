@@ -4,7 +4,7 @@
 
 use crate::geometry::Geometry;
 
-const KEPT: u64 = 1 << 16;
+const MAX_KEPT: u64 = 1 << 16;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Actuator {
@@ -15,7 +15,7 @@ pub(crate) struct Actuator {
 
 impl Actuator {
     pub(crate) fn new(geometry: Geometry) -> Actuator {
-        Actuator { kept: vec![0; geometry.cylinders.min(KEPT) as usize], geometry }
+        Actuator { kept: vec![0; geometry.cylinders.min(MAX_KEPT) as usize], geometry }
     }
 
     pub(crate) fn exists(&self) -> bool {

@@ -7,7 +7,7 @@
 use crate::request::BlockRequest;
 
 use super::machine::{Antic, Machine};
-use super::rule::{Asked, Rule};
+use super::rule::{Decision, Rule};
 use super::timing::Moment;
 use super::trees::{ASYNC, SYNC};
 use super::waiting::Verdict;
@@ -40,11 +40,11 @@ impl<R: Rule> Machine<R> {
                     // Without contention the batch does not age.
                     self.batch_expires = now.jiffies + self.settings.batch_expire[SYNC];
                 }
-                return self.unless_expired(now, next);
+                return self.prefer_expired(now, next);
             }
         }
         let first = self.new_batch(now, reads, writes)?;
-        self.unless_expired(now, first)
+        self.prefer_expired(now, first)
     }
 
     /// Once the device has drained, the new batch begins, and its first completion sets its
@@ -92,7 +92,7 @@ impl<R: Rule> Machine<R> {
         }
     }
 
-    fn unless_expired(&mut self, now: Moment, chosen: BlockRequest) -> Option<BlockRequest> {
+    fn prefer_expired(&mut self, now: Moment, chosen: BlockRequest) -> Option<BlockRequest> {
         let request =
             if self.fifo_expired(now, self.dir) { self.oldest(self.dir)?.0 } else { chosen };
         self.begin(now, request)
@@ -132,7 +132,7 @@ impl<R: Rule> Machine<R> {
     fn can_anticipate(&mut self, now: Moment, next: Option<&BlockRequest>) -> bool {
         self.who.is_some()
             && self.antic != Antic::Finished
-            && self.assess(now, next, Asked::ToBegin) == Verdict::Wait
+            && self.assess(now, next, Decision::Begin) == Verdict::Wait
     }
 
     /// Adapts to the last batch's duration, known at the next synchronous completion.

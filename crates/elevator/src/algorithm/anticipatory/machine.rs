@@ -205,7 +205,7 @@ impl<R: Rule> Legacy for Machine<R> {
     fn front(&self, bio: &BlockRequest) -> Option<u32> {
         // Trees are indexed by sync = 1, but the kernel uses the direction, write = 1.
         let index = if self.settings.front_merge { bio.sync } else { bio.op == Op::Write };
-        self.classes[usize::from(index)].tree.at(bio.end())
+        self.classes[usize::from(index)].tree.tag_at(bio.end())
     }
 
     fn former(&self, tag: u32) -> Option<u32> {
@@ -229,7 +229,7 @@ impl<R: Rule> Elevator for Machine<R> {
             self.learn(now, process, &request);
         }
         self.history(process).queued += 1;
-        self.plant(&request);
+        self.add_sorted(&request);
         self.put(Slot {
             request,
             process,
@@ -327,7 +327,7 @@ impl<R: Rule> Elevator for Machine<R> {
         if class.next.is_some_and(|next| next.tag == after.tag) {
             class.next = Some(after);
         }
-        self.plant(&after);
+        self.add_sorted(&after);
     }
 
     fn coalesced(&mut self, now: Time, survivor: &BlockRequest, gone: &BlockRequest) {

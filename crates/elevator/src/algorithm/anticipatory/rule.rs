@@ -11,16 +11,16 @@ use super::history::{Arrival, History, Newcomers};
 use super::timing::Period;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum Decision {
     /// The device could take a request: begin to wait?
-    ToBegin,
+    Begin,
     /// An arrival during the wait is not the awaited one: continue?
-    ToGoOn,
+    Continue,
 }
 
 #[derive(Debug)]
 pub(crate) struct Outlook<'a> {
-    pub(crate) asked: Asked,
+    pub(crate) decision: Decision,
     pub(crate) process: u32,
     pub(crate) history: &'a History,
     pub(crate) newcomers: &'a Newcomers,

@@ -14,7 +14,7 @@ pub(crate) struct Ticker {
 
 impl Ticker {
     pub(crate) fn new(clock: Clock) -> Ticker {
-        Ticker { clock, tick: 0, from: clock.at(0), until: clock.at(1) }
+        Ticker { clock, tick: 0, from: clock.tick_start(0), until: clock.tick_start(1) }
     }
 
     pub(crate) fn clock(&self) -> Clock {
@@ -24,7 +24,8 @@ impl Ticker {
     pub(crate) fn jiffies(&mut self, now: Time) -> u64 {
         if now < self.from || now >= self.until {
             self.tick = self.clock.jiffies(now);
-            (self.from, self.until) = (self.clock.at(self.tick), self.clock.at(self.tick + 1));
+            (self.from, self.until) =
+                (self.clock.tick_start(self.tick), self.clock.tick_start(self.tick + 1));
         }
         self.tick
     }
@@ -54,7 +55,7 @@ impl Period {
 
     pub(crate) fn ends(self, clock: Clock, from: Moment) -> Time {
         match self {
-            Period::Ticks(ticks) => clock.at(from.jiffies + ticks),
+            Period::Ticks(ticks) => clock.tick_start(from.jiffies + ticks),
             Period::Exact { ns, grain_ns } => {
                 Time::from_ns((from.time + ns).as_ns().div_ceil(grain_ns.max(1)) * grain_ns.max(1))
             }

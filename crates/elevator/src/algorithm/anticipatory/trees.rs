@@ -99,7 +99,7 @@ impl<R: Rule> Machine<R> {
     }
 
     /// A request with the same start moves to the dispatch list.
-    pub(super) fn plant(&mut self, request: &BlockRequest) {
+    pub(super) fn add_sorted(&mut self, request: &BlockRequest) {
         let of = usize::from(request.sync);
         loop {
             let class = &mut self.classes[of];

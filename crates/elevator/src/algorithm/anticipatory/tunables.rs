@@ -44,19 +44,19 @@ pub(crate) const DRAIN: Tunable = switch(
     Evidence::Confirmed,
     "batch deadline when a batch begins by draining the device: 0 = left as it was (2.6.20), 1 = set (later kernels)",
 )
-.of(Role::Reading);
+.with_role(Role::Reading);
 pub(crate) const FRONT_MERGE: Tunable = switch(
     "front_merge",
     Evidence::Confirmed,
     "front merges look in the tree of: 0 = the direction, so that reads find nothing (2.6.20), 1 = the request's class",
 )
-.of(Role::Reading);
+.with_role(Role::Reading);
 pub(crate) const FIRST_WRITE: Tunable = switch(
     "first_write",
     Evidence::Confirmed,
     "a batch of writes begins: 0 = where the one before stopped (2.6.20's code), 1 = at the oldest (its documentation)",
 )
-.of(Role::Reading);
+.with_role(Role::Reading);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Settings {

@@ -12,7 +12,7 @@ use crate::request::BlockRequest;
 
 use super::history::{lower, raise};
 use super::machine::{Antic, Machine};
-use super::rule::{Asked, Ending, Outlook, Rule};
+use super::rule::{Decision, Ending, Outlook, Rule};
 use super::timing::Moment;
 use super::trees::{ASYNC, SYNC};
 
@@ -34,7 +34,7 @@ impl<R: Rule> Machine<R> {
         &mut self,
         now: Moment,
         candidate: Option<&BlockRequest>,
-        asked: Asked,
+        decision: Decision,
     ) -> Verdict {
         let who = self.who.expect("somebody was served last");
         if candidate
@@ -70,7 +70,7 @@ impl<R: Rule> Machine<R> {
                 return Verdict::Hopeless;
             }
         }
-        if self.is_refused(now, who, asked) { Verdict::Hopeless } else { Verdict::Wait }
+        if self.is_refused(now, who, decision) { Verdict::Hopeless } else { Verdict::Wait }
     }
 
     /// Begins to wait; time counts from the process's last completion.
@@ -93,7 +93,7 @@ impl<R: Rule> Machine<R> {
         if !matches!(self.antic, Antic::WaitReq | Antic::WaitNext) {
             return;
         }
-        match self.assess(now, Some(request), Asked::ToGoOn) {
+        match self.assess(now, Some(request), Decision::Continue) {
             Verdict::Wait => {}
             Verdict::Wanted => self.finish(now, Ending::Success),
             Verdict::Late => self.finish(now, Ending::Failure),
@@ -153,10 +153,10 @@ impl<R: Rule> Machine<R> {
         }
     }
 
-    fn is_refused(&mut self, now: Moment, who: u32, asked: Asked) -> bool {
+    fn is_refused(&mut self, now: Moment, who: u32, decision: Decision) -> bool {
         let candidate = self.classes[SYNC].next;
         self.rule.refuses(&Outlook {
-            asked,
+            decision,
             process: who,
             history: &self.processes[who as usize],
             newcomers: &self.newcomers,

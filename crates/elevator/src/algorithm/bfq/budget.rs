@@ -12,7 +12,7 @@ use crate::vocabulary::Time;
 
 pub(super) const DEFAULT_MAX_BUDGET: u64 = 16 * 1024;
 /// `budgets_given` exceeds this at the eleventh budget.
-const ENOUGH_BUDGETS: u64 = 194;
+const MIN_BUDGETS: u64 = 194;
 /// Per sector: writes are slow and block reads.
 const ASYNC_CHARGE: u64 = 3;
 
@@ -50,7 +50,7 @@ impl Bfq {
         if let Some(set) = self.core_budget() {
             return set;
         }
-        if self.budgets_given < ENOUGH_BUDGETS { DEFAULT_MAX_BUDGET } else { self.max_budget }
+        if self.budgets_given < MIN_BUDGETS { DEFAULT_MAX_BUDGET } else { self.max_budget }
     }
 
     /// bfq_min_budget.
@@ -78,7 +78,7 @@ impl Bfq {
     /// __bfq_set_in_service_queue and bfq_set_budget_timeout.
     pub(super) fn start_budget(&mut self, now: Time, id: u32) {
         self.budgets_given = (self.budgets_given * 7 + 256) / 8;
-        self.forgive_waiting(id);
+        self.exclude_waiting(id);
         self.budget_start = now;
         let entity = self.tree.get(id);
         // A raised queue gets 30 times as long.
@@ -113,8 +113,8 @@ impl Bfq {
         let queue = &mut self.queues[id as usize];
         let entity = self.tree.get_mut(id);
         let left = entity.left();
-        let goes_on = queue.left_willingly && in_time && left > 0;
-        queue.left_willingly = goes_on;
+        let goes_on = queue.may_continue && in_time && left > 0;
+        queue.may_continue = goes_on;
         entity.service = 0;
         entity.budget =
             if goes_on { left.min(queue.max_budget) } else { queue.max_budget.max(charge) };
@@ -140,7 +140,7 @@ impl Bfq {
             self.feed_back(id, why);
         }
         let queue = &mut self.queues[id as usize];
-        queue.merging.parts |= queue.merging.shared && queue.is_seeky();
+        queue.merging.to_split |= queue.merging.shared && queue.is_seeky();
         // Preempted while idling for guarantees: it retains its place among the queues with
         // requests.
         let keeps_place = why == Expiry::Preempted && self.idling_keeps_guarantees(id);
@@ -163,7 +163,7 @@ impl Bfq {
             if !queue.busy && !matches!(why, Expiry::Timeout | Expiry::Exhausted) {
                 // Keeps the service received: if the next request arrives soon, the queue
                 // continues.
-                queue.left_willingly = true;
+                queue.may_continue = true;
             } else {
                 self.tree.get_mut(id).service = 0;
             }
@@ -227,7 +227,7 @@ impl Bfq {
     pub(super) fn feed_back(&mut self, id: u32, why: Expiry) {
         let (least, most) = (self.min_budget(), self.max_budget);
         let fixed = !self.variant.feeds_back();
-        let automatic = self.budgets_given >= ENOUGH_BUDGETS && self.settings.max_budget == 0;
+        let automatic = self.budgets_given >= MIN_BUDGETS && self.settings.max_budget == 0;
         let raised = self.tree.get(id).coefficient > 1;
         let service = self.tree.get(id).service;
         let queue = self.queue_mut(id);

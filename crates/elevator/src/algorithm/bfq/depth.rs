@@ -46,15 +46,15 @@ impl Bfq {
             return false;
         }
         if let Some((group, allocated)) = group {
-            let weights = self.tree.weights_beside(None, group.class);
+            let weights = self.tree.class_weights(None, group.class);
             limit = share(limit, group.weight, weights);
             if u64::from(allocated) >= limit {
                 return true;
             }
         }
         let weights = (0..=entity.class)
-            .fold(0, |sum, class| sum * LEVELS + self.tree.weights_beside(Some(id), class));
-        weights > 0 && u64::from(self.queue(id).pins) >= share(limit, entity.weight, weights)
+            .fold(0, |sum, class| sum * LEVELS + self.tree.class_weights(Some(id), class));
+        weights > 0 && u64::from(self.queue(id).refs) >= share(limit, entity.weight, weights)
     }
 }
 

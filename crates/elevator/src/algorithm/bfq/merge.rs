@@ -21,7 +21,7 @@ const TOO_LATE_MS: u64 = 100;
 /// Maximum time between creations of queues.
 const STABLE_MS: u64 = 600;
 /// How long a split queue is neither part of a burst nor raised.
-const PARTED_MS: u64 = 10;
+const SPLIT_MS: u64 = 10;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Merging {
@@ -29,9 +29,9 @@ pub(super) struct Merging {
     pub(super) into: Option<u32>,
     pub(super) shared: bool,
     /// It has become seeky and will be split.
-    pub(super) parts: bool,
-    /// Jiffy.
-    pub(super) parted: i64,
+    pub(super) to_split: bool,
+    /// Jiffy of the last split.
+    pub(super) split_at: i64,
     /// Jiffy of the first service since it became busy.
     pub(super) first_io: i64,
     /// Its key in `positions`.
@@ -43,8 +43,8 @@ impl Default for Merging {
         Merging {
             into: None,
             shared: false,
-            parts: false,
-            parted: LONG_AGO,
+            to_split: false,
+            split_at: LONG_AGO,
             first_io: 0,
             position: None,
         }
@@ -58,12 +58,12 @@ impl Bfq {
     }
 
     pub(super) fn is_fresh_part(&self, id: u32) -> bool {
-        self.queue(id).merging.parted + self.ticks(PARTED_MS) >= self.jiffies
+        self.queue(id).merging.split_at + self.ticks(SPLIT_MS) >= self.jiffies
     }
 
     /// Whether the state saved at its split still applies.
-    pub(super) fn is_parted_lately(&self, id: u32) -> bool {
-        self.queue(id).merging.parted + self.ticks(super::raising::MIN_IDLE_MS) >= self.jiffies
+    pub(super) fn is_recently_split(&self, id: u32) -> bool {
+        self.queue(id).merging.split_at + self.ticks(super::raising::MIN_IDLE_MS) >= self.jiffies
     }
 
     /// bfq_too_late_for_merging.
@@ -136,7 +136,7 @@ impl Bfq {
         }
         let (queue, wait) = (self.queue(id), self.ticks(STABLE_MS));
         let ripe =
-            !queue.just_created && queue.merging.parted.max(queue.created) + wait < self.jiffies;
+            !queue.just_created && queue.merging.split_at.max(queue.created) + wait < self.jiffies;
         if queue.sync && ripe && self.process(owner).stable.is_some() {
             return self.merge_for_good(id, owner);
         }
@@ -260,7 +260,7 @@ impl Bfq {
     }
 
     /// bfq_split_bfqq. Returns the process's queue, and whether it is the old one (last user).
-    pub(super) fn part(&mut self, now: Time, id: u32, request: &BlockRequest) -> (u32, bool) {
+    pub(super) fn split(&mut self, now: Time, id: u32, request: &BlockRequest) -> (u32, bool) {
         let owner = request.process;
         let waker = self.living_waker(id);
         if self.queue(id).in_large_burst
@@ -270,7 +270,7 @@ impl Bfq {
         }
         let queue = self.queue_mut(id);
         if queue.users == 1 && queue.merging.into.is_none() {
-            (queue.merging.shared, queue.merging.parts) = (false, false);
+            (queue.merging.shared, queue.merging.to_split) = (false, false);
             return (id, true);
         }
         self.assign(owner, None);
@@ -286,7 +286,7 @@ impl Bfq {
         } else if listed {
             self.burst.rejoin(new);
         }
-        self.queue_mut(new).merging.parted = self.jiffies;
+        self.queue_mut(new).merging.split_at = self.jiffies;
         if let Some(waker) = waker {
             self.set_waker(new, waker);
         }

@@ -230,12 +230,12 @@ impl Bfq {
     }
 
     fn pin(&mut self, id: u32) {
-        self.queue_mut(id).pins += 1;
+        self.queue_mut(id).refs += 1;
         self.tree.allocated(id, 1);
     }
 
     fn unpin(&mut self, id: u32) {
-        self.queue_mut(id).pins -= 1;
+        self.queue_mut(id).refs -= 1;
         self.tree.allocated(id, -1);
         self.release(id);
     }
@@ -247,7 +247,7 @@ impl Bfq {
         queue.dispatched -= 1;
         if queue.dispatched == 0 && !queue.busy {
             queue.budget_timeout = jiffies;
-            self.tree.unpend(id);
+            self.tree.remove_pending(id);
             self.tree.uncount_weight(id);
         }
     }

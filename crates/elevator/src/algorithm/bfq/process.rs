@@ -61,14 +61,14 @@ impl Bfq {
     pub(super) fn queue_in_linux(&mut self, now: Time, request: &BlockRequest) -> u32 {
         let owner = request.process;
         self.observe_priority(request);
-        let mut parted = None;
+        let mut reused = None;
         let id = match self.find_queue(request) {
             None => self.new_queue(now, request, false),
             Some(id) => {
                 let merging = &self.queue(id).merging;
-                if merging.shared && merging.parts && !self.process(owner).stably_merged {
-                    let (id, existing) = self.part(now, id, request);
-                    parted = Some(existing);
+                if merging.shared && merging.to_split && !self.process(owner).stably_merged {
+                    let (id, existing) = self.split(now, id, request);
+                    reused = Some(existing);
                     id
                 } else {
                     id
@@ -79,7 +79,7 @@ impl Bfq {
         let queue = self.queue_mut(id);
         if queue.merging.into.is_none() && queue.users == 1 {
             queue.owner = Some(owner);
-            if let Some(existing) = parted {
+            if let Some(existing) = reused {
                 self.resume(id, owner, existing);
             }
         }
@@ -210,10 +210,10 @@ impl Bfq {
     pub(super) fn release(&mut self, id: u32) {
         let queue = &self.queues[id as usize];
         let entity = self.tree.get(id);
-        if queue.users > 0 || queue.pins > 0 || queue.stable_users > 0 || queue.busy {
+        if queue.users > 0 || queue.refs > 0 || queue.stable_users > 0 || queue.busy {
             return;
         }
-        if entity.is_known() || entity.counted.is_some() || queue.gone {
+        if entity.is_known() || entity.counted.is_some() || queue.is_free {
             return;
         }
         self.burst.forget(id);
@@ -221,7 +221,7 @@ impl Bfq {
         if self.last_completed == Some(id) {
             self.last_completed = None;
         }
-        self.queue_mut(id).gone = true;
+        self.queue_mut(id).is_free = true;
         self.spare.push(id);
     }
 

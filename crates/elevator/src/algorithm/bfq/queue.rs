@@ -37,7 +37,7 @@ pub(super) struct BfqQueue {
     /// Has requests or is in service.
     pub(super) busy: bool,
     /// Unreferenced; its number may be reused.
-    pub(super) gone: bool,
+    pub(super) is_free: bool,
     /// The budget from feedback.
     pub(super) max_budget: u64,
 
@@ -48,10 +48,10 @@ pub(super) struct BfqQueue {
     pub(super) next: Option<u32>,
     pub(super) dispatched: u32,
     /// Requests, including head insertions.
-    pub(super) pins: u32,
+    pub(super) refs: u32,
 
     /// bfq_bfqq_non_blocking_wait_rq: may continue with its budget if it returns soon.
-    pub(super) left_willingly: bool,
+    pub(super) may_continue: bool,
     /// In service: when its time ends. Otherwise: since when it is drained.
     pub(super) budget_timeout: i64,
     pub(super) just_created: bool,
@@ -103,15 +103,15 @@ impl BfqQueue {
             users: 0,
             stable_users: 0,
             busy: false,
-            gone: false,
+            is_free: false,
             max_budget: budget,
             sorted: Sorted::default(),
             fifo: BTreeMap::new(),
             fifo_checked: false,
             next: None,
             dispatched: 0,
-            pins: 0,
-            left_willingly: false,
+            refs: 0,
+            may_continue: false,
             budget_timeout: LONG_AGO,
             just_created: sync,
             created: jiffies,

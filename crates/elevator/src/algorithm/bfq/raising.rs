@@ -126,7 +126,7 @@ impl Bfq {
         self.leave_burst_if_over(id, long_idle);
         let queue = self.queue_mut(id);
         queue.just_created = false;
-        if low_latency && !self.is_parted_lately(id) {
+        if low_latency && !self.is_recently_split(id) {
             self.raise_on_arrival(id, deserves, interactive, in_burst, soft);
         }
         let queue = self.queue_mut(id);
@@ -280,7 +280,7 @@ impl Bfq {
     }
 
     /// bfq_update_io_seektime.
-    pub(super) fn doubt_soft(&mut self, id: u32) {
+    pub(super) fn check_soft(&mut self, id: u32) {
         if self.tree.get(id).coefficient > 1 && self.is_soft(id) && self.queue(id).is_all_seeky() {
             let due =
                 self.queue(id).raising.interactive_mark + self.raising_duration() < self.jiffies;
@@ -300,7 +300,7 @@ impl Bfq {
     }
 
     /// bfq_set_budget_timeout: waiting for service does not count.
-    pub(super) fn forgive_waiting(&mut self, id: u32) {
+    pub(super) fn exclude_waiting(&mut self, id: u32) {
         if self.tree.get(id).coefficient == 1 || !self.is_soft(id) {
             return;
         }

@@ -21,7 +21,7 @@ impl Bfq {
         queue.learn_think_time(now, slice, first);
         self.learn_brevity(id);
         self.queue_mut(id).learn_seeks(&request, rotational);
-        self.doubt_soft(id);
+        self.check_soft(id);
         let was_raised = self.tree.get(id).coefficient > 1;
         if self.queue(id).sync {
             let owner = self.owner_of(&request).expect("a request has an owner");
@@ -92,7 +92,7 @@ impl Bfq {
     fn learn_brevity(&mut self, id: u32) {
         let slice = self.settings.slice_idle_ns;
         let queue = self.queue(id);
-        if !queue.sync || self.tree.get(id).class == 2 || slice == 0 || self.is_parted_lately(id) {
+        if !queue.sync || self.tree.get(id).class == 2 || slice == 0 || self.is_recently_split(id) {
             return;
         }
         let briefly = !queue.thinks_long(slice);
@@ -294,13 +294,13 @@ impl Bfq {
 
     /// bfq_add_bfqq_busy.
     pub(super) fn activate(&mut self, id: u32) {
-        let recover = std::mem::take(&mut self.queue_mut(id).left_willingly);
+        let recover = std::mem::take(&mut self.queue_mut(id).may_continue);
         self.tree.activate(id, recover);
         self.queue_mut(id).busy = true;
         let entity = *self.tree.get(id);
         self.busy[entity.class] += 1;
         if self.queue(id).dispatched == 0 {
-            self.tree.pend(id);
+            self.tree.add_pending(id);
             if entity.coefficient == 1 {
                 self.tree.count_weight(id);
             }
@@ -328,7 +328,7 @@ impl Bfq {
         self.raised_busy -= u32::from(entity.coefficient > 1);
         self.tree.retire(id, expires);
         if drained {
-            self.tree.unpend(id);
+            self.tree.remove_pending(id);
             self.tree.uncount_weight(id);
         }
     }

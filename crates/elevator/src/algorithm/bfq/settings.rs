@@ -33,7 +33,7 @@ pub(super) const TUNABLES: &[Tunable] = &[
     ),
     Tunable::confirmed("slice_idle", "ms", 0, INT_MAX, "time to idle for the next request of a queue; 0: none"),
     Tunable::confirmed("slice_idle_us", "µs", 0, INT_MAX, "slice_idle in microseconds: the same setting")
-        .of(Role::Alias("slice_idle")),
+        .with_role(Role::Alias("slice_idle")),
     Tunable::confirmed(
         "max_budget",
         "sectors",
@@ -57,7 +57,7 @@ pub(super) const TUNABLES: &[Tunable] = &[
         1,
         "1: queues created in a burst are not raised, as in Linux; 0: they are",
     )
-    .of(Role::Reading),
+    .with_role(Role::Reading),
     Tunable::linux_version(
         "612: as Linux 6.12; less: as 6.1 (what counts as groups that differ, and large requests injected)",
     ),
@@ -68,7 +68,7 @@ pub(super) const TUNABLES: &[Tunable] = &[
         1,
         "1: the clock stands still while a request is inserted, as in a guest in virtual time; 0: it runs",
     )
-    .of(Role::Reading),
+    .with_role(Role::Reading),
 ];
 
 #[derive(Debug)]

@@ -50,11 +50,11 @@ impl Variant {
 impl Bfq {
     /// None: unknown flow.
     pub(super) fn flow_of(&self, request: &BlockRequest) -> Option<u32> {
-        self.flows.known(request.process).map(|flow| flow as u32)
+        self.flows.known_flow(request.process).map(|flow| flow as u32)
     }
 
     pub(super) fn queue_in_core(&mut self, now: Time, request: &BlockRequest) -> u32 {
-        let flow = self.flows.of(request.process);
+        let flow = self.flows.flow_of(request.process);
         let wanted = (1, self.flows.weight(flow));
         if let Some(id) = self.process(flow as u32).sync {
             let entity = self.tree.get_mut(id);

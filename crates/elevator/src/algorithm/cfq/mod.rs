@@ -245,7 +245,7 @@ impl Legacy for Cfq {
 
     fn front(&self, bio: &BlockRequest) -> Option<u32> {
         let queue = self.known_queue(bio)?;
-        self.queues[queue as usize].sorted.at(bio.end())
+        self.queues[queue as usize].sorted.tag_at(bio.end())
     }
 
     fn former(&self, tag: u32) -> Option<u32> {
@@ -310,7 +310,7 @@ impl Elevator for Cfq {
 
     fn next_timer(&self) -> Option<Time> {
         let ticks = self.idle_timer.into_iter().chain(self.class_timer).min()?;
-        Some(self.clock.at(ticks))
+        Some(self.clock.tick_start(ticks))
     }
 
     fn on_timer(&mut self, now: Time) {

@@ -41,7 +41,7 @@ impl Process {
     }
 
     /// cfq_update_io_thinktime, cfq_update_io_seektime. `longest` caps in jiffies.
-    pub(super) fn asked(&mut self, now: u64, sector: u64, end: u64, longest: u64) {
+    pub(super) fn record_request(&mut self, now: u64, sector: u64, end: u64, longest: u64) {
         self.think.add((now - self.last_end).min(longest));
         // A single far request must not dominate.
         let slack = if self.seek.samples <= 60 { 2 * 1024 * 1024 } else { 2 * 1024 * 64 };
@@ -74,7 +74,7 @@ mod tests {
         let mut process = Process::new(0, Priority::default());
         let mut far = 0;
         for at in 0..20 {
-            process.asked(0, 90_000_000 + 8 * at, 90_000_008 + 8 * at, 16);
+            process.record_request(0, 90_000_000 + 8 * at, 90_000_008 + 8 * at, 16);
             far += u64::from(process.is_far());
         }
         assert!((3..10).contains(&far), "the way to the first request is forgotten: {far}");
@@ -86,7 +86,7 @@ mod tests {
         let mut process = Process::new(0, Priority::default());
         let seeky: Vec<bool> = (1..5)
             .map(|at| {
-                process.asked(0, 70_000_000 * (at % 2), 8, 16);
+                process.record_request(0, 70_000_000 * (at % 2), 8, 16);
                 process.is_seeky()
             })
             .collect();
@@ -96,10 +96,10 @@ mod tests {
     #[test]
     fn think_times_are_cut_off_and_believed_after_three() {
         let mut process = Process::new(10, Priority::default());
-        process.asked(10, 0, 8, 16);
-        process.asked(500, 8, 16, 16);
+        process.record_request(10, 0, 8, 16);
+        process.record_request(500, 8, 16, 16);
         assert_eq!(process.think_time(), None);
-        process.asked(1000, 16, 24, 16);
+        process.record_request(1000, 16, 24, 16);
         assert_eq!(process.think_time(), Some(12), "from samples 0, 16, 16");
     }
 
@@ -107,7 +107,7 @@ mod tests {
     fn the_farthest_seeks_overflow_nothing() {
         let mut process = Process::new(0, Priority::default());
         for _ in 0..200 {
-            process.asked(0, u64::MAX, 0, u64::from(u32::MAX) * 2000);
+            process.record_request(0, u64::MAX, 0, u64::from(u32::MAX) * 2000);
         }
         assert!(process.is_seeky());
     }

@@ -11,7 +11,7 @@ const SLICE_SCALE: u64 = 5;
 impl Cfq {
     /// cfq_add_rq_rb. A request with the same start moves to the dispatch list.
     pub(super) fn add_sorted(&mut self, queue: u32, request: BlockRequest) {
-        if let Some(alias) = self.queue(queue).sorted.at(request.sector) {
+        if let Some(alias) = self.queue(queue).sorted.tag_at(request.sector) {
             self.send(queue, alias);
         }
         self.queue(queue).sorted.insert(request.sector, request.tag);

@@ -27,7 +27,12 @@ impl Cfq {
             return;
         }
         let longest = 2 * self.tunables.slice_idle;
-        self.processes[process as usize].asked(now.jiffies, request.sector, request.end(), longest);
+        self.processes[process as usize].record_request(
+            now.jiffies,
+            request.sector,
+            request.end(),
+            longest,
+        );
         self.update_idle_window(queue, process);
         if self.active == Some(queue) {
             if self.queue(queue).wait_request {

@@ -151,7 +151,7 @@ impl Deadline {
 
     /// deadline_add_rq_rb: a request with the same start is dispatched at once.
     fn add(&mut self, request: BlockRequest, expiry: u64) {
-        if let Some(alias) = self.direction(request.op).sorted.at(request.sector) {
+        if let Some(alias) = self.direction(request.op).sorted.tag_at(request.sector) {
             self.send(alias);
         }
         self.direction(request.op).sorted.insert(request.sector, request.tag);
@@ -241,7 +241,7 @@ impl Legacy for Deadline {
     }
 
     fn front(&self, bio: &BlockRequest) -> Option<u32> {
-        self.sorted(bio.op).at(bio.end()).filter(|_| self.front_merges)
+        self.sorted(bio.op).tag_at(bio.end()).filter(|_| self.front_merges)
     }
 
     fn former(&self, tag: u32) -> Option<u32> {

@@ -73,7 +73,8 @@ impl<R: FlowRule> Elevator for FlowElevator<R> {
 
     fn allow_merge(&self, request: &BlockRequest, bio: &BlockRequest, _how: Merge) -> bool {
         let slot = self.queues.slot(request.tag);
-        slot.position == Position::Queued && self.queues.flows.known(bio.process) == Some(slot.flow)
+        slot.position == Position::Queued
+            && self.queues.flows.known_flow(bio.process) == Some(slot.flow)
     }
 
     fn merged(&mut self, now: Time, before: &BlockRequest, after: &BlockRequest) {

@@ -69,7 +69,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
 
 const POLL_NS: u64 = 1_000_000;
 /// With more bytes in the device, a completion comes soon enough.
-const FEW_BYTES: u64 = 128 << 10;
+const MAX_POLLED_BYTES: u64 = 128 << 10;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Slot {
@@ -226,7 +226,7 @@ impl FlowRule for Gimbal {
             return Some(tag);
         }
         self.chosen = Some(tag);
-        if self.in_device <= FEW_BYTES && self.poll.is_none_or(|poll| poll <= now) {
+        if self.in_device <= MAX_POLLED_BYTES && self.poll.is_none_or(|poll| poll <= now) {
             self.poll = Some(now + POLL_NS);
         }
         None

@@ -7,7 +7,7 @@ pub(super) const MAX_DEPTH: [u32; DOMAINS] = [256, 128];
 const BUCKETS: usize = 8;
 /// Buckets within the target, each a quarter of it wide.
 pub(super) const GOOD_BUCKETS: usize = 4;
-const ENOUGH_SAMPLES: u64 = 500;
+const MIN_SAMPLES: u64 = 500;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Kind {
@@ -63,7 +63,7 @@ impl Domain {
             return None;
         }
         let timeout = *self.timeout.get_or_insert(now + clock.hz());
-        if samples < ENOUGH_SAMPLES && timeout > now {
+        if samples < MIN_SAMPLES && timeout > now {
             return None;
         }
         self.timeout = None;

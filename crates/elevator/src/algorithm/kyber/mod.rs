@@ -269,7 +269,7 @@ impl Elevator for Kyber {
         domain.sample(Kind::Io, now - done.issued);
         let due = self.clock.jiffies(now) + (self.clock.hz() / 10).max(1);
         if self.timer.is_none_or(|(timer, _)| due < timer) {
-            self.timer = Some((due, self.clock.at(due)));
+            self.timer = Some((due, self.clock.tick_start(due)));
         }
     }
 

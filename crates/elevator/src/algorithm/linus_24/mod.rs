@@ -64,7 +64,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             1,
             "0: rules of 2.4.32; 1: of 2.4.18, whose values are 8192, 16384 and 6",
         )
-        .of(Role::Reading),
+        .with_role(Role::Reading),
     ],
     build,
 };

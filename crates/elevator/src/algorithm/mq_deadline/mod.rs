@@ -90,7 +90,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             INT_MAX,
             "tags available to requests other than synchronous reads",
         )
-        .of(Role::Window),
+        .with_role(Role::Window),
         Tunable::linux_version(
             "612: as Linux 6.12; less: as 6.1 (the next request of a batch is fixed early, head insertions wait for their class)",
         ),

@@ -38,8 +38,8 @@ impl Occupancy {
     }
 
     fn class_in_turn(&self) -> Option<usize> {
-        let first = (0..CLASSES).find(|class| self.requests.may_go(*class))?;
-        if first == ASYNC || !self.requests.may_go(ASYNC) {
+        let first = (0..CLASSES).find(|class| self.requests.is_eligible(*class))?;
+        if first == ASYNC || !self.requests.is_eligible(ASYNC) {
             return Some(first);
         }
         let least = (0..ASYNC).filter_map(|class| self.requests.least_start(class)).min();
@@ -54,7 +54,7 @@ impl Occupancy {
         (0..CLASSES).find_map(|class| {
             let tag = self.requests.oldest(class)?;
             let target = targets[TARGET_OF[class]];
-            let limit = (self.settings.of(Key::OverdueTargets) * target).saturating_add(rounds);
+            let limit = (self.settings.value(Key::OverdueTargets) * target).saturating_add(rounds);
             (now - self.requests.slot(tag).since > limit).then_some(tag)
         })
     }
@@ -66,8 +66,8 @@ impl Occupancy {
             self.model.positions_matter().unwrap_or_else(|| self.model.may_have_positions());
         let of = &self.requests.processes[last as usize];
         let slot = self.requests.slot(tag);
-        let Some(flow) = self.shares.known(last).filter(|_| positions) else { return false };
-        if slot.request.process == last || of.queued > 0 || !self.requests.flows[flow].may_go {
+        let Some(flow) = self.shares.known_flow(last).filter(|_| positions) else { return false };
+        if slot.request.process == last || of.queued > 0 || !self.requests.flows[flow].eligible {
             return false;
         }
         let own_class = if self.requests.flows[flow].credit > 0 { ON_CREDIT } else { SYNC };
@@ -122,7 +122,7 @@ impl Occupancy {
     }
 
     fn earn_idle(&mut self, now: u64) {
-        let earned = (now - self.idle_since) / 100 * self.settings.of(Key::IdlePercent);
+        let earned = (now - self.idle_since) / 100 * self.settings.value(Key::IdlePercent);
         if earned > 0 {
             self.idle_tokens = self.idle_tokens.saturating_add(earned).min(SECOND / 8);
             self.idle_since = now;

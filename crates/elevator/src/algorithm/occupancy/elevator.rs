@@ -23,14 +23,14 @@ impl Elevator for Occupancy {
             process.busy -= 1;
             process.queued += 1;
             self.in_flight -= 1;
-            self.came_back.push(request.tag);
+            self.requeued.push(request.tag);
             return;
         }
         let flow = self.shares.flow_of(now, &mut self.requests, request.process);
         let was_active = self.requests.flows[flow].is_active();
         if !was_active {
             let slack = self.slack();
-            self.shares.wakes(now, &self.settings, &self.model, &mut self.requests, flow, slack);
+            self.shares.activate(now, &self.settings, &self.model, &mut self.requests, flow, slack);
         }
         if !self.requests.flows[flow].has_share && !self.requests.flows[flow].is_declared {
             self.requests.flows[flow].weight =
@@ -43,7 +43,7 @@ impl Elevator for Occupancy {
             self.requests.enter(request, flow as u32, class, Position::Head);
             self.requests.flows[flow].in_flight += 1;
             self.shares.count(flow, &mut self.requests.flows[flow]);
-            self.came_back.push(request.tag);
+            self.requeued.push(request.tag);
             return;
         }
         self.requests.enter(request, flow as u32, class, Position::Queued);
@@ -55,7 +55,7 @@ impl Elevator for Occupancy {
 
     fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
         let now = self.now(now);
-        if let Some(tag) = self.came_back.pop() {
+        if let Some(tag) = self.requeued.pop() {
             self.end_wait(now, self.requests.slot(tag).request.process);
             if self.requests.slot(tag).weight == 0 {
                 self.account(now, tag);
@@ -107,7 +107,7 @@ impl Elevator for Occupancy {
     }
 
     fn len(&self) -> usize {
-        self.requests.queued + self.came_back.len()
+        self.requests.queued + self.requeued.len()
     }
 
     fn next_timer(&self) -> Option<Time> {
@@ -123,7 +123,7 @@ impl Elevator for Occupancy {
         let slot = self.requests.slot(request.tag);
         how == Merge::Back
             && slot.position == Position::Queued
-            && self.shares.known(bio.process) == Some(slot.flow as usize)
+            && self.shares.known_flow(bio.process) == Some(slot.flow as usize)
             && (request.sync, request.priority.class) == (bio.sync, bio.priority.class)
     }
 

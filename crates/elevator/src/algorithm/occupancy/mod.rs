@@ -78,7 +78,7 @@ struct Occupancy {
     requests: Requests,
     shares: Shares,
     /// Requeued tags, the next one last.
-    came_back: Vec<u32>,
+    requeued: Vec<u32>,
     /// Requests in the device, and their predicted occupancy.
     in_flight: u32,
     load: u64,
@@ -119,7 +119,7 @@ impl Occupancy {
             window: Window::new(),
             requests: Requests::new(nr_tags),
             shares: Shares::new(),
-            came_back: Vec::new(),
+            requeued: Vec::new(),
             in_flight: 0,
             load: 0,
             mark: 0,
@@ -153,8 +153,8 @@ impl Occupancy {
     /// In nanoseconds.
     fn targets(&self) -> [u64; TARGETS] {
         let unloaded = self.model.unloaded_ns();
-        let of = |target: Key, costs: Key, least: u64| match self.settings.of(target) {
-            0 => (self.settings.of(costs) * unloaded).max(least),
+        let of = |target: Key, costs: Key, least: u64| match self.settings.value(target) {
+            0 => (self.settings.value(costs) * unloaded).max(least),
             set => set * 1000,
         };
         [
@@ -166,17 +166,17 @@ impl Occupancy {
 
     /// In nanoseconds of occupancy at the usual weight.
     fn slack(&self) -> u64 {
-        let costs = self.settings.of(Key::SlackCosts) * self.model.random_ns();
+        let costs = self.settings.value(Key::SlackCosts) * self.model.random_ns();
         let window = self.window.size(&self.settings, &self.targets()).min(10 * SECOND);
-        costs.max(window * self.settings.of(Key::SlackWindow) / 100)
+        costs.max(window * self.settings.value(Key::SlackWindow) / 100)
     }
 
     fn least_window(&self) -> u64 {
-        self.settings.of(Key::LeastWindow) * self.model.mean_ns()
+        self.settings.value(Key::LeastWindow) * self.model.mean_ns()
     }
 
     fn most(&self) -> u32 {
-        self.settings.of(Key::Exposed) as u32
+        self.settings.value(Key::Exposed) as u32
     }
 
     /// Samples the think time: arrival minus the last completion.
@@ -212,7 +212,7 @@ impl Occupancy {
         let predicted = self.account(now, tag);
         let others = self.requests.backlogged() > 0;
         if class == ASYNC {
-            let turn = self.slack() * self.settings.of(Key::Turn) / 100;
+            let turn = self.slack() * self.settings.value(Key::Turn) / 100;
             let left = if self.turn > 0 { self.turn } else { turn };
             self.turn = if others { left.saturating_sub(predicted) } else { 0 };
             self.since_turn = 0;
@@ -275,10 +275,10 @@ impl Occupancy {
     fn bound(&mut self, now: u64, flow: usize) {
         let (most, limit) = (self.most(), self.limit());
         let of = &self.requests.flows[flow];
-        if of.may_go && of.start > limit {
-            self.requests.allow(now, flow, false, most);
-        } else if !of.may_go && of.start <= limit {
-            self.requests.allow(now, flow, true, most);
+        if of.eligible && of.start > limit {
+            self.requests.set_eligible(now, flow, false, most);
+        } else if !of.eligible && of.start <= limit {
+            self.requests.set_eligible(now, flow, true, most);
         }
         self.free(now, limit);
     }
@@ -289,7 +289,7 @@ impl Occupancy {
         while let Some((_, flow)) =
             self.requests.first_throttled().filter(|(start, _)| *start <= limit)
         {
-            self.requests.allow(now, flow as usize, true, most);
+            self.requests.set_eligible(now, flow as usize, true, most);
         }
     }
 

@@ -15,7 +15,7 @@ const BITS: u32 = 8;
 const KAPPA_BITS: u32 = 16;
 const KAPPA_ONE: u64 = 1 << KAPPA_BITS;
 const SECOND: u64 = 1_000_000_000;
-const MOST: i64 = (10 * SECOND as i64) << BITS;
+const MAX_ESTIMATE: i64 = (10 * SECOND as i64) << BITS;
 const LEAST: u64 = 250;
 /// The base of a direction without samples.
 const COLD: i64 = 100_000 << BITS;
@@ -29,7 +29,7 @@ const TOGETHER: usize = 8;
 /// From this bucket on, distances are far: 32 MiB.
 const FAR: usize = 16;
 /// Samples of near and far requests, to judge positions.
-const ENOUGH: u32 = 16;
+const MIN_SAMPLES: u32 = 16;
 
 /// A plain mean at first, then exponential with weight 1/`most`.
 #[derive(Debug, Clone, Copy, Default)]
@@ -195,23 +195,23 @@ impl Model {
         self.rescale(settings, predicted, gap);
         let size = i64::from(nr_sectors.min(LARGEST));
         let (sample, error) = ((gap << BITS) as i64, (gap as i64 - predicted as i64) << BITS);
-        let error = error.clamp(-MOST, MOST);
+        let error = error.clamp(-MAX_ESTIMATE, MAX_ESTIMATE);
         let of = &mut self.of[side(op)];
         of.nr = of.nr.saturating_add(1);
         let norm = MIDDLE * MIDDLE + size * size;
         if bucket == 0 {
             let step = norm * i64::from(of.nr.min(16));
-            of.base = (of.base + error * (MIDDLE * MIDDLE) / step).clamp(0, MOST);
-            of.slope = (of.slope + error * size / step).clamp(0, MOST >> 4);
+            of.base = (of.base + error * (MIDDLE * MIDDLE) / step).clamp(0, MAX_ESTIMATE);
+            of.slope = (of.slope + error * size / step).clamp(0, MAX_ESTIMATE >> 4);
         } else {
             // Requests of equal size carry no information about the slope.
             let apart = size - of.size.value;
             of.size.add(size, 64);
             let norm = MIDDLE * MIDDLE + apart * apart;
-            of.slope = (of.slope + error * apart / (norm * 64)).clamp(0, MOST >> 4);
+            of.slope = (of.slope + error * apart / (norm * 64)).clamp(0, MAX_ESTIMATE >> 4);
             let mean = &mut of.pos[bucket];
             let first = mean.nr == 0;
-            mean.add((mean.value + error).clamp(-MOST, MOST), 16);
+            mean.add((mean.value + error).clamp(-MAX_ESTIMATE, MAX_ESTIMATE), 16);
             if first {
                 spread(&mut of.pos, bucket);
             }
@@ -285,7 +285,7 @@ impl Model {
 
     /// Far reads are slow enough (1 ms alone), and near ones too few.
     pub(super) fn may_have_positions(&self) -> bool {
-        self.slow.nr >= ENOUGH
+        self.slow.nr >= MIN_SAMPLES
             && self.unloaded >= SECOND / 1000
             && self.slow.value >= SECOND as i64 / 1000
     }
@@ -293,7 +293,7 @@ impl Model {
     /// None: too few samples.
     #[inline]
     pub(super) fn positions_matter(&self) -> Option<bool> {
-        let known = self.near.nr >= ENOUGH && self.far.nr >= ENOUGH;
+        let known = self.near.nr >= MIN_SAMPLES && self.far.nr >= MIN_SAMPLES;
         known.then(|| self.far.value > 2 * self.near.value)
     }
 }

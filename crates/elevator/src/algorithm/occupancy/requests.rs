@@ -84,7 +84,7 @@ pub(super) struct Flow {
     pub(super) queued: u32,
     /// Requests in the device, and requeued ones.
     pub(super) in_flight: u32,
-    pub(super) may_go: bool,
+    pub(super) eligible: bool,
     /// Last insertion or completion of a request.
     pub(super) touched: u64,
     /// In nanoseconds of occupancy.
@@ -105,7 +105,7 @@ impl Flow {
             is_free: false,
             queued: 0,
             in_flight: 0,
-            may_go: true,
+            eligible: true,
             touched: 0,
             credit: 0,
             counted: None,
@@ -215,7 +215,7 @@ impl Requests {
         of.queued += 1;
         self.queued += 1;
         if first {
-            let (start, throttled) = (of.start, of.queued == 1 && !of.may_go);
+            let (start, throttled) = (of.start, of.queued == 1 && !of.eligible);
             self.starts[class].set(flow as u32, start);
             self.nr_starts += 1;
             if throttled {
@@ -299,14 +299,14 @@ impl Requests {
                 self.starts[class].set(flow as u32, start);
             }
         }
-        if !self.flows[flow].may_go && self.flows[flow].queued > 0 {
+        if !self.flows[flow].eligible && self.flows[flow].queued > 0 {
             self.throttled.set(flow as u32, start);
         }
     }
 
-    pub(super) fn allow(&mut self, now: u64, flow: usize, may_go: bool, most: u32) {
-        self.flows[flow].may_go = may_go;
-        if may_go {
+    pub(super) fn set_eligible(&mut self, now: u64, flow: usize, eligible: bool, most: u32) {
+        self.flows[flow].eligible = eligible;
+        if eligible {
             self.throttled.remove(flow as u32);
             (0..CLASSES).for_each(|class| self.expose(now, flow, class, most));
             return;
@@ -329,7 +329,7 @@ impl Requests {
     }
 
     fn expose(&mut self, now: u64, flow: usize, class: usize, most: u32) {
-        if !self.flows[flow].may_go {
+        if !self.flows[flow].eligible {
             return;
         }
         while let fifo = &mut self.flows[flow].fifos[class]
@@ -356,7 +356,7 @@ impl Requests {
     }
 
     #[inline]
-    pub(super) fn may_go(&self, class: usize) -> bool {
+    pub(super) fn is_eligible(&self, class: usize) -> bool {
         !self.sorted[class].is_empty()
     }
 

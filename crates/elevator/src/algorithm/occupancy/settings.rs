@@ -16,7 +16,7 @@ macro_rules! settings {
         const DEFAULTS: [u64; NAMES.len()] = [$($default),*];
 
         pub(super) const TUNABLES: &[Tunable] =
-            &[$(Tunable::proposed($name, $unit, $min, $max, $help).of(Role::$role)),*];
+            &[$(Tunable::proposed($name, $unit, $min, $max, $help).with_role(Role::$role)),*];
     };
 }
 
@@ -63,7 +63,7 @@ impl Settings {
     }
 
     #[inline]
-    pub(super) fn of(&self, key: Key) -> u64 {
+    pub(super) fn value(&self, key: Key) -> u64 {
         self.values[key as usize]
     }
 

@@ -29,7 +29,7 @@ const AWAY: u64 = SECOND;
 pub(super) struct Shares {
     pub(super) virtual_time: u64,
     /// Active flows with a share or credit, by start tag.
-    entitled: Tags,
+    with_share: Tags,
     /// By process: its flow plus one; 0: unknown.
     of: Vec<u32>,
     declared: BTreeMap<u32, u32>,
@@ -54,7 +54,7 @@ impl Shares {
     pub(super) fn new() -> Shares {
         Shares {
             virtual_time: 0,
-            entitled: Tags::default(),
+            with_share: Tags::default(),
             of: Vec::new(),
             declared: BTreeMap::new(),
             free: Vec::new(),
@@ -72,7 +72,7 @@ impl Shares {
         }
     }
 
-    pub(super) fn known(&self, process: u32) -> Option<usize> {
+    pub(super) fn known_flow(&self, process: u32) -> Option<usize> {
         self.of.get(process as usize).and_then(|known| (*known as usize).checked_sub(1))
     }
 
@@ -101,7 +101,7 @@ impl Shares {
         if self.last == 0 || now.saturating_sub(self.last) > SECOND {
             self.busy_since = now;
         }
-        if let Some(flow) = self.known(process) {
+        if let Some(flow) = self.known_flow(process) {
             return flow;
         }
         let flow = self.new_flow(requests);
@@ -128,7 +128,7 @@ impl Shares {
                 number
             }
         };
-        if self.known(process).is_some_and(|known| known != number as usize) {
+        if self.known_flow(process).is_some_and(|known| known != number as usize) {
             self.exited(requests, process);
         }
         self.assign(process, number);
@@ -144,7 +144,7 @@ impl Shares {
 
     /// Returns the flow, unless it was declared.
     pub(super) fn exited(&mut self, requests: &mut Requests, process: u32) -> Option<usize> {
-        let flow = self.known(process)?;
+        let flow = self.known_flow(process)?;
         self.of[process as usize] = 0;
         if let Some(of) = requests.processes.get_mut(process as usize) {
             *of = Process { queued: of.queued, busy: of.busy, ..Process::default() };
@@ -169,7 +169,7 @@ impl Shares {
     }
 
     /// Sets start tag and credit at a flow's first request.
-    pub(super) fn wakes(
+    pub(super) fn activate(
         &mut self,
         now: u64,
         settings: &Settings,
@@ -197,7 +197,7 @@ impl Shares {
     }
 
     fn grant(&mut self, now: u64, settings: &Settings, model: &Model, of: &mut Flow) {
-        let most = settings.of(Key::CreditCosts) * model.random_ns();
+        let most = settings.value(Key::CreditCosts) * model.random_ns();
         if !self.is_open {
             (self.account, self.is_open) = (most, true);
         } else {
@@ -241,7 +241,7 @@ impl Shares {
         let on_credit = of.credit > 0 && slot.request.sync && usize::from(slot.class) != REAL_TIME;
         if on_credit {
             let others = self.weights - self.credit_weights;
-            let together = settings.of(Key::CreditShare) * others;
+            let together = settings.value(Key::CreditShare) * others;
             return of.weight.max(together / self.nr_on_credit.max(1));
         }
         of.weight
@@ -257,21 +257,21 @@ impl Shares {
     /// The least start tag with a share or credit. Others run ahead of it by at most the slack,
     /// even while all its requests are in the device.
     pub(super) fn least_entitled(&self) -> Option<u64> {
-        self.entitled.first().map(|(start, _)| start)
+        self.with_share.first().map(|(start, _)| start)
     }
 
     pub(super) fn restarted(&mut self, flow: usize, of: &Flow) {
-        if self.entitled.value(flow as u32).is_some() {
-            self.entitled.set(flow as u32, of.start);
+        if self.with_share.value(flow as u32).is_some() {
+            self.with_share.set(flow as u32, of.start);
         }
     }
 
     pub(super) fn count(&mut self, flow: usize, of: &mut Flow) {
         let entitled = of.is_active() && (of.has_share || of.credit > 0);
-        if entitled != self.entitled.value(flow as u32).is_some() {
+        if entitled != self.with_share.value(flow as u32).is_some() {
             match entitled {
-                true => self.entitled.set(flow as u32, of.start),
-                false => _ = self.entitled.remove(flow as u32),
+                true => self.with_share.set(flow as u32, of.start),
+                false => _ = self.with_share.remove(flow as u32),
             }
         }
         let now = of.is_active().then_some((of.weight, of.credit > 0));

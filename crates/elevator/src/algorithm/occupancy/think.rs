@@ -6,9 +6,9 @@
 
 const FIRST_NS: u64 = 16_000;
 const EDGES: usize = 16;
-const MOST: u16 = 64;
+const MAX_SAMPLES: u16 = 64;
 /// Samples before a process's own are used.
-const ENOUGH: u16 = 4;
+const MIN_SAMPLES: u16 = 4;
 
 /// Counts of think times up to each edge, and beyond.
 #[derive(Debug, Clone, Copy, Default)]
@@ -23,14 +23,14 @@ impl Thinks {
         let edge = ((u64::BITS - units.leading_zeros()) as usize).min(EDGES);
         self.counts[edge] += 1;
         self.nr += 1;
-        if self.nr >= MOST {
+        if self.nr >= MAX_SAMPLES {
             self.counts.iter_mut().for_each(|count| *count /= 2);
             self.nr = self.counts.iter().sum();
         }
     }
 
     pub(super) fn is_known(&self) -> bool {
-        self.nr >= ENOUGH
+        self.nr >= MIN_SAMPLES
     }
 
     /// How long to wait from the last completion, at `elapsed` after it; None: waiting does not

@@ -177,7 +177,7 @@ impl Window {
             return;
         }
         self.tick = now + TICK;
-        let most = settings.of(Key::DebtMost) * 2;
+        let most = settings.value(Key::DebtMost) * 2;
         if self.writes && self.reads_missed * 10 > self.reads {
             self.debt = self.debt.max(most.min((self.debt + most).div_ceil(2)));
         } else {

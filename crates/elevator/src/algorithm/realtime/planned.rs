@@ -111,7 +111,7 @@ impl<P: Planner> Planned<P> {
     pub(crate) fn new(build: &Build, planner: P, slack: bool, replan_percent: u64) -> Planned<P> {
         Planned {
             planner,
-            model: ServiceModel::of(&build.geometry),
+            model: ServiceModel::from_geometry(&build.geometry),
             geometry: build.geometry.clone(),
             plan: VecDeque::new(),
             arrivals: Vec::new(),

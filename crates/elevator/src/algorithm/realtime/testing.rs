@@ -24,7 +24,7 @@ pub(crate) fn geometry() -> Geometry {
 }
 
 pub(crate) fn model() -> ServiceModel {
-    ServiceModel::of(&geometry())
+    ServiceModel::from_geometry(&geometry())
 }
 
 /// Times in milliseconds.

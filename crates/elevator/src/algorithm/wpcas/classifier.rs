@@ -137,7 +137,7 @@ impl Intervals {
     }
 
     /// The same intervals with other parameters.
-    pub fn resorted(&self, classes: &Classes) -> Intervals {
+    pub fn reclassify(&self, classes: &Classes) -> Intervals {
         let mut new = Intervals::default();
         self.ring.iter().for_each(|ns| new.push(u64::from(ns), classes));
         new
@@ -257,7 +257,7 @@ mod tests {
                     .wrapping_mul(6_364_136_223_846_793_005)
                     .wrapping_add(1_442_695_040_888_963_407);
                 kept.push((state >> 33) % (24 * MS) * ((state >> 60) + 1) / 16, &classes);
-                let mut anew = kept.resorted(&classes);
+                let mut anew = kept.reclassify(&classes);
                 anew.best = None;
                 let counts =
                     |of: &Intervals| (of.bins.clone(), of.dense.clone(), of.short, of.short_ns);

@@ -4,7 +4,7 @@ use crate::clock::Clock;
 use crate::geometry::Geometry;
 
 use super::classifier::{Classes, Point, Region};
-use super::{Actuator, Distances, ServiceTime, changed};
+use super::{Actuator, Distances, ServiceTime, with_geometry};
 
 impl ServiceTime {
     pub(super) fn knob(&self, clock: Clock, tunable: &str) -> Option<u64> {
@@ -93,8 +93,8 @@ impl ServiceTime {
         }
         self.classes = classes;
         for record in self.all_records() {
-            record.intervals = record.intervals.resorted(&classes);
-            record.seeks = record.seeks.resized(classes.window);
+            record.intervals = record.intervals.reclassify(&classes);
+            record.seeks = record.seeks.resize(classes.window);
         }
     }
 
@@ -110,7 +110,7 @@ impl ServiceTime {
             _ => return false,
         };
         let old = self.actuator.geometry();
-        let new = changed(old, |geometry| change(geometry, value));
+        let new = with_geometry(old, |geometry| change(geometry, value));
         let cylinders = |of: &Geometry| (of.cylinders, of.sectors_per_cylinder);
         if cylinders(&new) != cylinders(old) {
             // Distances in old cylinders are meaningless in new ones.

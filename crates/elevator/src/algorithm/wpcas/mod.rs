@@ -53,7 +53,7 @@ use crate::vocabulary::Time;
 use super::anticipatory::arm::Actuator;
 use super::anticipatory::history::Arrival;
 use super::anticipatory::machine::Machine;
-use super::anticipatory::rule::{Asked, Ending, Outlook, Rule, thinks_too_long};
+use super::anticipatory::rule::{Decision, Ending, Outlook, Rule, thinks_too_long};
 use super::anticipatory::timing::Period;
 use super::anticipatory::tunables;
 
@@ -101,7 +101,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             1,
             "an interval is: 0 = completion to arrival, 1 = arrival to arrival",
         )
-        .of(Role::Reading),
+        .with_role(Role::Reading),
         own(
             "window",
             "intervals",
@@ -111,7 +111,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
         ),
         own("bin_us", "µs", 100, 1000, "resolution of the density of intervals"),
         own("fine_clock", "switch", 0, 1, "intervals and timer in: 0 = ticks, 1 = nanoseconds")
-            .of(Role::Reading),
+            .with_role(Role::Reading),
         own("width_ms", "ms", 1, 20, "width of the densest interval"),
         own(
             "region",
@@ -120,7 +120,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             1,
             "densest interval: 0 = of that width, 1 = fullest bin grown to half its height",
         )
-        .of(Role::Reading),
+        .with_role(Role::Reading),
         own(
             "gamma_percent",
             "percent",
@@ -129,7 +129,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             "share of intervals that the densest one must hold (γ)",
         ),
         own("which_j", "switch", 0, 2, "wait until its: 0 = upper end, 1 = middle, 2 = lower end")
-            .of(Role::Reading),
+            .with_role(Role::Reading),
         own("cap_ms", "ms", 1, 100, "intervals above this are not counted in a bin"),
         own("min_samples", "intervals", 0, 1024, "with fewer intervals, decide as anticipatory"),
         own(
@@ -139,7 +139,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             1,
             "without a dense interval wait for: 0 = the mean interval, 1 = the mean success wait",
         )
-        .of(Role::Reading),
+        .with_role(Role::Reading),
         own(
             "cylinders",
             "cylinders",
@@ -147,7 +147,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             10_000_000,
             "cylinders of the disk; 0: unknown, no waiting",
         )
-        .of(Role::Disk),
+        .with_role(Role::Disk),
         own(
             "cylinder_sectors",
             "sectors",
@@ -155,7 +155,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             1_000_000_000,
             "sectors per cylinder; 0: unknown, no waiting",
         )
-        .of(Role::Disk),
+        .with_role(Role::Disk),
         own(
             "seek_knee",
             "cylinders",
@@ -163,11 +163,11 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             10_000_000,
             "last distance of a + b·√d; changing a seek_* drops listed distances",
         )
-        .of(Role::Disk),
-        own("seek_a_ns", "ns", 0, 1_000_000_000, "a").of(Role::Disk),
-        own("seek_b_ns", "ns", 0, 1_000_000_000, "b").of(Role::Disk),
-        own("seek_c_ns", "ns", 0, 1_000_000_000, "c of c + e·d beyond").of(Role::Disk),
-        own("seek_e_ps", "ps", 0, 1_000_000_000_000, "e").of(Role::Disk),
+        .with_role(Role::Disk),
+        own("seek_a_ns", "ns", 0, 1_000_000_000, "a").with_role(Role::Disk),
+        own("seek_b_ns", "ns", 0, 1_000_000_000, "b").with_role(Role::Disk),
+        own("seek_c_ns", "ns", 0, 1_000_000_000, "c of c + e·d beyond").with_role(Role::Disk),
+        own("seek_e_ps", "ps", 0, 1_000_000_000_000, "e").with_role(Role::Disk),
         own(
             "nearest",
             "switch",
@@ -175,7 +175,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             1,
             "compares with: 0 = the elevator's next request, 1 = the nearest one",
         )
-        .of(Role::Reading),
+        .with_role(Role::Reading),
         own(
             "async_wait",
             "switch",
@@ -183,7 +183,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             1,
             "against asynchronous requests only: 0 = as against others, 1 = as anticipatory",
         )
-        .of(Role::Reading),
+        .with_role(Role::Reading),
         own(
             "counter_halving",
             "waits",
@@ -192,7 +192,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             "number of waits at which the counters are halved; 0: never",
         ),
         own("class", "switch", 0, 1, "one history for: 0 = each process, 1 = all together")
-            .of(Role::Reading),
+            .with_role(Role::Reading),
         own(
             "mean_close",
             "switch",
@@ -200,7 +200,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             1,
             "requests within the mean seek count as close: 0 = no, 1 = yes (anticipatory)",
         )
-        .of(Role::Reading),
+        .with_role(Role::Reading),
         own("relearn", "refusals", 0, 1_000_000, "refused waits before one trial wait; 0: never"),
     ],
     build,
@@ -402,7 +402,7 @@ impl Rule for ServiceTime {
     }
 
     fn refuses(&mut self, see: &Outlook<'_>) -> bool {
-        if see.asked == Asked::ToGoOn && self.on_trial {
+        if see.decision == Decision::Continue && self.on_trial {
             return false;
         }
         let like_the_base =
@@ -413,7 +413,7 @@ impl Rule for ServiceTime {
         if self.pays(see) {
             return false;
         }
-        if see.asked == Asked::ToBegin && self.switches.relearn > 0 {
+        if see.decision == Decision::Begin && self.switches.relearn > 0 {
             let relearn = self.switches.relearn;
             let record = self.record(see.process);
             record.refusals += 1;
@@ -470,7 +470,7 @@ impl Rule for ServiceTime {
 }
 
 /// A changed curve drops the data sheet's distances.
-fn changed(geometry: &Geometry, change: impl FnOnce(&mut Geometry)) -> Geometry {
+fn with_geometry(geometry: &Geometry, change: impl FnOnce(&mut Geometry)) -> Geometry {
     let mut new = geometry.clone();
     change(&mut new);
     if new.seek != geometry.seek {

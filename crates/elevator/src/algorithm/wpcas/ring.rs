@@ -48,7 +48,7 @@ impl Distances {
         (self.sum, self.ring.len())
     }
 
-    pub(super) fn resized(&self, window: usize) -> Distances {
+    pub(super) fn resize(&self, window: usize) -> Distances {
         let mut new = Distances::default();
         self.ring.iter().for_each(|distance| new.push(u64::from(distance), window));
         new
@@ -72,7 +72,7 @@ mod tests {
         let mut distances = Distances::default();
         (1..=10).for_each(|distance| distances.push(distance, 4));
         assert_eq!(distances.sum_and_count(), (7 + 8 + 9 + 10, 4));
-        assert_eq!(distances.resized(2).sum_and_count(), (9 + 10, 2));
-        assert_eq!(distances.resized(100).sum_and_count(), (34, 4));
+        assert_eq!(distances.resize(2).sum_and_count(), (9 + 10, 2));
+        assert_eq!(distances.resize(100).sum_and_count(), (34, 4));
     }
 }

@@ -60,9 +60,9 @@ fn a_shared_queue_that_is_seeky_when_its_turn_ends_is_parted_and_everybody_takes
     for tag in 3..30 {
         insert(&mut bfq, ms(203), by(0, tag, 20_000_000 + u64::from(tag) * 1_000_000));
     }
-    assert!(bfq.queue(shared).is_seeky() && !bfq.queue(shared).merging.parts);
+    assert!(bfq.queue(shared).is_seeky() && !bfq.queue(shared).merging.to_split);
     bfq.expire(ms(204), false, Expiry::Timeout);
-    assert!(bfq.queue(shared).merging.parts);
+    assert!(bfq.queue(shared).merging.to_split);
     insert(&mut bfq, ms(205), by(0, 40, 500));
     assert!(of(&bfq, 0) != shared && of(&bfq, 1) == shared, "the first one goes");
     assert!(!bfq.queue(of(&bfq, 0)).habits.io_bound);
@@ -118,5 +118,5 @@ fn the_queue_of_a_process_that_was_merged_away_is_let_go_and_so_is_a_shared_one_
             }
         }
     }
-    assert_eq!(bfq.queue(shared).pins, 0);
+    assert_eq!(bfq.queue(shared).refs, 0);
 }

@@ -199,7 +199,7 @@ impl Wf2q {
     }
 
     /// Total weight in a queue's group, or the root.
-    pub(super) fn weights_beside(&self, id: Option<Id>, class: usize) -> u64 {
+    pub(super) fn class_weights(&self, id: Option<Id>, class: usize) -> u64 {
         let group = id.map_or(0, |id| self.get(id).group as usize);
         self.groups[group].trees[class].weights
     }
@@ -253,7 +253,7 @@ impl Wf2q {
             self.get_mut(id).service += sectors;
             let tree = self.tree(id);
             tree.vtime += delta(sectors, tree.weights);
-            self.forget_passed(id);
+            self.forget_idle(id);
             current = self.parent(id);
         }
     }
@@ -367,7 +367,7 @@ impl Wf2q {
     }
 
     /// bfq_add_bfqq_in_groups_with_pending_reqs (since 6.2; 6.1 counts groups at activation).
-    pub(super) fn pend(&mut self, id: Id) {
+    pub(super) fn add_pending(&mut self, id: Id) {
         if !self.old && !self.get(id).pending {
             self.get_mut(id).pending = true;
             let group = self.get(id).group as usize;
@@ -377,7 +377,7 @@ impl Wf2q {
     }
 
     /// bfq_del_bfqq_in_groups_with_pending_reqs.
-    pub(super) fn unpend(&mut self, id: Id) {
+    pub(super) fn remove_pending(&mut self, id: Id) {
         if self.old {
             if let Some(parent) = self.parent(id) {
                 let group = &mut self.groups[(parent - GROUPS) as usize];

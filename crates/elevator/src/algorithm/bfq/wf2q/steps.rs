@@ -140,11 +140,11 @@ impl Wf2q {
     }
 
     /// bfq_forget_idle, repeated for the published algorithm.
-    pub(super) fn forget_passed(&mut self, beside: Id) {
+    pub(super) fn forget_idle(&mut self, id: Id) {
         let plain = self.plain;
-        while let Some(passed) = self.tree(beside).passed(plain) {
+        while let Some(passed) = self.tree(id).passed(plain) {
             let entity = *self.get(passed);
-            self.tree(beside).recall(passed, &entity);
+            self.tree(id).recall(passed, &entity);
             let served = self.groups[entity.group as usize].in_service == Some(passed);
             self.forget(passed, served);
             if !plain {

@@ -180,14 +180,14 @@ fn a_group_is_counted_while_it_has_requests_and_in_6_1_one_is_enough() {
         world.tree.count_groups_as(old);
         let group = world.tree.add_group(100);
         let id = world.join(group, 40);
-        world.tree.pend(id);
+        world.tree.add_pending(id);
         assert_eq!((world.tree.pending_groups, world.tree.groups_differ()), (1, old));
         let root = world.join(0, 40);
-        world.tree.pend(root);
+        world.tree.add_pending(root);
         assert!(world.tree.groups_differ());
         for _ in 0..2 {
             let id = world.drain(10);
-            world.tree.unpend(id);
+            world.tree.remove_pending(id);
         }
         assert_eq!((world.tree.pending_groups, world.tree.groups_differ()), (0, false));
     }

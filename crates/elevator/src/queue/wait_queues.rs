@@ -40,7 +40,7 @@ impl Batch {
 }
 
 #[derive(Debug)]
-pub(super) struct Lines {
+pub(super) struct WaitQueues {
     bitmap: Bitmap,
     lines: [VecDeque<Waiter>; LINES],
     /// The next wait queue to join, and to wake.
@@ -53,9 +53,9 @@ pub(super) struct Lines {
     woken: VecDeque<Waiter>,
 }
 
-impl Lines {
-    pub(super) fn new(tags: u32, least: Option<fn(u32) -> u32>) -> Lines {
-        Lines {
+impl WaitQueues {
+    pub(super) fn new(tags: u32, least: Option<fn(u32) -> u32>) -> WaitQueues {
+        WaitQueues {
             bitmap: Bitmap::new(tags),
             lines: Default::default(),
             joined: 0,
@@ -88,11 +88,11 @@ impl Lines {
 
     pub(super) fn join(&mut self, waiter: Waiter) {
         let line = self.next_line();
-        self.stand(line, waiter);
+        self.requeue(line, waiter);
     }
 
     /// Queues a woken client again.
-    pub(super) fn stand(&mut self, line: usize, waiter: Waiter) {
+    pub(super) fn requeue(&mut self, line: usize, waiter: Waiter) {
         self.bitmap.search_in_vain();
         self.lines[line].push_back(waiter);
         self.waiting += 1;
@@ -162,7 +162,7 @@ mod tests {
         Waiter { request: request(part, 8 * u64::from(part)), part, limit: DepthLimit::None }
     }
 
-    fn woken(lines: &mut Lines) -> Vec<u32> {
+    fn woken(lines: &mut WaitQueues) -> Vec<u32> {
         std::iter::from_fn(|| lines.next_woken()).map(|(_, waiter)| waiter.part).collect()
     }
 
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn lines_are_joined_in_turn_and_a_batch_wakes_the_front_of_one() {
-        let mut lines = Lines::new(32, None);
+        let mut lines = WaitQueues::new(32, None);
         (0..10).for_each(|part| lines.join(waiter(part)));
         (0..3).for_each(|_| lines.count_freed(|| 601));
         assert_eq!(woken(&mut lines), [], "a batch is not full");
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_batch_of_612_goes_on_with_the_next_lines() {
-        let mut lines = Lines::new(32, None);
+        let mut lines = WaitQueues::new(32, None);
         (0..10).for_each(|part| lines.join(waiter(part)));
         (0..4).for_each(|_| lines.count_freed(|| 612));
         assert_eq!(woken(&mut lines), [0, 8, 1, 9]);
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_request_that_finds_its_tag_at_the_second_search_has_taken_a_turn() {
-        let mut lines = Lines::new(32, None);
+        let mut lines = WaitQueues::new(32, None);
         (0..32).for_each(|tag| assert_eq!(lines.take(false), Some(tag)));
         lines.free(12, || 601);
         assert_eq!(lines.take(false), Some(12));
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn tags_that_become_free_while_no_bio_waits_do_not_count_and_empty_lines_are_passed_over() {
-        let mut lines = Lines::new(32, None);
+        let mut lines = WaitQueues::new(32, None);
         (0..9).for_each(|_| lines.count_freed(|| 601));
         (0..3).for_each(|part| lines.join(waiter(part)));
         for expected in [0, 1, 2] {
