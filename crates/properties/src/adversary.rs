@@ -61,7 +61,7 @@ pub(crate) fn delay_first(
             Some(request) => {
                 delay.passed_by += u64::from(request.seq > victim.seq);
                 at = request.end();
-                head.moved(&request);
+                head.record_move(&request);
                 let issued = now;
                 now = now + SERVICE_NS;
                 while let Some(timer) = bare.elevator.next_timer().filter(|timer| *timer < now) {

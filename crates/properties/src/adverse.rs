@@ -158,7 +158,7 @@ impl Drive<'_> {
             let given =
                 self.bare.take(shown, &self.head).map_err(|failure| format!("{failure:?}"))?;
             let Some(request) = given else { break };
-            self.head.moved(&request);
+            self.head.record_move(&request);
             let stalls = self.adversity.stalls && self.dispatched % 17 == 11;
             let service = if stalls { 7 * SECOND } else { self.input.service(self.dispatched) };
             self.in_flight.push((

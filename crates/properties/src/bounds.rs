@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use elevator::{ElevatorKind, Guarantee, Priority, Time};
 
 use crate::adversary::delay_first;
-use crate::drive::directly;
+use crate::drive::run_without_queue;
 use crate::input::Input;
 
 /// No request is passed by more later arrivals than guaranteed.
@@ -21,7 +21,7 @@ pub(crate) fn passed_at_most(kind: &ElevatorKind, input: &Input) -> Result<(), S
             "more than {bound} later arrivals were dispatched first: {delay:?}"
         );
         let alone = Input { queue_depth: 1, ..input.with_defaults() };
-        let log = directly(kind, &plain(&alone));
+        let log = run_without_queue(kind, &plain(&alone));
         for (at, (_, request)) in log.dispatched.iter().enumerate() {
             let passed_by =
                 log.dispatched[..at].iter().filter(|(_, other)| other.seq > request.seq).count()
@@ -45,7 +45,7 @@ pub(crate) fn waits_at_most(kind: &ElevatorKind, input: &Input) -> Result<(), St
         let delay = delay_first(kind, input, true, |delay| delay.waited_ns > bound)?;
         require!(delay.waited_ns <= bound, "a synchronous request waits: {delay:?}");
         let few = Input { nr_requests: input.nr_requests.min(64), ..input.with_defaults() };
-        let log = directly(kind, &plain(&few));
+        let log = run_without_queue(kind, &plain(&few));
         let since: BTreeMap<u64, Time> =
             log.inserted.iter().map(|(at, request)| (request.seq, *at)).collect();
         for (at, request) in log.dispatched.iter().filter(|(_, request)| request.sync) {

@@ -14,7 +14,7 @@ use elevator::{
 use crate::input::{DISK, Input, Step, geometry};
 
 const UNIT_NS: u64 = 1_000_000;
-const MOST: usize = 40;
+const MAX_TASKS: usize = 40;
 /// A longer run counts as endless.
 const MAX_EVENTS: usize = 10_000;
 
@@ -31,7 +31,7 @@ fn number(step: &Step, nr: usize) -> u64 {
 }
 
 fn steps(input: &Input) -> impl Iterator<Item = &Step> {
-    input.steps.iter().filter(|step| !step.exit).take(MOST)
+    input.steps.iter().filter(|step| !step.exit).take(MAX_TASKS)
 }
 
 fn task(step: &Step, release: u64, deadline: u64) -> Task {
@@ -118,7 +118,7 @@ fn request_of(nr: u32, task: &Task) -> BlockRequest {
 }
 
 pub fn build_for(geometry: Geometry) -> Build {
-    Build { nr_tags: 4 * MOST as u32, queue_depth: 1, geometry, ..Build::default() }
+    Build { nr_tags: 4 * MAX_TASKS as u32, queue_depth: 1, geometry, ..Build::default() }
 }
 
 /// If all requests take equally long, every deadline that any order meets is met.

@@ -65,7 +65,7 @@ pub(crate) struct Log {
 pub(crate) struct Head(Cell<u64>);
 
 impl Head {
-    pub(crate) fn moved(&self, request: &BlockRequest) {
+    pub(crate) fn record_move(&self, request: &BlockRequest) {
         self.0.set(request.end());
     }
 }
@@ -77,7 +77,7 @@ impl Disk for Head {
 }
 
 /// `requeue`: the device requeues every n-th dispatch once.
-pub(crate) fn through_queue(kind: &ElevatorKind, input: &Input, requeue: Option<usize>) -> Log {
+pub(crate) fn run_in_queue(kind: &ElevatorKind, input: &Input, requeue: Option<usize>) -> Log {
     let mut log = Log::default();
     let mut queue = Queue::new(kind, &input.build(), input.limits());
     input.set(kind, queue.elevator_mut());
@@ -86,7 +86,7 @@ pub(crate) fn through_queue(kind: &ElevatorKind, input: &Input, requeue: Option<
 }
 
 /// No queue and no merges. Arrivals wait while `nr_requests` are allocated.
-pub(crate) fn directly(kind: &ElevatorKind, input: &Input) -> Log {
+pub(crate) fn run_without_queue(kind: &ElevatorKind, input: &Input) -> Log {
     let mut log = Log::default();
     drive(&mut Bare::new(kind, &input.build(), input), input, &mut log);
     log
@@ -151,7 +151,7 @@ fn run(driven: &mut dyn Driven, input: &Input, log: &mut Log) -> Result<(), Fail
                 log.asked_again.extend(given.map(|_| now));
             }
             let Some(request) = given else { break };
-            head.moved(&request);
+            head.record_move(&request);
             let nr = log.dispatched.len();
             log.dispatched.push((now, request));
             in_flight.push(InFlight { due: now + input.service(nr), issued: now, nr, request });

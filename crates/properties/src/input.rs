@@ -81,7 +81,7 @@ impl Input {
                 Setting::Default => continue,
                 Setting::Min => tunable.min,
                 Setting::Max => tunable.max,
-                Setting::Between(part) => between(tunable.min, tunable.max, *part),
+                Setting::Between(part) => interpolate(tunable.min, tunable.max, *part),
             };
             elevator.set(tunable.name, value);
         }
@@ -93,7 +93,7 @@ impl Input {
 }
 
 /// Does not overflow at the ends.
-pub fn between(min: u64, max: u64, part: u16) -> u64 {
+pub fn interpolate(min: u64, max: u64, part: u16) -> u64 {
     min + (u128::from(max - min) * u128::from(part) / 65536) as u64
 }
 

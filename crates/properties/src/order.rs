@@ -2,7 +2,7 @@
 
 use elevator::{Build, ElevatorKind, Guarantee, Priority, Time};
 
-use crate::drive::{Bare, Head, directly, through_queue};
+use crate::drive::{Bare, Head, run_in_queue, run_without_queue};
 use crate::input::{Input, Step, geometry};
 
 /// Requests are dispatched in order of arrival if guaranteed.
@@ -11,7 +11,7 @@ pub(crate) fn order_of_arrival(kind: &ElevatorKind, input: &Input) -> Result<(),
         return Ok(());
     }
     let unmerged = Input { merge: false, ..input.clone() };
-    for log in [directly(kind, input), through_queue(kind, &unmerged, None)] {
+    for log in [run_without_queue(kind, input), run_in_queue(kind, &unmerged, None)] {
         let wrong = log.dispatched.windows(2).find(|pair| pair[0].1.seq > pair[1].1.seq);
         require!(wrong.is_none(), "out of order: {wrong:?}");
     }
@@ -67,7 +67,7 @@ fn sweep(kind: &ElevatorKind, input: &Input) -> Result<Vec<u64>, String> {
     for _ in 0..10_000 {
         match bare.take(now, &head).map_err(|failure| format!("{failure:?}"))? {
             Some(request) => {
-                head.moved(&request);
+                head.record_move(&request);
                 sectors.push(request.sector);
                 bare.finish(now + 1000, request, now);
                 now = now + 1000;

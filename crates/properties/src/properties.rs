@@ -9,8 +9,10 @@ use crate::adverse::{
 };
 use crate::bounds::{passed_at_most, waits_at_most};
 use crate::deadlines::{meets_feasible_deadlines, meets_what_edf_meets};
-use crate::drive::{Bare, Failure, Head, Log, bios, catch_panic, directly, sums, through_queue};
-use crate::input::{Input, Setting, Step, between};
+use crate::drive::{
+    Bare, Failure, Head, Log, bios, catch_panic, run_in_queue, run_without_queue, sums,
+};
+use crate::input::{Input, Setting, Step, interpolate};
 use crate::order::{order_of_arrival, order_of_sectors};
 
 pub struct Property<I: 'static = Input> {
@@ -94,15 +96,15 @@ pub fn broken_of<I>(
     properties.iter().filter(breaks).map(|property| property.name).collect()
 }
 
-fn succeeded(log: &Log) -> Result<(), String> {
+fn check_success(log: &Log) -> Result<(), String> {
     require!(log.failure.is_none(), "{:?}", log.failure);
     Ok(())
 }
 
 /// Every inserted request is dispatched and completed exactly once, and every bio is done once.
 fn served_once_through_the_queue(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
-    let log = through_queue(kind, input, None);
-    succeeded(&log)?;
+    let log = run_in_queue(kind, input, None);
+    check_success(&log)?;
     all_done(&log, input)?;
     require!(
         log.dispatched.len() == log.completed.len(),
@@ -121,8 +123,8 @@ fn all_done(log: &Log, input: &Input) -> Result<(), String> {
 
 /// Without a queue, every request is dispatched exactly once and unchanged.
 fn served_once_directly(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
-    let log = directly(kind, input);
-    succeeded(&log)?;
+    let log = run_without_queue(kind, input);
+    check_success(&log)?;
     let mut dispatched: Vec<u64> = log.dispatched.iter().map(|(_, request)| request.seq).collect();
     dispatched.sort_unstable();
     let expected: Vec<u64> = (0..log.inserted.len() as u64).collect();
@@ -136,8 +138,8 @@ fn served_once_directly(kind: &ElevatorKind, input: &Input) -> Result<(), String
 
 /// A requeued request is dispatched again and completed once.
 fn requeued_requests_are_served_once(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
-    let log = through_queue(kind, input, Some(3));
-    succeeded(&log)?;
+    let log = run_in_queue(kind, input, Some(3));
+    check_success(&log)?;
     all_done(&log, input)?;
     let mut completed: Vec<u64> = log.completed.iter().map(|(_, request)| request.seq).collect();
     completed.sort_unstable();
@@ -182,8 +184,8 @@ fn drained_at_the_end(kind: &ElevatorKind, input: &Input) -> Result<(), String> 
 /// The elevator's count of held requests is the number inserted and neither dispatched nor merged,
 /// and the queue's counters agree with the driver's.
 fn counters_agree(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
-    for log in [through_queue(kind, input, None), directly(kind, input)] {
-        succeeded(&log)?;
+    for log in [run_in_queue(kind, input, None), run_without_queue(kind, input)] {
+        check_success(&log)?;
         let wrong = log.lengths.iter().find(|(_, len, expected)| len != expected);
         require!(wrong.is_none(), "(time, reported as held, held): {wrong:?}");
         let of = log.counters;
@@ -219,8 +221,8 @@ fn merges_keep_every_sector(kind: &ElevatorKind, input: &Input) -> Result<(), St
     }
     dense.merge = true;
     for input in [input, &dense] {
-        let log = through_queue(kind, input, None);
-        succeeded(&log)?;
+        let log = run_in_queue(kind, input, None);
+        check_success(&log)?;
         let asked = sums(bios(input).map(|(_, step)| (step.op, step.nr_sectors)));
         let served =
             sums(log.completed.iter().map(|(_, request)| (request.op, request.nr_sectors)));
@@ -229,7 +231,7 @@ fn merges_keep_every_sector(kind: &ElevatorKind, input: &Input) -> Result<(), St
             "{asked:?} sectors of reads and writes submitted, {served:?} completed"
         );
         for step in bios(input).map(|(_, step)| step) {
-            covered(step, &log)?;
+            check_cover(step, &log)?;
         }
         let large =
             log.completed.iter().find(|(_, request)| request.nr_sectors > input.max_sectors);
@@ -238,7 +240,7 @@ fn merges_keep_every_sector(kind: &ElevatorKind, input: &Input) -> Result<(), St
     Ok(())
 }
 
-fn covered(step: &Step, log: &Log) -> Result<(), String> {
+fn check_cover(step: &Step, log: &Log) -> Result<(), String> {
     let (mut from, to) = (step.sector, step.sector + u64::from(step.nr_sectors));
     while from < to {
         let by = log.completed.iter().map(|(_, request)| request);
@@ -258,7 +260,7 @@ fn never_idle_while_holding_work(kind: &ElevatorKind, input: &Input) -> Result<(
     if !kind.guarantees(Guarantee::WorkConserving) {
         return Ok(());
     }
-    for log in [through_queue(kind, input, None), directly(kind, input)] {
+    for log in [run_in_queue(kind, input, None), run_without_queue(kind, input)] {
         require!(log.refusals.is_empty(), "it dispatched none: {:?}", log.refusals[0]);
     }
     Ok(())
@@ -268,9 +270,9 @@ fn never_idle_while_holding_work(kind: &ElevatorKind, input: &Input) -> Result<(
 /// endlessly.
 fn idling_ends_by_a_timer(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     for log in [
-        through_queue(kind, input, None),
-        directly(kind, input),
-        through_queue(kind, &input.with_defaults(), None),
+        run_in_queue(kind, input, None),
+        run_without_queue(kind, input),
+        run_in_queue(kind, &input.with_defaults(), None),
     ] {
         let without =
             log.refusals.iter().find(|refusal| refusal.in_flight == 0 && refusal.timer.is_none());
@@ -286,7 +288,7 @@ fn idling_ends_by_a_timer(kind: &ElevatorKind, input: &Input) -> Result<(), Stri
 
 /// Repeating a fruitless dispatch at the same time returns nothing.
 fn asking_again_changes_nothing(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
-    for log in [through_queue(kind, input, None), directly(kind, input)] {
+    for log in [run_in_queue(kind, input, None), run_without_queue(kind, input)] {
         require!(
             log.asked_again.is_empty(),
             "the second call dispatched a request at {:?}",
@@ -315,11 +317,11 @@ fn tunables_read_back(kind: &ElevatorKind, input: &Input) -> Result<(), String> 
             Setting::Between(part) => *part,
             _ => 1 << 15,
         };
-        for value in [min, max, between(min, max, part), default] {
+        for value in [min, max, interpolate(min, max, part), default] {
             elevator.set(name, value);
             near(kind, input, name, elevator.as_ref(), value)?;
         }
-        together.set(name, between(min, max, part));
+        together.set(name, interpolate(min, max, part));
     }
     for (tunable, setting) in kind.tunables.iter().zip(input.settings.iter().cycle()) {
         let part = match setting {
@@ -335,7 +337,7 @@ fn tunables_read_back(kind: &ElevatorKind, input: &Input) -> Result<(), String> 
             input,
             tunable.name,
             together.as_ref(),
-            between(tunable.min, tunable.max, part),
+            interpolate(tunable.min, tunable.max, part),
         )?;
     }
     Ok(())
@@ -360,10 +362,10 @@ fn near(
 /// The same input gives the same output.
 fn same_input_same_output(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     require!(
-        directly(kind, input) == directly(kind, input),
+        run_without_queue(kind, input) == run_without_queue(kind, input),
         "the same input gave two outputs without a queue"
     );
-    let twice = [0, 1].map(|_| through_queue(kind, input, None));
+    let twice = [0, 1].map(|_| run_in_queue(kind, input, None));
     require!(twice[0] == twice[1], "the same input gave two outputs through the queue");
     Ok(())
 }
@@ -371,7 +373,7 @@ fn same_input_same_output(kind: &ElevatorKind, input: &Input) -> Result<(), Stri
 /// The anticipation counters are consistent: no more waits end than began, no counter decreases,
 /// and only idling schedulers have them.
 fn anticipation_adds_up(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
-    let log = through_queue(kind, input, None);
+    let log = run_in_queue(kind, input, None);
     require!(
         log.anticipations.is_empty() || !kind.guarantees(Guarantee::WorkConserving),
         "a work-conserving scheduler does not anticipate"

@@ -18,8 +18,12 @@ pub(crate) fn real_time_first(kind: &ElevatorKind, scenario: &Scenario) -> Resul
     for tunable in bounds {
         let row = kind.tunable(tunable).ok_or_else(|| format!("there is no tunable {tunable}"))?;
         let value = u64::from(scenario.depth).clamp(row.min, row.max);
-        let base =
-            World { demand: Demand::Sparse, depth: DEPTH, classes: true, ..World::of(scenario) };
+        let base = World {
+            demand: Demand::Sparse,
+            depth: DEPTH,
+            classes: true,
+            ..World::backlogged(scenario)
+        };
         let world = World { tunable: Some((tunable, value)), ..base };
         let (mut waiting, mut in_device) = (0u32, 0u64);
         for event in run(kind, scenario, &world)? {

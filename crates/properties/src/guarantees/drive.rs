@@ -53,7 +53,7 @@ pub(crate) struct World {
 
 impl World {
     /// Backlogged weighted flows on a device without positioning times.
-    pub(crate) fn of(scenario: &Scenario) -> World {
+    pub(crate) fn backlogged(scenario: &Scenario) -> World {
         World {
             demand: Demand::Backlogged,
             depth: scenario.depth,
@@ -319,7 +319,7 @@ impl Drive<'_> {
                 self.bare.take(now, &self.head).map_err(|failure| format!("{failure:?}"))?;
             let Some(request) = given else { break };
             any = true;
-            self.head.moved(&request);
+            self.head.record_move(&request);
             let positioning =
                 if request.sector == self.last_end { 0 } else { self.world.positioning_ns };
             self.last_end = request.end();

@@ -56,7 +56,7 @@ fn throughput(
         positioning_ns: POSITIONING_NS,
         until: Some(Time::from_ns(LENGTH_NS)),
         only,
-        ..World::of(scenario)
+        ..World::backlogged(scenario)
     };
     let mut bytes = vec![0; scenario.flows.len()];
     for event in run(kind, scenario, &world)?.iter().filter(|event| event.what == What::Completed) {

@@ -22,7 +22,7 @@ pub(crate) fn latency_inside_the_curve(
         demand: Demand::Curve,
         depth: 1,
         specs: scenario.reservations(),
-        ..World::of(scenario)
+        ..World::backlogged(scenario)
     };
     let log = run(kind, scenario, &world)?;
     let mut arrived = BTreeMap::new();

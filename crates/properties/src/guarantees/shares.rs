@@ -15,7 +15,7 @@ pub(crate) fn lag_at_most(kind: &ElevatorKind, scenario: &Scenario) -> Result<()
     for (costs, slack_kib) in bounds {
         let scenario = &backlogged(scenario);
         for forks in [false, true] {
-            let log = run(kind, scenario, &World { forks, ..World::of(scenario) })?;
+            let log = run(kind, scenario, &World { forks, ..World::backlogged(scenario) })?;
             for first in 0..scenario.flows.len() {
                 for second in 0..first {
                     let of = |flow: usize| &scenario.flows[flow];
@@ -95,7 +95,8 @@ pub(crate) fn share_within(kind: &ElevatorKind, scenario: &Scenario) -> Result<(
         let mut long = backlogged(scenario);
         long.flows.iter_mut().for_each(|flow| flow.requests = u32::MAX);
         let begun = scenario.flows.iter().map(|flow| flow.starts_us * 1000).max().unwrap_or(0);
-        let world = World { until: Some(Time::from_ns(begun + 3 * window)), ..World::of(&long) };
+        let world =
+            World { until: Some(Time::from_ns(begun + 3 * window)), ..World::backlogged(&long) };
         let log = run(kind, &long, &world)?;
         let done: Vec<&Event> = log
             .iter()

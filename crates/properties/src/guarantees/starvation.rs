@@ -22,7 +22,8 @@ pub(crate) fn no_flow_starves(kind: &ElevatorKind, scenario: &Scenario) -> Resul
         let kib = scenario.flows[0].kib;
         scenario.flows.iter_mut().for_each(|flow| flow.kib = kib);
         let scenario = &scenario;
-        let world = World { depth: 1, service_ns: Some(SERVICE_NS), specs, ..World::of(scenario) };
+        let world =
+            World { depth: 1, service_ns: Some(SERVICE_NS), specs, ..World::backlogged(scenario) };
         let mut arrived = BTreeMap::new();
         for event in run(kind, scenario, &world)? {
             match event.what {

@@ -28,7 +28,7 @@ impl Random {
         self.below(100) < percent
     }
 
-    fn of<T: Copy>(&mut self, choices: &[T]) -> T {
+    fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len() as u64) as usize]
     }
 }
@@ -82,22 +82,22 @@ impl Manner {
         let ticks: [&[u64]; 4] =
             [&[1], &[1, 1, 2, 3, 5, 8], &[1, 4, 10, 25, 60, 130], &[1, 2, 30, 100, 300, 1000]];
         Manner {
-            processes: random.of(&[1, 2, 2, 3, 4, 6, 9]),
-            region: random.of(&[256, 1024, 4096, 65_536, 4_000_000, 400_000_000]),
-            grain: random.of(&[8, 8, 8, 4, 1]),
-            lengths: random.of(&lengths),
-            continues: random.of(&[0, 20, 50, 80]),
-            precedes: random.of(&[0, 0, 10, 30]),
-            writes: random.of(&[0, 10, 40, 70, 100]),
-            sync_writes: random.of(&[0, 10, 50, 100]),
-            meta: random.of(&[0, 0, 0, 20]),
-            submits: random.of(&[25, 40, 55]),
-            completes: random.of(&[15, 25, 35]),
-            requeues: random.of(&[0, 0, 2, 6]),
-            exits: random.of(&[0, 0, 2, 6]),
-            priorities: random.of(&[0, 0, 0, 3, 8]),
-            tunables: random.of(&[0, 0, 2, 6]),
-            ticks: random.of(&ticks),
+            processes: random.pick(&[1, 2, 2, 3, 4, 6, 9]),
+            region: random.pick(&[256, 1024, 4096, 65_536, 4_000_000, 400_000_000]),
+            grain: random.pick(&[8, 8, 8, 4, 1]),
+            lengths: random.pick(&lengths),
+            continues: random.pick(&[0, 20, 50, 80]),
+            precedes: random.pick(&[0, 0, 10, 30]),
+            writes: random.pick(&[0, 10, 40, 70, 100]),
+            sync_writes: random.pick(&[0, 10, 50, 100]),
+            meta: random.pick(&[0, 0, 0, 20]),
+            submits: random.pick(&[25, 40, 55]),
+            completes: random.pick(&[15, 25, 35]),
+            requeues: random.pick(&[0, 0, 2, 6]),
+            exits: random.pick(&[0, 0, 2, 6]),
+            priorities: random.pick(&[0, 0, 0, 3, 8]),
+            tunables: random.pick(&[0, 0, 2, 6]),
+            ticks: random.pick(&ticks),
         }
     }
 }
@@ -105,9 +105,9 @@ impl Manner {
 pub fn generate(seed: u64) -> Script {
     let mut random = Random(seed.wrapping_mul(0xD134_2543_DE82_EF95));
     let manner = Manner::draw(&mut random);
-    let queue_depth = random.of(&[1, 1, 1, 2, 3, 6, 16]);
-    let max_sectors: u64 = random.of(&[1024, 1024, 1024, 512, 64]);
-    let longest = random.of(&[12, 30, 80]);
+    let queue_depth = random.pick(&[1, 1, 1, 2, 3, 6, 16]);
+    let max_sectors: u64 = random.pick(&[1024, 1024, 1024, 512, 64]);
+    let longest = random.pick(&[12, 30, 80]);
     let length = 6 + random.below(longest);
     let mut ends = vec![0; manner.processes as usize];
     let mut starts = vec![0; 4];
@@ -122,7 +122,7 @@ pub fn generate(seed: u64) -> Script {
     for _ in 0..random.below(16) {
         events.push(Event::Complete(random.below(3) as u32));
         if random.percent(40) {
-            events.push(Event::Ticks(random.of(manner.ticks) as u32));
+            events.push(Event::Ticks(random.pick(manner.ticks) as u32));
         }
     }
     Script { queue_depth, max_sectors: max_sectors as u32, events }
@@ -163,7 +163,7 @@ fn event(
     if random.percent(if manner.requeues > 0 { 30 } else { 5 }) {
         Event::Ask
     } else {
-        Event::Ticks(random.of(manner.ticks) as u32)
+        Event::Ticks(random.pick(manner.ticks) as u32)
     }
 }
 
@@ -175,7 +175,7 @@ fn submission(
     ends: &mut [u64],
     starts: &mut [u64],
 ) -> Event {
-    let nr_sectors = random.of(manner.lengths).min(max);
+    let nr_sectors = random.pick(manner.lengths).min(max);
     let end = &mut ends[process as usize];
     let begin = starts[random.below(starts.len() as u64) as usize];
     let sector = if random.percent(manner.continues) {
@@ -197,7 +197,7 @@ fn submission(
 }
 
 fn priority(random: &mut Random) -> Priority {
-    let class = random.of(&[
+    let class = random.pick(&[
         PrioClass::BestEffort,
         PrioClass::BestEffort,
         PrioClass::RealTime,
@@ -208,8 +208,8 @@ fn priority(random: &mut Random) -> Priority {
 }
 
 fn tunable(random: &mut Random) -> Event {
-    let (name, values) = random.of(TUNABLES);
-    Event::Set(name.to_owned(), random.of(values))
+    let (name, values) = random.pick(TUNABLES);
+    Event::Set(name.to_owned(), random.pick(values))
 }
 
 #[cfg(test)]
