@@ -94,7 +94,7 @@ impl CDisk {
     }
 
     /// The counterpart of a new simulated device; None if the kernel has no such model.
-    pub fn of(device: &dyn DeviceModel) -> Option<CDisk> {
+    pub fn from_device(device: &dyn DeviceModel) -> Option<CDisk> {
         let disk = CDisk::new(&device.tables()?)?;
         Some(CDisk { geometry: device.geometry(), ..disk })
     }

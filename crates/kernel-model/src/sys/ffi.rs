@@ -59,7 +59,7 @@ pub(crate) struct Curve {
 
 impl Curve {
     /// Borrows the list of distances.
-    pub(crate) fn of(curve: &SeekCurve) -> Curve {
+    pub(crate) fn new(curve: &SeekCurve) -> Curve {
         Curve {
             first: curve.first.as_ptr(),
             nr_first: curve.first.len() as u64,
@@ -83,7 +83,7 @@ impl Seek {
     }
 
     pub fn ns(self, curve: &SeekCurve, distance: u64) -> u64 {
-        let curve = Curve::of(curve);
+        let curve = Curve::new(curve);
         // SAFETY: the function reads the curve and its list, which outlive the call.
         unsafe { (self.0)(&raw const curve, distance) }
     }

@@ -42,7 +42,7 @@ impl CElevator {
     pub fn new(ops: &'static Ops, build: &Build) -> CElevator {
         let tags = build.nr_tags + (build.nr_tags / 2).max(2);
         let first = build.geometry.seek.first.clone();
-        let curve = Curve { first: first.as_ptr(), ..Curve::of(&build.geometry.seek) };
+        let curve = Curve { first: first.as_ptr(), ..Curve::new(&build.geometry.seek) };
         let config = Config {
             tags,
             hz: build.hz,
@@ -119,7 +119,7 @@ impl CElevator {
     }
 
     /// After an exited process's last request.
-    fn let_go(&mut self, now: Time) {
+    fn release_exited(&mut self, now: Time) {
         let gone = (0..self.leaving.len()).rev().find(|at| !self.has_requests(&self.leaving[*at]));
         if let Some(at) = gone {
             let record = self.leaving.swap_remove(at);
@@ -167,7 +167,7 @@ impl Elevator for CElevator {
         assert!(known.is_some(), "only requests that exist complete");
         // SAFETY: the state is the core's own, and it has a request with this tag.
         unsafe { (self.ops.complete)(self.core(), now.as_ns(), done.request.tag) };
-        self.let_go(now);
+        self.release_exited(now);
     }
 
     fn len(&self) -> usize {
@@ -223,7 +223,7 @@ impl Elevator for CElevator {
         *self.slot(gone.tag) = None;
         // SAFETY: the state is the core's own, and it holds both tags.
         unsafe { (self.ops.coalesced)(self.core(), now.as_ns(), survivor.tag, gone.tag) };
-        self.let_go(now);
+        self.release_exited(now);
     }
 
     fn exited(&mut self, now: Time, process: u32) {

@@ -285,7 +285,7 @@ fn every_fault_is_found_by_the_differential_test_and_none_in_the_sources_as_they
         .map(|fault| {
             let dir = tempfile::tempdir().expect("there is room for a copy");
             let loaded = catch_panic(|| {
-                compiled::altered(dir.path(), fault.file, fault.from, fault.to);
+                compiled::write_mutant(dir.path(), fault.file, fault.from, fault.to);
                 compiled::load(dir.path(), fault.file, &objects)
             });
             (

@@ -39,7 +39,7 @@ pub fn compile(arguments: &[OsString]) {
 }
 
 /// `from` occurs once in `file`.
-pub fn altered(dir: &Path, file: &str, from: &str, to: &str) {
+pub fn write_mutant(dir: &Path, file: &str, from: &str, to: &str) {
     for entry in fs::read_dir(core()).expect("the sources are there") {
         let path = entry.expect("the sources can be listed").path();
         fs::copy(&path, dir.join(path.file_name().expect("a file has a name")))
@@ -87,7 +87,7 @@ impl Objects {
         Objects(dir)
     }
 
-    fn of(&self, source: &Path) -> PathBuf {
+    fn path(&self, source: &Path) -> PathBuf {
         self.0.path().join(source.file_name().expect("a source has a name")).with_extension("o")
     }
 }
@@ -101,7 +101,7 @@ pub fn load(dir: &Path, file: &str, objects: &Objects) -> Cores {
     let again = |source: &Path| file.ends_with(".h") || source.ends_with(file);
     let shim = Path::new(env!("CARGO_MANIFEST_DIR")).join("shim.c");
     for source in sources(dir).into_iter().chain([shim]) {
-        arguments.push(if again(&source) { source.into() } else { objects.of(&source).into() });
+        arguments.push(if again(&source) { source.into() } else { objects.path(&source).into() });
     }
     compile(&arguments);
     let path =

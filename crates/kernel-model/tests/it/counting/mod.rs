@@ -129,7 +129,7 @@ impl Bed {
     }
 
     /// Fills the device and completes a request; its process submits another.
-    fn one(&mut self) {
+    fn step(&mut self) {
         let mut waits = 0;
         loop {
             while self.device.len() < self.case.depth as usize
@@ -184,7 +184,7 @@ pub fn run_if_asked(rows: &[&ElevatorKind]) -> bool {
         mark(0);
         // The first round still depends on how the scheduler was filled.
         for nr in [1, 2] {
-            (0..REQUESTS).for_each(|_| bed.one());
+            (0..REQUESTS).for_each(|_| bed.step());
             mark(nr);
         }
     }

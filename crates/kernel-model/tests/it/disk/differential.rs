@@ -147,7 +147,7 @@ fn edges(tables: &[u8]) -> Vec<u64> {
 /// Returns the number of commands.
 fn hold_together(specification: &str, seed: u64, commands: u32) -> u32 {
     let mut ours = made(specification, seed);
-    let mut c = CDisk::of(ours.as_ref()).expect("the kernel's driver has this model");
+    let mut c = CDisk::from_device(ours.as_ref()).expect("the kernel's driver has this model");
     assert_eq!(c.sectors(), ours.sectors(), "{specification}");
     assert_eq!(c.queue_depth(), ours.queue_depth(), "{specification}");
     let mut from = Commands::new(ours.as_ref(), seed ^ 0x5eed);
@@ -219,7 +219,7 @@ fn a_million_commands_have_the_same_outcome_in_c_and_in_rust() {
 fn a_late_timer_changes_no_modelled_time() {
     for specification in specifications() {
         let mut ours = made(&specification, 9);
-        let mut c = CDisk::of(ours.as_ref()).unwrap();
+        let mut c = CDisk::from_device(ours.as_ref()).unwrap();
         let mut from = Commands::new(ours.as_ref(), 9);
         let (mut expected, mut seen, mut now) = (Vec::new(), Vec::new(), 0);
         for _ in 0..300 {
@@ -247,7 +247,7 @@ fn every_row_says_whether_the_kernel_has_its_model() {
     for row in DEVICES {
         let small = if row.toml.contains("capacity_mib") { ":capacity_mib=64" } else { "" };
         let made = device(&format!("{}{small}", row.name), 1).unwrap();
-        let c = CDisk::of(made.as_ref());
+        let c = CDisk::from_device(made.as_ref());
         assert_eq!(c.is_some(), !row.toml.contains("model = \"flash\""), "{}", row.name);
         let Some(c) = c else { continue };
         assert_eq!(c.has_arm(), made.geometry().cylinders > 0, "{}", row.name);
@@ -271,7 +271,7 @@ fn a_sector_that_has_passed_at_this_nanosecond_is_in_the_cache_in_both() {
     for ahead in 0..120_u32 {
         for late in 0..3 {
             let mut ours = device(&specification, 1).unwrap();
-            let mut c = CDisk::of(ours.as_ref()).unwrap();
+            let mut c = CDisk::from_device(ours.as_ref()).unwrap();
             let (mut done, mut timed) = (Vec::new(), Vec::new());
             ours.submit(Time::ZERO, read(0, 0, 5));
             c.submit(Time::ZERO, read(0, 0, 5));

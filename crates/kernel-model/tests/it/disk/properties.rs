@@ -28,7 +28,9 @@ proptest! {
         };
         let specification = format!("{}{changes}", row.name);
         let ours = device(&specification, seed).unwrap();
-        let make = || -> Box<dyn DeviceModel> { Box::new(CDisk::of(ours.as_ref()).unwrap()) };
+        let make = || -> Box<dyn DeviceModel> {
+            Box::new(CDisk::from_device(ours.as_ref()).unwrap())
+        };
         let draws = || -> Box<dyn FnMut(u64) -> u64> {
             let mut numbers = stream(seed, "commands");
             Box::new(move |bound| numbers.below(bound))

@@ -33,7 +33,7 @@ impl World {
             seq: self.seq,
             process: client.number,
             op: if random.percent(client.writes) { Op::Write } else { Op::Read },
-            nr_sectors: random.of(&[8, 8, 8, 1, 256, 1024]),
+            nr_sectors: random.pick(&[8, 8, 8, 1, 256, 1024]),
             sync: random.percent(client.sync),
             allocated: self.now,
             priority: priority(client.number),
@@ -103,10 +103,10 @@ impl World {
         let who = self.random.below(self.clients.len() as u64) as usize;
         let mut bio = BlockRequest {
             op: request.op,
-            nr_sectors: self.random.of(&[1, 8, 64]),
+            nr_sectors: self.random.pick(&[1, 8, 64]),
             ..self.next_request(who)
         };
-        let how = self.random.of(&[Merge::Back, Merge::Front]);
+        let how = self.random.pick(&[Merge::Back, Merge::Front]);
         bio.sector = match how {
             Merge::Back => request.end(),
             Merge::Front => request.sector.saturating_sub(u64::from(bio.nr_sectors)),
@@ -233,7 +233,7 @@ impl World {
 
     /// Half of all worlds start with some switches on.
     pub(super) fn settle(&mut self) -> Outcome {
-        let chance = self.random.of(&[0, 0, 25, 50]);
+        let chance = self.random.pick(&[0, 0, 25, 50]);
         let on = |world: &mut World, which: usize| {
             world.kind[which].unit == "switch" && world.random.percent(chance)
         };
@@ -244,7 +244,7 @@ impl World {
     fn set_one(&mut self, which: usize) -> Outcome {
         let tunable = &self.kind[which];
         let range = tunable.max - tunable.min;
-        let usual = range.min(self.random.of(&[4, 20, 100, 3000]));
+        let usual = range.min(self.random.pick(&[4, 20, 100, 3000]));
         let value = tunable.min
             + match self.random.below(10) {
                 0 => 0,

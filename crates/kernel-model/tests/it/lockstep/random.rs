@@ -31,7 +31,7 @@ impl Random {
         self.below(100) < chance
     }
 
-    pub fn of<T: Copy>(&mut self, these: &[T]) -> T {
+    pub fn pick<T: Copy>(&mut self, these: &[T]) -> T {
         these[self.below(these.len() as u64) as usize]
     }
 }

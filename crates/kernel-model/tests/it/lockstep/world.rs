@@ -95,9 +95,9 @@ struct Device {
 impl Device {
     fn any(random: &mut Random) -> Device {
         Device {
-            near_ns: random.of(&[50_000, 80_000, 400_000]),
-            far_ns: random.of(&[80_000, 8_000_000, 12_000_000]),
-            sector_ns: random.of(&[0, 1000, 5000]),
+            near_ns: random.pick(&[50_000, 80_000, 400_000]),
+            far_ns: random.pick(&[80_000, 8_000_000, 12_000_000]),
+            sector_ns: random.pick(&[0, 1000, 5000]),
             ..Device::default()
         }
     }
@@ -132,7 +132,7 @@ fn geometry(random: &mut Random) -> Geometry {
         }
         _ => {}
     }
-    let sectors_per_cylinder = random.of(&[1368, 64, 5000, 800_000]);
+    let sectors_per_cylinder = random.pick(&[1368, 64, 5000, 800_000]);
     Geometry {
         cylinders: DISK / sectors_per_cylinder,
         sectors_per_cylinder,
@@ -145,11 +145,11 @@ pub(super) fn client(random: &mut Random, number: u32) -> Client {
     Client {
         number,
         at: random.below(DISK / 8) * 8,
-        sequential: random.of(&[100, 95, 60, 0]),
-        spread: random.of(&[64, 4096, 100_000, DISK]),
-        think_ns: random.of(&[0, 200_000, 1_000_000, 3_500_000, 7_000_000, 40_000_000]),
-        writes: random.of(&[0, 0, 0, 20, 100]),
-        sync: random.of(&[0, 50, 100, 100]),
+        sequential: random.pick(&[100, 95, 60, 0]),
+        spread: random.pick(&[64, 4096, 100_000, DISK]),
+        think_ns: random.pick(&[0, 200_000, 1_000_000, 3_500_000, 7_000_000, 40_000_000]),
+        writes: random.pick(&[0, 0, 0, 20, 100]),
+        sync: random.pick(&[0, 50, 100, 100]),
         closed: random.percent(70),
     }
 }
@@ -157,9 +157,9 @@ pub(super) fn client(random: &mut Random, number: u32) -> Client {
 impl World {
     pub fn new(rust: &ElevatorKind, c: &'static Ops, seed: u64) -> World {
         let mut random = Random::new(seed);
-        let nr_tags = random.of(&[4, 16, 64, 128]);
+        let nr_tags = random.pick(&[4, 16, 64, 128]);
         let build = Build {
-            hz: random.of(&[100, 250, 300, 1000, 1000]),
+            hz: random.pick(&[100, 250, 300, 1000, 1000]),
             nr_tags,
             geometry: geometry(&mut random),
             ..Build::default()
@@ -171,9 +171,9 @@ impl World {
             rust: (rust.build)(&build),
             c: CElevator::new(c, &build),
             // A world may be old already: ticks count from boot.
-            now: Time::from_ns(random.of(&[0, 0, 123_456_789, 1 << 50, 10_000_000_000_000_000])),
-            depth: random.of(&[1, 1, 1, 2, 4, 32, 64]),
-            chaos: random.of(&[5, 50, 300]),
+            now: Time::from_ns(random.pick(&[0, 0, 123_456_789, 1 << 50, 10_000_000_000_000_000])),
+            depth: random.pick(&[1, 1, 1, 2, 4, 32, 64]),
+            chaos: random.pick(&[5, 50, 300]),
             asks: vec![Some(Time::ZERO); clients.len()],
             clients,
             known: vec![None; nr_tags as usize],
@@ -211,9 +211,9 @@ impl World {
         }
         self.tally.operations += 1;
         if self.random.below(1000) < self.chaos {
-            self.anything()?
+            self.step_random()?
         } else {
-            self.as_usual()?
+            self.step_normal()?
         }
         self.compare()
     }
@@ -238,7 +238,7 @@ impl World {
     }
 
     /// Or handles the next event due.
-    fn as_usual(&mut self) -> Outcome {
+    fn step_normal(&mut self) -> Outcome {
         if self.in_device < self.depth && self.random.percent(80) && self.dispatch()? {
             return Ok(());
         }
@@ -263,12 +263,12 @@ impl World {
             self.ask(who)
         } else {
             // Timers may be late.
-            self.now = self.now + self.random.of(&[0, 0, 0, 1, 300_000, 20_000_000]);
+            self.now = self.now + self.random.pick(&[0, 0, 0, 1, 300_000, 20_000_000]);
             self.on_timer()
         }
     }
 
-    fn anything(&mut self) -> Outcome {
+    fn step_random(&mut self) -> Outcome {
         match self.random.below(100) {
             0..10 => self.dispatch().map(|_| ()),
             10..20 => {
@@ -277,7 +277,7 @@ impl World {
             }
             20..25 => self.on_timer(),
             25..35 => {
-                let jump = self.random.of(&[
+                let jump = self.random.pick(&[
                     1,
                     999,
                     100_000,
@@ -318,7 +318,7 @@ impl World {
         let due = if self.device.near_ns > 0 {
             self.device.serve(&mut self.random, self.now, &request)
         } else {
-            let service = self.random.of(&[1000, 200_000, 5_000_000, 18_000_000]);
+            let service = self.random.pick(&[1000, 200_000, 5_000_000, 18_000_000]);
             self.now + self.random.below(service) + 1
         };
         let known = self.known[request.tag as usize].as_mut().expect("what is dispatched exists");
