@@ -4,7 +4,7 @@ use crate::workload::{ClientTotals, FlowWork, Measured, Member, Params, Pass, Wo
 use elevator::{Anticipation, Build, Counters, ElevatorKind, Limits, Origin, Queue, SECTOR_BYTES};
 
 use crate::device::{DeviceModel, DeviceStats};
-use crate::engine::{Engine, Rules, between, jain};
+use crate::engine::{Engine, Rules, difference, jain};
 use crate::error::SimError;
 use crate::host::Host;
 use crate::trace::{Observer, Unobserved};
@@ -124,7 +124,7 @@ fn passes<O: Observer + ?Sized>(
     let mut engine = machine(trial, observer).with_flows(flows);
     kind.passes(&params, warmup_ns, duration_ns, |pass| {
         let start = engine.now;
-        engine.pass(kind.members(&params, &extents, seed), pass, stop)?;
+        engine.run_pass(kind.members(&params, &extents, seed), pass, stop)?;
         Ok::<u64, SimError>(engine.now - start)
     })?;
     Ok(outcome(engine))
@@ -171,7 +171,7 @@ fn one_pass<O: Observer + ?Sized>(
     let warmup_ns = if trial.workload.warms_up_with(&trial.params) { trial.warmup_ns } else { 0 };
     let duration_ns = trial.duration_ns;
     let mut engine = machine(trial, observer);
-    engine.pass(members, Pass { warmup_ns, duration_ns, counts: true }, stop)?;
+    engine.run_pass(members, Pass { warmup_ns, duration_ns, counts: true }, stop)?;
     Ok(outcome(engine))
 }
 
@@ -231,7 +231,7 @@ fn machine<O: Observer + ?Sized>(trial: Trial, observer: &mut O) -> Engine<'_, O
         buffered: !params.direct,
         flushes_at_end: workload.flushes_at_end(&params),
         first_stops_all: workload.pass_based,
-        dispatched_aside: kind.origin == Origin::BlkMq && kind.name != "none",
+        async_dispatch: kind.origin == Origin::BlkMq && kind.name != "none",
         cpu_cost: trial.host.cost(kind.name),
         guarantees: kind.guarantees,
     };
@@ -261,7 +261,7 @@ fn outcome<O: Observer + ?Sized>(engine: Engine<'_, O>) -> Outcome {
         ),
         queue: *engine.queue.counters(),
         device: end.device,
-        anticipation: anticipation.map(|(before, after)| between(&before, &after)),
+        anticipation: anticipation.map(|(before, after)| difference(&before, &after)),
     }
 }
 

@@ -261,8 +261,8 @@ fn of_latencies(
 pub fn fit_trace(path: &Path, seed: u64) -> Result<Fitted> {
     let shown = path.display();
     let trace = traces::read(path, &ReadOptions::default())?;
-    let found =
-        Recorded::of(&trace).with_context(|| format!("{shown}: no model can be made of it"))?;
+    let found = Recorded::from_trace(&trace)
+        .with_context(|| format!("{shown}: no model can be made of it"))?;
     let keys = found.keys();
     let work = found.errors(&keys, seed).map_err(|e| anyhow!(e))?;
     let request = Request { device: shown.to_string(), ..Request::default() };

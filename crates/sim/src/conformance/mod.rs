@@ -155,7 +155,7 @@ pub fn replay(log: &Log, device: &mut dyn DeviceModel) -> Result<usize, Differen
     let until_ns = seen.max().unwrap_or(0);
     let mut replay = Replay { log, until_ns, inside: Vec::new(), done: Vec::new(), compared: 0 };
     for at in 0..log.records.len() {
-        replay.give(at, device)?;
+        replay.submit(at, device)?;
     }
     replay.until_all_seen_by(u64::MAX, device)?;
     Ok(replay.compared)
@@ -170,7 +170,7 @@ struct Replay<'a> {
 }
 
 impl Replay<'_> {
-    fn give(&mut self, at: usize, device: &mut dyn DeviceModel) -> Result<(), Difference> {
+    fn submit(&mut self, at: usize, device: &mut dyn DeviceModel) -> Result<(), Difference> {
         let Record { submit_ns, command, .. } = self.log.records[at];
         let wrong = |why| Err(Difference::Command { record: at, command, submit_ns, why });
         if at > 0 && submit_ns < self.log.records[at - 1].submit_ns {

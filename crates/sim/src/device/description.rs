@@ -73,7 +73,7 @@ impl Description {
         Ok(Description { entries, known: Vec::new() })
     }
 
-    fn ask(&mut self, key: &str) -> Option<(Value, Location)> {
+    fn take(&mut self, key: &str) -> Option<(Value, Location)> {
         self.known.push(key.to_owned());
         let entry = self.entries.get_mut(key)?;
         entry.asked = true;
@@ -95,7 +95,7 @@ impl Description {
         min: u64,
         max: u64,
     ) -> Result<u64, DeviceError> {
-        match self.ask(key) {
+        match self.take(key) {
             None => Ok(default),
             Some((Value::Number(value), place)) => u64::try_from(value)
                 .ok()
@@ -144,7 +144,7 @@ impl Description {
     }
 
     pub(super) fn switch_or(&mut self, key: &str, default: bool) -> Result<bool, DeviceError> {
-        match self.ask(key) {
+        match self.take(key) {
             None => Ok(default),
             Some((Value::Switch(value), _)) => Ok(value),
             Some((Value::Number(value @ (0 | 1)), _)) => Ok(value == 1),
@@ -163,7 +163,7 @@ impl Description {
         key: &str,
         words: &[&str],
     ) -> Result<usize, DeviceError> {
-        let (value, place) = match self.ask(key) {
+        let (value, place) = match self.take(key) {
             None => return Ok(0),
             Some(found) => found,
         };
@@ -181,7 +181,7 @@ impl Description {
 
     /// An array's length; 0 if the key is absent.
     pub(super) fn length(&mut self, key: &str, max: usize) -> Result<usize, DeviceError> {
-        match self.ask(key) {
+        match self.take(key) {
             None => Ok(0),
             Some((Value::Array(length), _)) if length <= max => Ok(length),
             Some((Value::Array(length), place)) => Err(DeviceError::Range {

@@ -18,11 +18,11 @@ use super::model::{Command, DeviceModel, DeviceStats, OwnClock, check, nowhere};
 use super::tables::{Kind, Tables};
 use crate::random::{Stream, stream};
 
-const MOST_NS: u64 = 60_000_000_000;
-const MOST_SHARES: usize = 64;
-const MOST_SIZES: usize = 16;
-const MOST_DEPTHS: usize = 16;
-const MOST_BESIDE: usize = 64;
+const MAX_NS: u64 = 60_000_000_000;
+const MAX_SHARES: usize = 64;
+const MAX_SIZES: usize = 16;
+const MAX_DEPTHS: usize = 16;
+const MAX_SLOWDOWNS: usize = 64;
 const MILLION: u64 = 1_000_000;
 
 #[derive(Debug, Clone)]
@@ -39,7 +39,7 @@ struct Latencies {
 
 #[derive(Debug, Clone)]
 pub(super) struct Measured {
-    of: Latencies,
+    latencies: Latencies,
     depth: u32,
     sectors: u64,
     trial_ms: u64,
@@ -65,9 +65,9 @@ enum Inside {
 /// `beside_writes_percent` (factor on a read's latency with 0, 1, 2 … writes inside; the last value
 /// holds for more).
 pub(super) fn read(from: &mut Description, seed: u64) -> Result<Measured, DeviceError> {
-    let shares = list(from, "shares_ppm", 2, MOST_SHARES, MILLION)?;
-    let sizes = list(from, "sizes", 1, MOST_SIZES, super::MAX_SECTORS.into())?;
-    let depths = list(from, "depths", 1, MOST_DEPTHS, 65_535)?;
+    let shares = list(from, "shares_ppm", 2, MAX_SHARES, MILLION)?;
+    let sizes = list(from, "sizes", 1, MAX_SIZES, super::MAX_SECTORS.into())?;
+    let depths = list(from, "depths", 1, MAX_DEPTHS, 65_535)?;
     for (key, values) in [("shares_ppm", &shares), ("sizes", &sizes), ("depths", &depths)] {
         if !values.is_sorted_by(|before, after| before < after)
             || key != "shares_ppm" && values[0] == 0
@@ -85,19 +85,19 @@ pub(super) fn read(from: &mut Description, seed: u64) -> Result<Measured, Device
     let writes =
         if from.has("write_ns") { table(from, "write_ns", rows, columns)? } else { reads.clone() };
     let beside = if from.has("beside_writes_percent") {
-        list(from, "beside_writes_percent", 1, MOST_BESIDE, 10_000)?
+        list(from, "beside_writes_percent", 1, MAX_SLOWDOWNS, 10_000)?
     } else {
         vec![100]
     };
     Ok(Measured {
-        of: Latencies {
+        latencies: Latencies {
             shares,
             sizes,
             depths,
             reads,
             writes,
             beside,
-            flush_ns: from.number_or("flush_ns", 0, 0, MOST_NS)?,
+            flush_ns: from.number_or("flush_ns", 0, 0, MAX_NS)?,
         },
         depth: from.number_or("queue_depth", 32, 1, 65_535)? as u32,
         sectors: from.number("sectors", "sectors of the device", 1, u64::MAX >> 16)?,
@@ -137,7 +137,7 @@ fn table(
     rows: usize,
     columns: usize,
 ) -> Result<Vec<u64>, DeviceError> {
-    let length = from.length(key, MOST_SIZES * MOST_DEPTHS)?;
+    let length = from.length(key, MAX_SIZES * MAX_DEPTHS)?;
     if length != rows {
         return Err(
             from.inconsistent(key, format!("{length} rows, but sizes and depths make {rows}"))
@@ -146,7 +146,7 @@ fn table(
     let mut all = Vec::with_capacity(rows * columns);
     for row in 0..rows {
         let row = format!("{key}.{row}");
-        let times = list(from, &row, columns, MOST_SHARES, MOST_NS)?;
+        let times = list(from, &row, columns, MAX_SHARES, MAX_NS)?;
         if times.len() != columns || !times.is_sorted() {
             return Err(from.inconsistent(
                 &row,
@@ -172,21 +172,21 @@ impl Latencies {
             let times = &rows[(size * self.depths.len() + depth) * self.shares.len() + column..];
             times[0] + (((times[1] - times[0]) * part) >> 20)
         };
-        let of_size = |size: usize| along(&self.depths, depth, |at| of_row(size, at));
-        along(&self.sizes, sectors, of_size)
+        let of_size = |size: usize| interpolate(&self.depths, depth, |at| of_row(size, at));
+        interpolate(&self.sizes, sectors, of_size)
     }
 
-    fn beside(&self, writes: u32) -> u64 {
+    fn read_slowdown(&self, writes: u32) -> u64 {
         self.beside[(writes as usize).min(self.beside.len() - 1)]
     }
 }
 
 /// Interpolates; constant below the range, proportional beyond it.
-fn along(at: &[u64], x: u64, value: impl Fn(usize) -> u64) -> u64 {
+fn interpolate(at: &[u64], x: u64, value: impl Fn(usize) -> u64) -> u64 {
     let above = at.partition_point(|known| *known < x);
     let last = at.len() - 1;
     if above > last {
-        return (value(last) * x / at[last]).min(MOST_NS);
+        return (value(last) * x / at[last]).min(MAX_NS);
     }
     if above == 0 || at[above] == x {
         return value(above);
@@ -218,12 +218,12 @@ impl DeviceModel for Measured {
     }
 
     fn has_volatile_cache(&self) -> bool {
-        self.of.flush_ns > 0
+        self.latencies.flush_ns > 0
     }
 
     fn submit(&mut self, now: Time, command: Command) {
         let now = now.as_ns();
-        self.clock.pass(now, !self.inside.is_empty(), &mut self.stats);
+        self.clock.advance(now, !self.inside.is_empty(), &mut self.stats);
         self.arrivals += 1;
         let (tag, took, what) = match command {
             Command::Transfer { tag, op, sector, nr_sectors } => {
@@ -232,17 +232,21 @@ impl DeviceModel for Measured {
                 self.transfers += 1;
                 self.stats.transfers += 1;
                 self.stats.bytes += u64::from(nr_sectors) * SECTOR_BYTES;
-                let drawn = self.of.draw(
+                let drawn = self.latencies.draw(
                     write,
                     nr_sectors.into(),
                     self.transfers.into(),
                     self.random.bits(),
                 );
-                let took = if write { drawn } else { drawn * self.of.beside(self.writes) / 100 };
+                let took = if write {
+                    drawn
+                } else {
+                    drawn * self.latencies.read_slowdown(self.writes) / 100
+                };
                 self.writes += u32::from(write);
                 (tag, took, if write { Inside::Write } else { Inside::Read })
             }
-            Command::Flush { tag } => (tag, self.of.flush_ns, Inside::Flush),
+            Command::Flush { tag } => (tag, self.latencies.flush_ns, Inside::Flush),
         };
         self.inside.push(Reverse((now + took, self.arrivals, tag, what)));
     }
@@ -256,13 +260,13 @@ impl DeviceModel for Measured {
             if at > now.as_ns() {
                 break;
             }
-            self.clock.pass(at, true, &mut self.stats);
+            self.clock.advance(at, true, &mut self.stats);
             self.inside.pop();
             self.transfers -= u32::from(what != Inside::Flush);
             self.writes -= u32::from(what == Inside::Write);
             done.push(tag);
         }
-        self.clock.pass(now.as_ns(), !self.inside.is_empty(), &mut self.stats);
+        self.clock.advance(now.as_ns(), !self.inside.is_empty(), &mut self.stats);
     }
 
     fn stats(&self) -> DeviceStats {
@@ -270,7 +274,7 @@ impl DeviceModel for Measured {
     }
 
     fn tables(&self) -> Option<Vec<u8>> {
-        let of = &self.of;
+        let of = &self.latencies;
         let lengths = [of.shares.len(), of.sizes.len(), of.depths.len(), of.beside.len()]
             .map(|length| length as u64);
         let (key, number) = self.random.origin();
@@ -295,7 +299,7 @@ impl DeviceModel for Measured {
 mod tests {
     use elevator::{Op, Time};
 
-    use super::along;
+    use super::interpolate;
     use crate::device::{Command, DeviceModel, device_from_toml};
 
     const TWO: &str = "model = \"measured\"\nsectors = 1000\nqueue_depth = 4\nshares_ppm = [0, 500_000, 1_000_000]\n\
@@ -324,9 +328,9 @@ mod tests {
     #[test]
     fn between_sizes_and_depths_lie_the_values_between_and_beyond_they_grow_in_proportion() {
         let at = [10, 20];
-        let value = |x| along(&at, x, |which| [100, 300][which]);
+        let value = |x| interpolate(&at, x, |which| [100, 300][which]);
         assert_eq!([1, 10, 15, 20, 40].map(value), [100, 100, 200, 300, 600]);
-        assert_eq!(along(&at, 15, |which| [300, 100][which]), 200, "falling");
+        assert_eq!(interpolate(&at, 15, |which| [300, 100][which]), 200, "falling");
     }
 
     #[test]

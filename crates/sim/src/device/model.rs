@@ -136,7 +136,7 @@ pub(super) struct OwnClock {
 impl OwnClock {
     /// Advances to `now`; the time is busy if a command was inside.
     #[inline]
-    pub(super) fn pass(&mut self, now: u64, is_busy: bool, stats: &mut DeviceStats) {
+    pub(super) fn advance(&mut self, now: u64, is_busy: bool, stats: &mut DeviceStats) {
         assert!(now >= self.ns, "time runs forward: {now} ns after {} ns", self.ns);
         if is_busy {
             stats.busy_ns += now - self.ns;

@@ -54,7 +54,7 @@ pub(super) fn read(from: &mut Description, seed: u64) -> Result<Null, DeviceErro
 
 impl Null {
     fn pass_time(&mut self, now: u64) {
-        self.clock.pass(now, !self.inside.is_empty(), &mut self.stats);
+        self.clock.advance(now, !self.inside.is_empty(), &mut self.stats);
     }
 }
 

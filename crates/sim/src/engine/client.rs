@@ -12,7 +12,7 @@ use elevator::{Bio, Completion, Entry, Op, Request, Time};
 use super::cpus::Job;
 use super::running::{ClientState, RunningClient};
 use super::slots::Slot;
-use super::{Engine, sectors, tell};
+use super::{Engine, observe_entry, sectors};
 use crate::trace::{EventKind, Observer};
 
 /// A copy between a program and the page cache: a system call, and 8 GB/s. [P]
@@ -32,7 +32,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         self.now >= self.close || self.stopping
     }
 
-    pub(super) fn woken(&mut self, number: u32) {
+    pub(super) fn resume(&mut self, number: u32) {
         let over = self.is_over();
         let client = &mut self.clients[number as usize];
         client.wake = 0;
@@ -80,7 +80,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
                 Step::Io(request) if self.cpus.cost_time() => {
                     client.state = ClientState::Submitting;
                     let job = Job::Submit { client: number, request, asked: now };
-                    return self.cpus.give(now, number, job);
+                    return self.cpus.enqueue(now, number, job);
                 }
                 Step::Io(request) => {
                     client.in_flight += 1;
@@ -150,7 +150,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
     }
 
     /// The CPU has finished the client's part of a request.
-    pub(super) fn submitted(&mut self, number: u32, request: Request, asked: Time) {
+    pub(super) fn submit_to_queue(&mut self, number: u32, request: Request, asked: Time) {
         if !self.is_over() {
             self.clients[number as usize].in_flight += 1;
             self.submit(number, request, true, asked);
@@ -184,7 +184,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         let mut own_parts = nr_sectors.div_ceil(self.queue.limits().max_sectors);
         let mut waiting_parts = 0;
         self.queue.submit(now, bio, &mut |entry| {
-            tell(observer, now, Some(number), &entry);
+            observe_entry(observer, now, Some(number), &entry);
             match entry {
                 Entry::Waiting => waiting_parts += 1,
                 Entry::Inserted(request) if own_parts == 0 && request.sync => {
@@ -252,18 +252,18 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
             ClientState::Awaiting(most) if client.in_flight > most => {}
             ClientState::Full | ClientState::Awaiting(_) => {
                 self.clients[number as usize].state = ClientState::Due;
-                self.wake_turned(number);
+                self.wake_after_turnaround(number);
             }
             ClientState::Throttled(request) if client.wake == 0 && client.has_room(request.len) => {
                 self.wake_after(number, now);
             }
-            ClientState::Syncing if !client.is_waiting() => self.wake_turned(number),
+            ClientState::Syncing if !client.is_waiting() => self.wake_after_turnaround(number),
             ClientState::Closing if !client.is_waiting() => self.close(number),
             _ => {}
         }
     }
 
-    fn wake_turned(&mut self, number: u32) {
+    fn wake_after_turnaround(&mut self, number: u32) {
         let turnaround_ns = self.rules.turnarounds.draw(number);
         self.wake_at(number, self.now + turnaround_ns);
     }
@@ -284,13 +284,13 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
     fn flush(&mut self, number: u32, state: ClientState) {
         self.clients[number as usize].state = state;
         if !self.device.has_volatile_cache() {
-            return self.flushed(number);
+            return self.finish_flush(number);
         }
         self.to_flush.push(number);
         self.next_flush();
     }
 
-    pub(super) fn flushed(&mut self, number: u32) {
+    pub(super) fn finish_flush(&mut self, number: u32) {
         let now = self.now;
         self.observe(EventKind::Flushed, Some(number), None, None, 0, 0);
         self.measured.syncs += u64::from(now >= self.open && now <= self.close);
@@ -298,7 +298,7 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
             ClientState::Flushing if self.is_over() => self.close(number),
             ClientState::Flushing => {
                 self.clients[number as usize].state = ClientState::Due;
-                self.wake_turned(number);
+                self.wake_after_turnaround(number);
             }
             ClientState::LastFlush => self.end(number),
             state => unreachable!("a client that is {state:?} has no flush under way"),

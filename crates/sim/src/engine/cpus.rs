@@ -44,7 +44,7 @@ impl Cpus {
             cost,
             cpus: Vec::new(),
             due,
-            asked: 0,
+            scheduled: 0,
             lock_free: Time::ZERO,
             lock_had: None,
         }
@@ -55,7 +55,7 @@ impl Cpus {
         self.cost != CpuCost::default()
     }
 
-    pub(super) fn give(&mut self, now: Time, process: u32, job: Job) {
+    pub(super) fn enqueue(&mut self, now: Time, process: u32, job: Job) {
         let number = self.topology.cpu(process);
         if self.cpus.len() <= number as usize {
             self.cpus.resize_with(number as usize + 1, Cpu::default);
@@ -94,7 +94,7 @@ impl Cpus {
                 self.lock_free = now.max(self.lock_free) + (phase.held_ns + handover_ns);
                 self.lock_had = Some(number);
                 self.cpus[number as usize].running = Some((job, true));
-                self.ask(self.lock_free, number);
+                self.schedule(self.lock_free, number);
                 continue;
             }
             self.begin(now, number);
@@ -116,12 +116,12 @@ impl Cpus {
         };
         cpu.running = Some((job, false));
         let free_ns = self.phase(job).free_ns;
-        self.ask(now + free_ns, number);
+        self.schedule(now + free_ns, number);
     }
 
-    fn ask(&mut self, at: Time, number: u32) {
-        self.asked += 1;
-        self.due.push(Reverse((at, self.asked, number)));
+    fn schedule(&mut self, at: Time, number: u32) {
+        self.scheduled += 1;
+        self.due.push(Reverse((at, self.scheduled, number)));
     }
 }
 
@@ -136,7 +136,7 @@ mod tests {
 
     fn done(topology: Topology, jobs: &[(u32, Job)]) -> Vec<(u64, Job)> {
         let mut cpus = Cpus::new(topology, COST);
-        jobs.iter().for_each(|(process, job)| cpus.give(Time::ZERO, *process, *job));
+        jobs.iter().for_each(|(process, job)| cpus.enqueue(Time::ZERO, *process, *job));
         let mut done = Vec::new();
         while let Some(at) = cpus.next() {
             done.extend(std::iter::from_fn(|| cpus.pop(at)).map(|job| (at.as_ns(), job)));

@@ -54,7 +54,7 @@ impl Ledger {
     }
 
     #[inline]
-    pub(crate) fn pass(&mut self, from: Time, to: Time, state: State) {
+    pub(crate) fn count_interval(&mut self, from: Time, to: Time, state: State) {
         self.bio_time += u128::from(state.bios) * u128::from(to - from);
         let inside = to.min(self.close).as_ns().saturating_sub(from.max(self.open).as_ns());
         match state {
@@ -74,7 +74,7 @@ impl Ledger {
     }
 
     #[inline]
-    pub(crate) fn issued(&mut self, now: Time, request: &BlockRequest) {
+    pub(crate) fn count_issue(&mut self, now: Time, request: &BlockRequest) {
         if let Some(last) = self.last_end
             && now >= self.open
             && now <= self.close
@@ -90,7 +90,7 @@ impl Ledger {
     }
 }
 
-pub(crate) fn between(before: &Anticipation, after: &Anticipation) -> Anticipation {
+pub(crate) fn difference(before: &Anticipation, after: &Anticipation) -> Anticipation {
     Anticipation {
         started: after.started - before.started,
         successes: after.successes - before.successes,
@@ -125,11 +125,11 @@ mod tests {
         let mut ledger = Ledger::default();
         ledger.begin(Some((at(100), at(200))));
         let state = |busy, holding| State { bios: 2, busy, holding };
-        ledger.pass(at(0), at(110), state(true, true));
-        ledger.pass(at(110), at(130), state(false, true));
-        ledger.pass(at(130), at(160), state(false, false));
-        ledger.pass(at(160), at(300), state(true, false));
-        ledger.pass(at(300), at(400), state(false, true));
+        ledger.count_interval(at(0), at(110), state(true, true));
+        ledger.count_interval(at(110), at(130), state(false, true));
+        ledger.count_interval(at(130), at(160), state(false, false));
+        ledger.count_interval(at(160), at(300), state(true, false));
+        ledger.count_interval(at(300), at(400), state(false, true));
         assert_eq!((ledger.busy_ns, ledger.idle_holding_ns, ledger.idle_empty_ns), (50, 20, 30));
         assert_eq!(ledger.bio_time, 800);
     }

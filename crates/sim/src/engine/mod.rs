@@ -1,7 +1,7 @@
 //! The event loop: clients × queue × device in virtual time.
 //!
 //! The order at one instant is fixed: completions, dispatch, timer, dispatch, CPU jobs, then the due
-//! clients, with a dispatch after each or after all ([`Rules::dispatched_aside`]). So a synchronous
+//! clients, with a dispatch after each or after all ([`Rules::async_dispatch`]). So a synchronous
 //! reader's next request arrives after the device has been offered another one: this is what makes
 //! its idleness deceptive.
 //!
@@ -25,7 +25,7 @@ use crate::trace::{Event, EventKind, Observer};
 use crate::turnaround::Turnarounds;
 
 use cpus::{Cpus, Job};
-pub(crate) use ledger::between;
+pub(crate) use ledger::difference;
 pub use ledger::jain;
 use ledger::{Ledger, Mark, State};
 use running::{ClientState, RunningClient};
@@ -51,7 +51,7 @@ pub(crate) struct Rules {
     pub(crate) first_stops_all: bool,
     /// kblockd dispatches after all clients of an instant (Linux 6.1 blk_mq_submit_bio runs the
     /// queue asynchronously; confirmed). Otherwise the client dispatches.
-    pub(crate) dispatched_aside: bool,
+    pub(crate) async_dispatch: bool,
     pub(crate) cpu_cost: CpuCost,
     pub(crate) guarantees: &'static [Guarantee],
 }
@@ -140,7 +140,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
     }
 
     /// Ends once the window has closed and everything begun has ended.
-    pub(crate) fn pass(
+    pub(crate) fn run_pass(
         &mut self,
         members: Vec<Member>,
         Pass { warmup_ns, duration_ns, counts }: Pass,
@@ -171,7 +171,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             if self.turns.is_multiple_of(STOP_EVERY) && stop() {
                 return Err(SimError::Interrupted);
             }
-            self.turn();
+            self.run_turn();
         }
         self.check_drained();
         if counts {
@@ -180,7 +180,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         Ok(())
     }
 
-    fn turn(&mut self) {
+    fn run_turn(&mut self) {
         // A timer may be set in the past, as the kernel's may; it fires at once.
         let timer = self.queue.next_timer().map(|at| at.max(self.now));
         let device = self.device.next_event();
@@ -197,14 +197,16 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         if timer.is_some() && self.queue.next_timer().is_some_and(|at| at <= now) {
             self.observe(EventKind::Timer, None, None, None, 0, 0);
             let observer = &mut *self.observer;
-            self.queue.on_timer(now, &mut |entry| tell(observer, now, None, &entry));
+            self.queue.on_timer(now, &mut |entry| observe_entry(observer, now, None, &entry));
             self.offer();
         }
         while let Some(job) = self.cpus.pop(now) {
             self.count_turn();
             match job {
-                Job::Submit { client, request, asked } => self.submitted(client, request, asked),
-                Job::Complete { tag } => self.completed(tag),
+                Job::Submit { client, request, asked } => {
+                    self.submit_to_queue(client, request, asked)
+                }
+                Job::Complete { tag } => self.complete_request(tag),
             }
             self.offer();
             self.admit_waiting();
@@ -212,13 +214,13 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         while let Some((client, wake)) = self.wakes.pop(now) {
             self.count_turn();
             if self.clients[client as usize].wake == wake {
-                self.woken(client);
-                if !self.rules.dispatched_aside {
+                self.resume(client);
+                if !self.rules.async_dispatch {
                     self.offer();
                 }
             }
         }
-        if self.rules.dispatched_aside {
+        if self.rules.async_dispatch {
             self.offer();
         }
     }
@@ -243,7 +245,11 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         }
         let busy = self.in_device > 0;
         let holding = !busy && self.queue.held() + self.queue.waiting() > 0;
-        self.ledger.pass(self.now, next, State { bios: self.slots.used(), busy, holding });
+        self.ledger.count_interval(
+            self.now,
+            next,
+            State { bios: self.slots.used(), busy, holding },
+        );
         self.now = next;
     }
 
@@ -265,21 +271,21 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             );
             self.in_device -= 1;
             if tag == FLUSH_TAG {
-                self.all_flushed();
+                self.complete_flush();
             } else if self.cpus.cost_time() {
                 let process = self.queue.at_device(tag).process;
-                self.cpus.give(self.now, process, Job::Complete { tag });
+                self.cpus.enqueue(self.now, process, Job::Complete { tag });
             } else {
-                self.completed(tag);
+                self.complete_request(tag);
             }
         }
         self.done_tags.clear();
     }
 
     /// Clients that asked during a flush get the next one.
-    fn all_flushed(&mut self) {
+    fn complete_flush(&mut self) {
         for client in std::mem::take(&mut self.flushing) {
-            self.flushed(client);
+            self.finish_flush(client);
         }
         self.next_flush();
     }
@@ -291,7 +297,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         }
     }
 
-    fn completed(&mut self, tag: u32) {
+    fn complete_request(&mut self, tag: u32) {
         let finished = self.queue.complete(self.now, tag, &mut self.done_bios);
         self.observe_request(EventKind::Complete, &finished.request);
         for at in 0..self.done_bios.len() {
@@ -311,7 +317,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             {
                 admitted.push(request.process);
             }
-            tell(observer, now, None, &entry);
+            observe_entry(observer, now, None, &entry);
         });
         if inserted {
             self.unblock();
@@ -330,7 +336,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
                 continue;
             }
             let Some(request) = self.queue.dispatch(now, &*self.device) else { break };
-            self.ledger.issued(now, &request);
+            self.ledger.count_issue(now, &request);
             self.observe_request(EventKind::Issue, &request);
             let BlockRequest { tag, op, sector, nr_sectors, .. } = request;
             debug_assert!(tag < FLUSH_TAG, "tags of requests stay below that of flushes");
@@ -455,7 +461,12 @@ fn of_request(at: Time, kind: EventKind, request: &BlockRequest) -> Event {
 }
 
 #[inline]
-fn tell<O: Observer + ?Sized>(observer: &mut O, now: Time, process: Option<u32>, entry: &Entry) {
+fn observe_entry<O: Observer + ?Sized>(
+    observer: &mut O,
+    now: Time,
+    process: Option<u32>,
+    entry: &Entry,
+) {
     observer.event(&match entry {
         Entry::Inserted(request) => of_request(now, EventKind::Insert, request),
         Entry::Merged(request) => of_request(now, EventKind::Merge, request),

@@ -26,8 +26,8 @@ pub struct Summary {
 
 impl Error {
     /// Returns `None` if one set is empty.
-    pub fn between(device: &[u64], model: &[u64]) -> Option<Error> {
-        let (device, model) = (sorted(device), sorted(model));
+    pub fn compare(device: &[u64], model: &[u64]) -> Option<Error> {
+        let (device, model) = (sort(device), sort(model));
         if device.is_empty() || model.is_empty() {
             return None;
         }
@@ -37,7 +37,7 @@ impl Error {
             (quantile(&device, p) - quantile(&model, p)).powi(2)
         });
         let rms = (squares.sum::<f64>() / steps as f64).sqrt();
-        let (device_of, model_of) = (Summary::of(&device), Summary::of(&model));
+        let (device_of, model_of) = (Summary::new(&device), Summary::new(&model));
         Some(Error {
             reads: device.len(),
             demerit: rms / device_of.mean_ns,
@@ -60,13 +60,13 @@ impl Error {
 }
 
 impl Summary {
-    fn of(sorted: &[u64]) -> Summary {
+    fn new(sorted: &[u64]) -> Summary {
         let mean_ns = sorted.iter().map(|ns| *ns as f64).sum::<f64>() / sorted.len() as f64;
         Summary { mean_ns, median_ns: quantile(sorted, 0.5), p99_ns: quantile(sorted, 0.99) }
     }
 }
 
-fn sorted(latencies: &[u64]) -> Vec<u64> {
+fn sort(latencies: &[u64]) -> Vec<u64> {
     let mut sorted = latencies.to_vec();
     sorted.sort_unstable();
     sorted
@@ -87,20 +87,20 @@ mod tests {
     #[test]
     fn a_model_that_is_late_by_a_tenth_has_a_demerit_of_a_tenth() {
         let device = vec![1000; 50];
-        let found = Error::between(&device, &vec![1100; 50]).unwrap();
+        let found = Error::compare(&device, &vec![1100; 50]).unwrap();
         assert!(
             (found.demerit - 0.1).abs() < 1e-9 && (found.median() - 0.1).abs() < 1e-9,
             "{found:?}"
         );
-        assert_eq!(Error::between(&device, &device).unwrap().demerit, 0.0);
-        assert!(Error::between(&[], &device).is_none());
+        assert_eq!(Error::compare(&device, &device).unwrap().demerit, 0.0);
+        assert!(Error::compare(&[], &device).is_none());
     }
 
     #[test]
     fn the_order_of_the_latencies_does_not_matter_and_their_spread_does() {
         let device = [100, 200, 300, 400];
-        assert_eq!(Error::between(&device, &[400, 100, 300, 200]).unwrap().demerit, 0.0);
-        let constant = Error::between(&device, &[250; 4]).unwrap();
+        assert_eq!(Error::compare(&device, &[400, 100, 300, 200]).unwrap().demerit, 0.0);
+        let constant = Error::compare(&device, &[250; 4]).unwrap();
         assert!((constant.demerit - 0.447).abs() < 0.01, "same mean, no spread: {constant:?}");
     }
 }

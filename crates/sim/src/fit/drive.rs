@@ -91,7 +91,7 @@ impl ModelDrive {
 
     /// Adopts the original drive's read unit.
     #[must_use]
-    pub fn like(mut self, facts: &Facts) -> ModelDrive {
+    pub fn with_facts(mut self, facts: &Facts) -> ModelDrive {
         self.facts.unit = facts.unit;
         self
     }

@@ -60,7 +60,7 @@ pub fn model(
 ) -> Result<ModelDrive, FitError> {
     let made = device_from_toml(description, &[], seed)
         .map_err(|e| FitError::Description(e.to_string()))?;
-    let mut drive = ModelDrive::new(&facts.name, made).like(facts);
+    let mut drive = ModelDrive::new(&facts.name, made).with_facts(facts);
     // Avoids time 0, at which all angles are those of the zones.
     drive.read(Read { sector: 0, sectors: facts.unit }, Time::from_ns(1_000_000_007).as_ns())?;
     Ok(drive)
@@ -75,5 +75,5 @@ pub fn error_of(
     let reads = single_reads(&facts, seed);
     let of_drive = latencies(drive, &reads)?;
     let of_model = latencies(&mut model(description, &facts, seed)?, &reads)?;
-    Ok(Error::between(&of_drive, &of_model))
+    Ok(Error::compare(&of_drive, &of_model))
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use trace::{Flags, Io, Kind};
 
 /// Bounds against damaged or fabricated traces: 32 MiB, 146 years, 64 PiB.
-const MOST_SECTORS: u32 = 1 << 16;
+const MAX_SECTORS: u32 = 1 << 16;
 const LATEST_NS: u64 = 1 << 62;
 const LAST_SECTOR: u64 = 1 << 47;
 
@@ -35,13 +35,13 @@ pub(crate) fn busiest(ios: &[Io]) -> Option<u16> {
         .map(|(device, _)| device)
 }
 
-pub(crate) fn served(ios: &[Io], device: u16) -> Vec<Served> {
+pub(crate) fn serve_times(ios: &[Io], device: u16) -> Vec<Served> {
     let is_own = |io: &&Io| io.device == device && !io.flags.has(Flags::MERGED);
     let is_served = |io: &Io| Some((io.issued.get()?, io.completed.get()?, *io));
     let mut issued: Vec<(u64, u64, Io)> = ios.iter().filter(is_own).filter_map(is_served).collect();
     issued.retain(|(_, done, io)| {
         let is_known = match io.kind {
-            Kind::Read | Kind::Write => (1..=MOST_SECTORS).contains(&io.sectors),
+            Kind::Read | Kind::Write => (1..=MAX_SECTORS).contains(&io.sectors),
             Kind::Flush => true,
             Kind::Discard | Kind::Other => false,
         };
@@ -104,10 +104,12 @@ mod tests {
             Io::asked(18, Kind::Read, 0, 8, 0),
             io(100, 1, Kind::Read),
         ];
-        let seen: Vec<(u64, u32, u32)> =
-            served(&ios, 0).iter().map(|served| (served.at, served.depth, served.writes)).collect();
+        let seen: Vec<(u64, u32, u32)> = serve_times(&ios, 0)
+            .iter()
+            .map(|served| (served.at, served.depth, served.writes))
+            .collect();
         assert_eq!(seen, [(0, 1, 0), (10, 2, 1), (12, 3, 1), (15, 2, 1), (100, 1, 0)]);
-        let took: Vec<u64> = served(&ios, 0).iter().map(|served| served.took).collect();
+        let took: Vec<u64> = serve_times(&ios, 0).iter().map(|served| served.took).collect();
         assert_eq!(took, [100, 5, 50, 10, 1]);
         assert_eq!((busiest(&ios), busiest(&ios[6..7])), (Some(0), None));
     }

@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::fit::demerit::{Error, quantile};
 use crate::fit::drive::{Drive, Facts, FitError, Read};
 use crate::fit::held_out;
-use crate::fit::inside::{busiest, served};
+use crate::fit::inside::{busiest, serve_times};
 use crate::fit::writes::Writes;
 
 /// Sectors of the grid's reads, and between.
@@ -29,7 +29,7 @@ pub const ROUNDS: usize = 30;
 const READS: usize = 160;
 /// Enough to make a model's own random error negligible.
 const MODELLED: usize = 1600;
-const MOST_NS: u64 = 2_000_000_000;
+const MAX_NS: u64 = 2_000_000_000;
 /// Shares of the description, in millionths.
 pub(crate) const SHARES: [u64; 19] = [
     0, 10_000, 50_000, 100_000, 200_000, 300_000, 400_000, 500_000, 600_000, 700_000, 800_000,
@@ -140,7 +140,7 @@ fn batch(
     let mut latencies = Vec::with_capacity(reads);
     let began = drive.now();
     // In parts, to limit the time on a slow device.
-    while latencies.len() < reads && drive.now() - began < MOST_NS {
+    while latencies.len() < reads && drive.now() - began < MAX_NS {
         let part = (reads - latencies.len()).min(200) + 2 * edge;
         let reads: Vec<Read> = (0..part)
             .map(|_| Read { sector: random.below(blocks) * u64::from(size), sectors: size })
@@ -183,8 +183,8 @@ impl Latency {
     }
 
     pub fn learn_writes(&mut self, ios: &[trace::Io]) {
-        let all = busiest(ios).map(|device| served(ios, device)).unwrap_or_default();
-        self.writes = Writes::of(&all, &|sectors, depth| self.median(sectors, depth));
+        let all = busiest(ios).map(|device| serve_times(ios, device)).unwrap_or_default();
+        self.writes = Writes::from_requests(&all, &|sectors, depth| self.median(sectors, depth));
     }
 
     /// Runs the same number of random reads in each held-out cell.
@@ -194,7 +194,7 @@ impl Latency {
         let mut found = Vec::new();
         for (cell, latencies) in &self.held_out {
             let modelled = batch(&mut model, *cell, MODELLED, &mut random)?;
-            let Some(error) = Error::between(latencies, &modelled) else { continue };
+            let Some(error) = Error::compare(latencies, &modelled) else { continue };
             let halves = self.fitted.get(cell).and_then(|rounds| halves(rounds));
             found.push(CellError {
                 sectors: cell.0,
@@ -258,5 +258,5 @@ fn halves(rounds: &[Vec<u64>]) -> Option<Error> {
     let half = |which: usize| {
         rounds.iter().skip(which).step_by(2).flatten().copied().collect::<Vec<u64>>()
     };
-    Error::between(&half(0), &half(1))
+    Error::compare(&half(0), &half(1))
 }

@@ -11,10 +11,10 @@ use trace::Kind;
 use crate::fit::demerit::quantile;
 use crate::fit::inside::Served;
 
-const ENOUGH: usize = 100;
+const MIN_WRITES: usize = 100;
 /// 0 to 3 writes inside, and more.
 const BESIDE: usize = 5;
-const MOST_PERCENT: f64 = 10_000.0;
+const MAX_PERCENT: f64 = 10_000.0;
 
 /// Findings from a trace.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,7 +31,10 @@ pub struct Writes {
 
 impl Writes {
     /// `read_ns` returns the median read latency for a size and depth. `None` with too few writes.
-    pub(crate) fn of(all: &[Served], read_ns: &dyn Fn(u32, u32) -> f64) -> Option<Writes> {
+    pub(crate) fn from_requests(
+        all: &[Served],
+        read_ns: &dyn Fn(u32, u32) -> f64,
+    ) -> Option<Writes> {
         let (mut cells, mut ratios) = (BTreeMap::<_, Vec<u64>>::new(), Vec::new());
         let (mut beside, mut flushes) = (vec![Vec::new(); BESIDE], Vec::new());
         for &Served { kind, sectors, took, depth, writes, .. } in all {
@@ -48,7 +51,7 @@ impl Writes {
             }
         }
         let seen = ratios.len();
-        if seen < ENOUGH {
+        if seen < MIN_WRITES {
             return None;
         }
         cells.values_mut().for_each(|latencies| latencies.sort_unstable());
@@ -73,7 +76,7 @@ impl Writes {
             .zip(reads)
             .map(|((size, depth), reads)| {
                 let own = self.cells.get(&(size.next_power_of_two(), depth.next_power_of_two()));
-                match own.filter(|latencies| latencies.len() >= ENOUGH) {
+                match own.filter(|latencies| latencies.len() >= MIN_WRITES) {
                     Some(own) => shares
                         .iter()
                         .map(|share| quantile(own, *share as f64 / 1e6) as u64)
@@ -86,17 +89,17 @@ impl Writes {
 }
 
 fn percentages(mut beside: Vec<Vec<f64>>) -> Vec<u64> {
-    let enough = beside[0].len() >= ENOUGH;
+    let enough = beside[0].len() >= MIN_WRITES;
     let Some(alone) = median(&mut beside[0]).filter(|alone| enough && *alone > 0.0) else {
         return vec![100];
     };
     let mut percent = vec![100];
     for ratios in &mut beside[1..] {
         let last = percent[percent.len() - 1];
-        let enough = ratios.len() >= ENOUGH;
+        let enough = ratios.len() >= MIN_WRITES;
         let found = median(ratios)
             .filter(|_| enough)
-            .map(|ratio| (100.0 * ratio / alone).clamp(1.0, MOST_PERCENT) as u64);
+            .map(|ratio| (100.0 * ratio / alone).clamp(1.0, MAX_PERCENT) as u64);
         percent.push(found.unwrap_or(last));
     }
     percent
@@ -112,7 +115,7 @@ mod tests {
     use trace::{At, Io};
 
     use super::*;
-    use crate::fit::inside::served;
+    use crate::fit::inside::serve_times;
 
     fn io(at: u64, took: u64, kind: Kind) -> Io {
         Io { issued: At::ns(at), completed: At::ns(at + took), ..Io::asked(at, kind, 8, 8, 0) }
@@ -128,8 +131,8 @@ mod tests {
             ios.push(io(base + 11_000, 3000, Kind::Read));
             ios.push(io(base + 50_000, 700, Kind::Flush));
         }
-        let all = served(&ios, 0);
-        let writes = Writes::of(&all, &|_, _| 1000.0).expect("enough writes");
+        let all = serve_times(&ios, 0);
+        let writes = Writes::from_requests(&all, &|_, _| 1000.0).expect("enough writes");
         assert_eq!((writes.seen, writes.factor, writes.flush_ns), (300, 2.0, 700));
         assert_eq!(writes.beside_percent, [100, 300, 300, 300, 300]);
         let rows =
@@ -139,6 +142,9 @@ mod tests {
             [[2000, 2000], [3600, 4000]],
             "its own times, and twice those of the reads"
         );
-        assert!(Writes::of(&all[..200], &|_, _| 1000.0).is_none(), "fifty writes say nothing");
+        assert!(
+            Writes::from_requests(&all[..200], &|_, _| 1000.0).is_none(),
+            "fifty writes say nothing"
+        );
     }
 }

@@ -20,7 +20,7 @@ pub struct Contract {
 
 impl Contract {
     /// Each client's share of a flow's contract; `None` without a latency bound.
-    pub fn of(spec: &FlowSpec, clients: u32) -> Option<Contract> {
+    pub fn from_spec(spec: &FlowSpec, clients: u32) -> Option<Contract> {
         let clients = u64::from(clients.max(1));
         let (rate, latency_ns) = (spec.rate?, spec.latency_ns?);
         Some(Contract { rate: rate / clients, burst: spec.burst / clients, latency_ns })

@@ -15,7 +15,7 @@ const MAX_FLOWS: usize = 256;
 const ALIGNMENT: u64 = 1 << 20;
 
 /// The flow, its number, and the client's number within it.
-fn at(flows: &[FlowWork], index: u32) -> (usize, u32) {
+fn flow_of_client(flows: &[FlowWork], index: u32) -> (usize, u32) {
     let mut left = index;
     for (number, flow) in flows.iter().enumerate() {
         match left.checked_sub(flow.clients()) {
@@ -31,7 +31,7 @@ pub(crate) fn clients(params: &Params) -> u32 {
 }
 
 pub(crate) fn iodepth(params: &Params, index: u32) -> u32 {
-    let (number, index) = at(&params.flows, index);
+    let (number, index) = flow_of_client(&params.flows, index);
     let flow = &params.flows[number];
     flow.kind.iodepth(&flow.params, index)
 }
@@ -92,7 +92,7 @@ pub(crate) fn possible(params: &Params) -> Result<(), String> {
     Ok(())
 }
 
-pub(crate) fn aligned(params: &Params, logical_block: u32) -> Result<(), String> {
+pub(crate) fn check_alignment(params: &Params, logical_block: u32) -> Result<(), String> {
     let mut flows = params.flows.iter();
     flows.try_for_each(|flow| {
         flow.kind
@@ -118,7 +118,7 @@ pub(crate) fn extents(
 }
 
 pub(crate) fn build(params: &Params, seat: Seat) -> Box<dyn Client + Send> {
-    let (number, index) = at(&params.flows, seat.index);
+    let (number, index) = flow_of_client(&params.flows, seat.index);
     let flow = &params.flows[number];
     let seed = FlowWork::seed(seat.seed, number);
     flow.kind.client(&flow.params, Seat { index, count: flow.clients(), len: seat.len, seed })
@@ -127,6 +127,6 @@ pub(crate) fn build(params: &Params, seat: Seat) -> Box<dyn Client + Send> {
 impl Params {
     /// The flow of client `index`; `None` for a workload without flows.
     pub fn flow_of(&self, index: u32) -> Option<usize> {
-        (!self.flows.is_empty()).then(|| at(&self.flows, index).0)
+        (!self.flows.is_empty()).then(|| flow_of_client(&self.flows, index).0)
     }
 }

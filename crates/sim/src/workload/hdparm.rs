@@ -36,10 +36,10 @@ impl Pattern for Again {
     }
 }
 
-pub(crate) fn buffered(params: &Params, seat: Seat) -> Box<dyn Client + Send> {
+pub(crate) fn buffered_read(params: &Params, seat: Seat) -> Box<dyn Client + Send> {
     Box::new(Paced::new(Once { len: params.block_size, at: 0, end: seat.len }, params))
 }
 
-pub(crate) fn cached(params: &Params, _seat: Seat) -> Box<dyn Client + Send> {
+pub(crate) fn cached_read(params: &Params, _seat: Seat) -> Box<dyn Client + Send> {
     Box::new(Paced::new(Again(params.block_size), params))
 }

@@ -40,7 +40,7 @@ pub(crate) fn fits(params: &Params, region: u64) -> Result<(), String> {
     ))
 }
 
-pub(crate) fn aligned(params: &Params, logical_block: u32) -> Result<(), String> {
+pub(crate) fn check_alignment(params: &Params, logical_block: u32) -> Result<(), String> {
     if params.skip_extra.is_multiple_of(logical_block) {
         return Ok(());
     }

@@ -334,7 +334,7 @@ impl WorkloadKind {
                 )
             })?;
         }
-        self.own((self.aligned)(params, logical_block))
+        self.own((self.check_alignment)(params, logical_block))
     }
 
     /// A region holds at least one request per stream, and permutations fit in memory.

@@ -10,7 +10,7 @@ use crate::workload::client::Client;
 use crate::workload::paced::{Paced, Pattern};
 use crate::workload::rng::Rng;
 use crate::workload::row::{Params, Seat};
-use crate::workload::timed::rate::limited;
+use crate::workload::timed::rate::limit_rate;
 
 #[derive(Debug)]
 pub(crate) struct Scatter {
@@ -53,5 +53,5 @@ pub(crate) fn oltp(params: &Params, seat: Seat) -> Box<dyn Client + Send> {
 
 fn build(read_percent: u32, params: &Params, seat: Seat) -> Box<dyn Client + Send> {
     let scatter = Scatter::new(seat.rng(), params.block_size, seat.len, read_percent);
-    limited(params, Box::new(Paced::new(scatter, params)))
+    limit_rate(params, Box::new(Paced::new(scatter, params)))
 }

@@ -58,7 +58,7 @@ pub struct WorkloadKind {
     /// Checks for a region of this many bytes.
     pub(crate) fits: fn(&Params, u64) -> Result<(), String>,
     /// Checks for direct I/O on logical blocks of this many bytes.
-    pub(crate) aligned: fn(&Params, u32) -> Result<(), String>,
+    pub(crate) check_alignment: fn(&Params, u32) -> Result<(), String>,
     pub(crate) build: fn(&Params, Seat) -> Box<dyn Client + Send>,
 }
 
@@ -120,7 +120,7 @@ impl FlowWork {
         spec: FlowSpec,
         priority: Priority,
     ) -> FlowWork {
-        let contract = Contract::of(&spec, kind.clients(&params));
+        let contract = Contract::from_spec(&spec, kind.clients(&params));
         FlowWork {
             name: name.to_owned(),
             kind,

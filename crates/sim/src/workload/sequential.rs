@@ -10,7 +10,7 @@ use elevator::{Op, Request};
 use crate::workload::client::Client;
 use crate::workload::paced::{Paced, Pattern};
 use crate::workload::row::{Params, Seat};
-use crate::workload::timed::rate::limited;
+use crate::workload::timed::rate::limit_rate;
 
 #[derive(Debug)]
 pub(crate) struct Stream {
@@ -48,7 +48,7 @@ pub(crate) fn write(params: &Params, seat: Seat) -> Box<dyn Client + Send> {
 
 fn build(op: Op, params: &Params, seat: Seat) -> Box<dyn Client + Send> {
     let stream = Stream::new(op, params.block_size, seat.len, seat.index, seat.count);
-    limited(params, Box::new(Paced::new(stream, params)))
+    limit_rate(params, Box::new(Paced::new(stream, params)))
 }
 
 #[cfg(test)]

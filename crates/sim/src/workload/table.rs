@@ -117,7 +117,7 @@ pub static WORKLOADS: &[WorkloadKind] = &[
         warms_up: false,
         accepts: &["block_size", "file_size"],
         defaults: || Params { block_size: 2 << 20, direct: false, ..Params::default() },
-        build: hdparm::buffered,
+        build: hdparm::buffered_read,
         ..reader("throughput_mb_per_s")
     },
     WorkloadKind {
@@ -126,7 +126,7 @@ pub static WORKLOADS: &[WorkloadKind] = &[
         reaches_device: false,
         accepts: &["block_size"],
         defaults: || Params { block_size: 2 << 20, direct: false, ..Params::default() },
-        build: hdparm::cached,
+        build: hdparm::cached_read,
         ..reader("throughput_mb_per_s")
     },
     WorkloadKind {
@@ -190,7 +190,7 @@ pub static WORKLOADS: &[WorkloadKind] = &[
         ],
         defaults: || Params { clients: 5, block_size: 16 << 10, ..Params::default() },
         fits: interleaved::fits,
-        aligned: interleaved::aligned,
+        check_alignment: interleaved::check_alignment,
         build: interleaved::build,
         ..reader("throughput_mb_per_s")
     },
@@ -249,7 +249,7 @@ pub static WORKLOADS: &[WorkloadKind] = &[
         depth: tasks::iodepth,
         possible: tasks::possible,
         fits: tasks::fits,
-        aligned: tasks::aligned,
+        check_alignment: tasks::check_alignment,
         build: tasks::build,
         ..reader("deadline_miss_percent")
     },
@@ -276,7 +276,7 @@ pub static WORKLOADS: &[WorkloadKind] = &[
         writing: flows::writing,
         timed: |params| params.flows.iter().any(|flow| flow.kind.is_timed(&flow.params)),
         possible: flows::possible,
-        aligned: flows::aligned,
+        check_alignment: flows::check_alignment,
         build: flows::build,
         ..writer("throughput_mb_per_s")
     },
@@ -292,7 +292,7 @@ pub static WORKLOADS: &[WorkloadKind] = &[
         writing: replay::writing,
         possible: replay::possible,
         fits: replay::fits,
-        aligned: replay::aligned,
+        check_alignment: replay::check_alignment,
         build: replay::build,
         ..writer("latency_mean_us")
     },
@@ -359,7 +359,7 @@ const fn writer(primary: &'static str) -> WorkloadKind {
         timed: |params| params.timed.rate.is_some(),
         possible: |_| Ok(()),
         fits: |_, _| Ok(()),
-        aligned: |_, _| Ok(()),
+        check_alignment: |_, _| Ok(()),
         build: random::write,
     }
 }

@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 
 /// How far the read queue is searched for a read of another plane. [P]
-const MOST_SEARCHED: usize = 64;
+const MAX_SEARCHED: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Priority {
@@ -152,7 +152,7 @@ impl Dies {
             let mut planes = 0_u32;
             let mut index = 0;
             // The oldest read of each plane: they run together.
-            while index < at.reads.len().min(MOST_SEARCHED) {
+            while index < at.reads.len().min(MAX_SEARCHED) {
                 let bit = 1 << (at.reads[index].plane / nr);
                 if planes & bit == 0 {
                     planes |= bit;

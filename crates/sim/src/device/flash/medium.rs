@@ -21,7 +21,7 @@ impl Flash {
             let unit = unit as u32;
             if self.packing.iter().any(|(packed, _)| *packed == unit) {
                 self.inside[slot as usize].left += 1;
-                self.at(now, Event::Carried { slot, bytes: wanted * SECTOR_BYTES });
+                self.schedule(now, Event::Carried { slot, bytes: wanted * SECTOR_BYTES });
                 continue;
             }
             let here = self.ftl.page_of(unit);
@@ -53,12 +53,12 @@ impl Flash {
         }
         let sensed = self.servers.die(now, plane, false, ns);
         let channel = self.ftl.shape.channel(die);
-        self.at(sensed, Event::Sensed { slot, channel, bytes });
+        self.schedule(sensed, Event::Sensed { slot, channel, bytes });
     }
 
     fn ends(&mut self, die: u32, end: Option<End>) {
         if let Some((at, number)) = end {
-            self.at(at, Event::Die { die, number });
+            self.schedule(at, Event::Die { die, number });
         }
     }
 
@@ -70,7 +70,7 @@ impl Flash {
         let Some(dies) = &mut self.dies else {
             self.servers.collect(now, plane, collected);
             let programmed = self.servers.die(now, plane, true, self.servers.times.program_ns);
-            return self.at(programmed, Event::Programmed { program });
+            return self.schedule(programmed, Event::Programmed { program });
         };
         let times = &self.servers.times;
         let die = self.ftl.shape.die(plane);
@@ -97,16 +97,16 @@ impl Flash {
         self.ends(die, end);
         for Read { slot, plane, bytes, .. } in done.reads.drain(..) {
             let channel = self.ftl.shape.channel(self.ftl.shape.die(plane));
-            self.sensed(now, slot, channel, bytes);
+            self.finish_sense(now, slot, channel, bytes);
         }
         for program in done.programs.drain(..) {
-            self.programmed(now, program);
+            self.finish_program(now, program);
         }
         self.finished = done;
     }
 
-    pub(super) fn sensed(&mut self, now: u64, slot: u32, channel: u32, bytes: u64) {
+    pub(super) fn finish_sense(&mut self, now: u64, slot: u32, channel: u32, bytes: u64) {
         let carried = self.servers.channel(now, channel, bytes);
-        self.at(carried, Event::Carried { slot, bytes });
+        self.schedule(carried, Event::Carried { slot, bytes });
     }
 }

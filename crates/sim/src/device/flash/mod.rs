@@ -87,10 +87,10 @@ impl Flash {
     }
 
     fn pass_time(&mut self, now: u64) {
-        self.clock.pass(now, self.commands > 0, &mut self.stats);
+        self.clock.advance(now, self.commands > 0, &mut self.stats);
     }
 
-    fn at(&mut self, ns: u64, event: Event) {
+    fn schedule(&mut self, ns: u64, event: Event) {
         self.numbered += 1;
         self.events.push(Reverse((ns, self.numbered, event)));
     }
@@ -114,7 +114,7 @@ impl Flash {
         if inside.left == 0 {
             let Inside { tag, queue, .. } = *inside;
             self.free_slots.push(slot);
-            self.at(now, Event::Done { tag, queue: Some(queue) });
+            self.schedule(now, Event::Done { tag, queue: Some(queue) });
         }
     }
 
@@ -128,7 +128,7 @@ impl Flash {
                     let small = inside.nr <= UNIT_SECTORS;
                     let wait =
                         if small { times.read_overhead_4k_ns } else { times.read_overhead_ns };
-                    self.at(now + wait, Event::Begin { slot });
+                    self.schedule(now + wait, Event::Begin { slot });
                 }
                 Op::Write => {
                     self.waiting.push_back(slot);
@@ -153,7 +153,7 @@ impl Flash {
             self.waiting.pop_front();
             self.buffered += units;
             let filled = self.servers.link(now, inside.nr * SECTOR_BYTES);
-            self.at(filled, Event::Filled { slot });
+            self.schedule(filled, Event::Filled { slot });
         }
     }
 
@@ -175,7 +175,7 @@ impl Flash {
             self.free_slots.push(slot);
             let ns =
                 self.servers.times.write_overhead_ns + count * self.servers.times.write_unit_ns;
-            self.at(now + ns, Event::Done { tag: inside.tag, queue: Some(inside.queue) });
+            self.schedule(now + ns, Event::Done { tag: inside.tag, queue: Some(inside.queue) });
         } else {
             self.program(now);
         }
@@ -212,10 +212,10 @@ impl Flash {
         let shape = self.ftl.shape;
         let bytes = u64::from(shape.units_per_page) * UNIT_BYTES;
         let carried = self.servers.channel(now, shape.channel(shape.die(plane)), bytes);
-        self.at(carried, Event::AtDie { program: place });
+        self.schedule(carried, Event::AtDie { program: place });
     }
 
-    fn programmed(&mut self, now: u64, place: u32) {
+    fn finish_program(&mut self, now: u64, place: u32) {
         let program = self.programs[place as usize];
         self.free_programs.push(place);
         self.programming -= 1;
@@ -232,7 +232,7 @@ impl Flash {
             if *left == 0 {
                 let tag = *tag;
                 self.flushes.remove(at);
-                self.at(now, Event::Done { tag, queue: None });
+                self.schedule(now, Event::Done { tag, queue: None });
             } else {
                 at += 1;
             }
@@ -243,15 +243,15 @@ impl Flash {
     fn handle(&mut self, now: u64, event: Event, done: &mut Vec<u32>) {
         match event {
             Event::Begin { slot } => self.begin_read(now, slot),
-            Event::Sensed { slot, channel, bytes } => self.sensed(now, slot, channel, bytes),
+            Event::Sensed { slot, channel, bytes } => self.finish_sense(now, slot, channel, bytes),
             Event::Carried { slot, bytes } => {
                 let arrived = self.servers.link(now, bytes);
-                self.at(arrived, Event::Arrived { slot });
+                self.schedule(arrived, Event::Arrived { slot });
             }
             Event::Arrived { slot } => self.part_done(now, slot),
             Event::Filled { slot } => self.fill(now, slot),
             Event::AtDie { program } => self.at_die(now, program),
-            Event::Programmed { program } => self.programmed(now, program),
+            Event::Programmed { program } => self.finish_program(now, program),
             Event::Die { die, number } => self.die_ends(now, die, number),
             Event::Done { tag, queue } => {
                 self.commands -= 1;
@@ -333,7 +333,7 @@ impl DeviceModel for Flash {
             Command::Flush { tag } => {
                 self.program(now);
                 if self.programming == 0 {
-                    self.at(now, Event::Done { tag, queue: None });
+                    self.schedule(now, Event::Done { tag, queue: None });
                 } else {
                     self.flushes.push((tag, self.programs_begun, self.programming));
                 }

@@ -46,7 +46,7 @@ impl Hdd {
                 self.earliest_ns(&command),
             ) {
                 self.waiting.remove(at);
-                self.overwritten(now, command.sector, command.nr);
+                self.invalidate(now, command.sector, command.nr);
                 self.stats.cached_writes += 1;
                 self.leave(&command);
             } else {

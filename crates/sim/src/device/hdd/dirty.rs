@@ -1,10 +1,10 @@
 //! The write cache: runs of sectors reported done but not yet on the medium.
 
 /// Maximum length of a run in sectors: the drive cannot be interrupted within one. A proposal.
-const LONGEST: u64 = 2048;
+const MAX_RUN: u64 = 2048;
 
 /// The drive examines each run before every movement. A proposal.
-pub(super) const MOST_RUNS: u64 = 256;
+pub(super) const MAX_RUNS: u64 = 256;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Extent {
@@ -59,7 +59,7 @@ impl Dirty {
         if let Some(at) = self
             .extents
             .iter()
-            .position(|extent| extent.end() == sector && extent.nr + nr <= LONGEST)
+            .position(|extent| extent.end() == sector && extent.nr + nr <= MAX_RUN)
         {
             self.join(at, nr, ready_ns, earliest_ns);
             return true;

@@ -58,7 +58,7 @@ impl Zone {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Spot {
+pub(super) struct Location {
     zone: u32,
     pub(super) arm: Arm,
     sector: u64,
@@ -106,7 +106,7 @@ pub(super) struct Head {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Reached {
+pub(super) struct Progress {
     pub(super) head: Head,
     /// Position if interrupted now, possibly waiting on the next track.
     pub(super) arm: Arm,
@@ -114,7 +114,7 @@ pub(super) struct Reached {
 
 /// Precomputed per zone: the divisions would be a fifth of a request's cost.
 #[derive(Debug, Clone)]
-struct Quick {
+struct ZoneCache {
     per_cylinder: Divisor,
     per_track: Divisor,
     /// Nanoseconds for this many sectors, up to a revolution.
@@ -124,10 +124,10 @@ struct Quick {
     last: Arm,
 }
 
-impl Quick {
-    fn new(zone: &Zone, heads: u32, revolution_ns: u64) -> Quick {
+impl ZoneCache {
+    fn new(zone: &Zone, heads: u32, revolution_ns: u64) -> ZoneCache {
         let of = zone.sectors_per_track;
-        Quick {
+        ZoneCache {
             per_cylinder: Divisor::new(zone.sectors_per_cylinder),
             per_track: Divisor::new(of),
             passed: (0..of).map(|sectors| sectors * revolution_ns / of).collect(),
@@ -141,7 +141,7 @@ impl Quick {
 #[derive(Debug, Clone)]
 pub(super) struct Mechanics {
     pub(super) zones: Vec<Zone>,
-    quick: Vec<Quick>,
+    zone_caches: Vec<ZoneCache>,
     revolution: Divisor,
     pub(super) cylinders: u32,
     pub(super) heads: u32,
@@ -186,7 +186,10 @@ impl Mechanics {
             u64::from(*ns)
         });
         Mechanics {
-            quick: zones.iter().map(|zone| Quick::new(zone, heads, revolution_ns)).collect(),
+            zone_caches: zones
+                .iter()
+                .map(|zone| ZoneCache::new(zone, heads, revolution_ns))
+                .collect(),
             revolution: Divisor::new(revolution_ns),
             zones,
             cylinders,
@@ -226,17 +229,17 @@ impl Mechanics {
     }
 
     #[inline]
-    pub(super) fn locate(&self, sector: u64) -> Spot {
+    pub(super) fn locate(&self, sector: u64) -> Location {
         let zone = self.zones.partition_point(|zone| zone.first_sector <= sector) - 1;
         let at = &self.zones[zone];
-        let quick = &self.quick[zone];
-        let offset = sector - at.first_sector + quick.reserved;
+        let cache = &self.zone_caches[zone];
+        let offset = sector - at.first_sector + cache.reserved;
         if !at.slipped.is_empty() {
             return self.locate_past_slipped(zone, offset);
         }
-        let (cylinder, within) = quick.per_cylinder.split(offset);
-        let (head, sector) = quick.per_track.split(within);
-        Spot {
+        let (cylinder, within) = cache.per_cylinder.split(offset);
+        let (head, sector) = cache.per_track.split(within);
+        Location {
             zone: zone as u32,
             arm: Arm { cylinder: at.first_cylinder + cylinder as u32, head: head as u32 },
             sector,
@@ -249,14 +252,14 @@ impl Mechanics {
     }
 
     /// [`Mechanics::locate`] in a zone with slipped tracks.
-    fn locate_past_slipped(&self, zone: usize, offset: u64) -> Spot {
+    fn locate_past_slipped(&self, zone: usize, offset: u64) -> Location {
         let at = &self.zones[zone];
-        let (numbered, sector) = self.quick[zone].per_track.split(offset);
+        let (numbered, sector) = self.zone_caches[zone].per_track.split(offset);
         let passed_over =
             |track: u64, slipped: &u64| if *slipped <= track { track + 1 } else { track };
         let track = at.slipped.iter().fold(numbered, passed_over);
         let (cylinder, head) = (track / u64::from(self.heads), track % u64::from(self.heads));
-        Spot {
+        Location {
             zone: zone as u32,
             arm: Arm { cylinder: at.first_cylinder + cylinder as u32, head: head as u32 },
             sector,
@@ -303,10 +306,10 @@ impl Mechanics {
     #[inline]
     pub(super) fn cylinder_of(&self, sector: u64) -> u32 {
         let zone = self.zones.partition_point(|zone| zone.first_sector <= sector) - 1;
-        let (at, quick) = (&self.zones[zone], &self.quick[zone]);
-        let offset = sector - at.first_sector + quick.reserved;
+        let (at, cache) = (&self.zones[zone], &self.zone_caches[zone]);
+        let offset = sector - at.first_sector + cache.reserved;
         match at.slipped.is_empty() {
-            true => at.first_cylinder + quick.per_cylinder.split(offset).0 as u32,
+            true => at.first_cylinder + cache.per_cylinder.split(offset).0 as u32,
             false => self.locate_past_slipped(zone, offset).arm.cylinder,
         }
     }
@@ -319,65 +322,68 @@ impl Mechanics {
 
     /// Sectors since the start of the zone, skews included: a sector's angle, without rounding.
     #[inline]
-    fn turned(&self, spot: Spot) -> u64 {
-        let zone = &self.zones[spot.zone as usize];
-        let cylinder = u64::from(spot.arm.cylinder - zone.first_cylinder);
+    fn angle_sectors(&self, location: Location) -> u64 {
+        let zone = &self.zones[location.zone as usize];
+        let cylinder = u64::from(location.arm.cylinder - zone.first_cylinder);
         zone.phase
             + cylinder * zone.skew_per_cylinder
-            + u64::from(spot.arm.head) * zone.track_skew
-            + spot.sector
+            + u64::from(location.arm.head) * zone.track_skew
+            + location.sector
     }
 
     /// Nanoseconds from `ns` until the sector comes round.
     #[inline]
-    pub(super) fn wait_ns(&self, ns: u64, spot: Spot) -> u64 {
-        let quick = &self.quick[spot.zone as usize];
-        self.until(ns, quick.passed[quick.per_track.remainder(self.turned(spot)) as usize])
+    pub(super) fn wait_ns(&self, ns: u64, location: Location) -> u64 {
+        let cache = &self.zone_caches[location.zone as usize];
+        self.time_to_angle(
+            ns,
+            cache.passed[cache.per_track.remainder(self.angle_sectors(location)) as usize],
+        )
     }
 
     /// Nanoseconds from `ns` until `angle`, which is less than a revolution.
     #[inline]
-    fn until(&self, ns: u64, angle: u64) -> u64 {
+    fn time_to_angle(&self, ns: u64, angle: u64) -> u64 {
         let at = self.revolution.remainder(ns);
         if angle >= at { angle - at } else { angle + self.revolution_ns - at }
     }
 
     /// The wait for a sector, and the passing time of `nr` sectors.
     #[inline]
-    fn pass(&self, ns: u64, spot: Spot, nr: u64) -> (u64, u64) {
-        let quick = &self.quick[spot.zone as usize];
-        let from = quick.per_track.remainder(self.turned(spot));
-        (self.until(ns, quick.passed[from as usize]), self.passing_ns(quick, from, nr))
+    fn wait_and_passing_ns(&self, ns: u64, location: Location, nr: u64) -> (u64, u64) {
+        let cache = &self.zone_caches[location.zone as usize];
+        let from = cache.per_track.remainder(self.angle_sectors(location));
+        (self.time_to_angle(ns, cache.passed[from as usize]), self.passing_ns(cache, from, nr))
     }
 
     /// The passing time of `nr` sectors, `from` sectors after angle 0: a difference of rounded-down
     /// angles, so that consecutive transfers add up. Whole revolutions are exact.
     #[inline]
-    fn passing_ns(&self, quick: &Quick, from: u64, nr: u64) -> u64 {
-        let (of, mut to, mut whole_ns) = (quick.passed.len() as u64, from + nr, 0);
+    fn passing_ns(&self, cache: &ZoneCache, from: u64, nr: u64) -> u64 {
+        let (of, mut to, mut whole_ns) = (cache.passed.len() as u64, from + nr, 0);
         while to >= of {
             to -= of;
             whole_ns += self.revolution_ns;
         }
-        whole_ns + quick.passed[to as usize] - quick.passed[from as usize]
+        whole_ns + cache.passed[to as usize] - cache.passed[from as usize]
     }
 
-    fn left_on_track(&self, spot: Spot) -> u64 {
-        let spare = if spot.arm.head + 1 == self.heads { self.spare_per_cylinder } else { 0 };
-        self.zones[spot.zone as usize].sectors_per_track - spare - spot.sector
+    fn left_on_track(&self, location: Location) -> u64 {
+        let spare = if location.arm.head + 1 == self.heads { self.spare_per_cylinder } else { 0 };
+        self.zones[location.zone as usize].sectors_per_track - spare - location.sector
     }
 
-    fn next_track(&self, spot: Spot) -> Option<Spot> {
-        let Spot { zone, mut arm, .. } = spot;
+    fn next_track(&self, location: Location) -> Option<Location> {
+        let Location { zone, mut arm, .. } = location;
         loop {
-            if arm == self.quick[zone as usize].last {
-                let next = self.quick.get(zone as usize + 1)?;
-                return Some(Spot { zone: zone + 1, arm: next.first, sector: 0 });
+            if arm == self.zone_caches[zone as usize].last {
+                let next = self.zone_caches.get(zone as usize + 1)?;
+                return Some(Location { zone: zone + 1, arm: next.first, sector: 0 });
             }
             let inner = Arm { cylinder: arm.cylinder + 1, head: 0 };
             arm = if arm.head + 1 < self.heads { Arm { head: arm.head + 1, ..arm } } else { inner };
             if !self.is_slipped(zone, arm) {
-                return Some(Spot { zone, arm, sector: 0 });
+                return Some(Location { zone, arm, sector: 0 });
             }
         }
     }
@@ -394,14 +400,14 @@ impl Mechanics {
     pub(super) fn walk(&self, ns: u64, arm: Arm, transfer: Transfer) -> Walk {
         let Transfer { sector, nr, write, earliest_ns, mark, data: (data_ns, data_sector_ns) } =
             transfer;
-        let mut spot = self.locate(sector);
+        let mut location = self.locate(sector);
         let mut costs = Costs::default();
-        let mut at = (ns + self.step(arm, spot.arm, write, &mut costs)).max(earliest_ns);
+        let mut at = (ns + self.step(arm, location.arm, write, &mut costs)).max(earliest_ns);
         let (mut first_ns, mut mark_ns) = (None, 0);
         let mut left = nr;
         loop {
-            let take = left.min(self.left_on_track(spot));
-            let (wait, passing) = self.pass(at, spot, take);
+            let take = left.min(self.left_on_track(location));
+            let (wait, passing) = self.wait_and_passing_ns(at, location, take);
             costs.rotation_ns += wait;
             costs.transfer_ns += passing;
             let first_ns = *first_ns.get_or_insert(at + wait);
@@ -410,7 +416,11 @@ impl Mechanics {
             if mark_ns == 0 && 0 < marked && marked <= take {
                 mark_ns = at
                     + wait
-                    + if marked == take { passing } else { self.pass(at, spot, marked).1 };
+                    + if marked == take {
+                        passing
+                    } else {
+                        self.wait_and_passing_ns(at, location, marked).1
+                    };
             }
             at += wait + passing;
             left -= take;
@@ -421,17 +431,17 @@ impl Mechanics {
                 at += lost;
             }
             if left == 0 {
-                return Walk { first_ns, mark_ns, end_ns: at, arm: spot.arm, costs };
+                return Walk { first_ns, mark_ns, end_ns: at, arm: location.arm, costs };
             }
-            let next = self.next_track(spot).expect("requests end within the disk");
-            at += self.step(spot.arm, next.arm, write, &mut costs);
-            spot = next;
+            let next = self.next_track(location).expect("requests end within the disk");
+            at += self.step(location.arm, next.arm, write, &mut costs);
+            location = next;
         }
     }
 
     pub(super) fn track_of(&self, sector: u64) -> (u64, u64) {
-        let spot = self.locate(sector);
-        (sector - spot.sector, sector + self.left_on_track(spot))
+        let location = self.locate(sector);
+        (sector - location.sector, sector + self.left_on_track(location))
     }
 
     fn step(&self, from: Arm, to: Arm, write: bool, costs: &mut Costs) -> u64 {
@@ -444,42 +454,43 @@ impl Mechanics {
     }
 
     /// Returns the progress of read-ahead at `now` if it stops before `limit`.
-    pub(super) fn reading_on(&self, now: u64, from: Head, limit: u64) -> Reached {
+    pub(super) fn reading_on(&self, now: u64, from: Head, limit: u64) -> Progress {
         let mut head = from;
         while head.next < limit {
-            let spot = self.locate(head.next);
-            let settled = head.at_ns + self.move_ns(head.arm, spot.arm, false);
+            let location = self.locate(head.next);
+            let settled = head.at_ns + self.move_ns(head.arm, location.arm, false);
             if settled > now {
                 break;
             }
-            let take = self.left_on_track(spot).min(limit - head.next);
-            let (wait, passing) = self.pass(settled, spot, take);
+            let take = self.left_on_track(location).min(limit - head.next);
+            let (wait, passing) = self.wait_and_passing_ns(settled, location, take);
             let start = settled + wait;
             if start > now {
                 // The head is on the track, but has read nothing of it.
-                return Reached { head, arm: spot.arm };
+                return Progress { head, arm: location.arm };
             }
             if start + passing > now {
-                return self.within_track(now, head, spot, start);
+                return self.within_track(now, head, location, start);
             }
-            head = Head { next: head.next + take, at_ns: start + passing, arm: spot.arm };
+            head = Head { next: head.next + take, at_ns: start + passing, arm: location.arm };
         }
-        Reached { head, arm: head.arm }
+        Progress { head, arm: head.arm }
     }
 
     /// Within a track, only whole sectors count.
-    fn within_track(&self, now: u64, head: Head, spot: Spot, start: u64) -> Reached {
-        let quick = &self.quick[spot.zone as usize];
-        let from = quick.per_track.remainder(self.turned(spot));
-        let time_of = |passed| self.passing_ns(quick, from, passed);
+    fn within_track(&self, now: u64, head: Head, location: Location, start: u64) -> Progress {
+        let cache = &self.zone_caches[location.zone as usize];
+        let from = cache.per_track.remainder(self.angle_sectors(location));
+        let time_of = |passed| self.passing_ns(cache, from, passed);
         // Rounding of the start may add one to the quotient; correct an estimate that is at most
         // two too high.
-        let (full, _) = self.revolution.split((now - start) * quick.passed.len() as u64);
+        let (full, _) = self.revolution.split((now - start) * cache.passed.len() as u64);
         let mut passed = full + 1;
         while start + time_of(passed) > now {
             passed -= 1;
         }
-        let head = Head { next: head.next + passed, at_ns: start + time_of(passed), arm: spot.arm };
-        Reached { head, arm: spot.arm }
+        let head =
+            Head { next: head.next + passed, at_ns: start + time_of(passed), arm: location.arm };
+        Progress { head, arm: location.arm }
     }
 }

@@ -70,7 +70,7 @@ enum Work {
 struct Ahead {
     head: Head,
     arm: Arm,
-    seen_ns: u64,
+    updated_ns: u64,
     limit: u64,
     segment: usize,
 }
@@ -130,7 +130,7 @@ impl Hdd {
     }
 
     fn pass_time(&mut self, now: u64) {
-        self.clock.pass(now, self.commands > 0, &mut self.stats);
+        self.clock.advance(now, self.commands > 0, &mut self.stats);
     }
 
     fn bus_ns(&self, write: bool, sectors: u64) -> u64 {
@@ -216,7 +216,7 @@ impl Hdd {
         let mut command = Waiting { tag, write, sector, nr, ready_ns: now + overhead };
         if write {
             if !self.caches(nr) {
-                self.overwritten(now, sector, nr);
+                self.invalidate(now, sector, nr);
             }
         } else {
             self.catch_up(now);
@@ -244,7 +244,7 @@ impl Hdd {
 
 impl Hdd {
     /// Returns when the arm could start, and the delay after the overhead.
-    fn sets_out(&self, now: Time, write: bool) -> (u64, u64) {
+    fn departure_for(&self, now: Time, write: bool) -> (u64, u64) {
         let overhead = self.overhead_ns(write);
         let free = self.current.map_or(0, |(done, _)| done);
         let begin = (now.as_ns() + overhead).max(free);
@@ -255,7 +255,7 @@ impl Hdd {
 impl Disk for Hdd {
     fn positioning_ns(&self, now: Time, request: &BlockRequest) -> u64 {
         let write = request.op == Op::Write;
-        let (begin, known) = self.sets_out(now, write);
+        let (begin, known) = self.departure_for(now, write);
         known + self.positioning(begin, request.sector, u64::from(request.nr_sectors), write)
     }
 

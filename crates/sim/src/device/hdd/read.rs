@@ -2,7 +2,7 @@
 
 use elevator::SeekCurve;
 
-use super::dirty::MOST_RUNS;
+use super::dirty::MAX_RUNS;
 use super::mechanics::{Mechanics, Zone};
 use super::segments::Segments;
 use super::{Electronics, Hdd};
@@ -10,7 +10,7 @@ use crate::device::description::Description;
 use crate::device::error::DeviceError;
 
 const HOUR_NS: u64 = 3_600_000_000_000;
-const MOST_SLIPPED: usize = 64;
+const MAX_SLIPPED: usize = 64;
 const SECOND_NS: u64 = 1_000_000_000;
 
 pub(in crate::device) fn read(from: &mut Description) -> Result<Hdd, DeviceError> {
@@ -57,7 +57,7 @@ fn electronics(from: &mut Description, trial_ms: u64) -> Result<Electronics, Dev
         read_on_idle_hit: from.switch_or("read_on_idle_hit", true)?,
         almost_hits: from.switch_or("almost_hits", true)?,
         immediate_reporting: from.switch_or("immediate_reporting", false)?,
-        write_runs: from.number_or("write_runs", MOST_RUNS, 1, MOST_RUNS)?,
+        write_runs: from.number_or("write_runs", MAX_RUNS, 1, MAX_RUNS)?,
     })
 }
 
@@ -130,7 +130,7 @@ fn zones(
     if listed > 0 {
         for at in 0..listed {
             let key = format!("zones.{at}");
-            let parts = from.length(&key, 7 + MOST_SLIPPED)?;
+            let parts = from.length(&key, 7 + MAX_SLIPPED)?;
             if parts != 4 && parts < 7 {
                 let why = "a zone is [cylinders, sectors per track, track skew, cylinder skew], or these and [angle of its first \
                            track, reserved tracks, spare tracks, slipped tracks]";

@@ -13,10 +13,10 @@ use super::{Ahead, Hdd, Waiting, Work};
 impl Hdd {
     pub(super) fn catch_up(&mut self, now: u64) {
         if let Some(ahead) = &mut self.ahead
-            && ahead.seen_ns < now
+            && ahead.updated_ns < now
         {
             let reached = self.mechanics.reading_on(now, ahead.head, ahead.limit);
-            (ahead.head, ahead.arm, ahead.seen_ns) = (reached.head, reached.arm, now);
+            (ahead.head, ahead.arm, ahead.updated_ns) = (reached.head, reached.arm, now);
             self.segments.grow(ahead.segment, reached.head.next);
         }
     }
@@ -30,7 +30,7 @@ impl Hdd {
 
     pub(super) fn read_on(&mut self, head: Head, segment: usize) {
         let limit = self.limit(head.next, segment);
-        self.ahead = Some(Ahead { head, arm: head.arm, seen_ns: head.at_ns, limit, segment });
+        self.ahead = Some(Ahead { head, arm: head.arm, updated_ns: head.at_ns, limit, segment });
     }
 
     /// Returns where read-ahead stops after a read that ends at `end`.
@@ -80,7 +80,7 @@ impl Hdd {
                 if next < limit {
                     let head = Head { next, at_ns: restart_ns, arm: self.arm };
                     self.ahead =
-                        Some(Ahead { head, arm: self.arm, seen_ns: restart_ns, limit, segment });
+                        Some(Ahead { head, arm: self.arm, updated_ns: restart_ns, limit, segment });
                 }
             }
             _ => {}

@@ -10,7 +10,7 @@ use super::choice::Departure;
 
 impl Hdd {
     pub(super) fn moment(&self, now: Time) -> Moment<'_> {
-        let [read, write] = [self.sets_out(now, false), self.sets_out(now, true)];
+        let [read, write] = [self.departure_for(now, false), self.departure_for(now, true)];
         let from = self.departure(read.0);
         // Usually both are equal.
         let sides = [

@@ -48,7 +48,7 @@ impl Hdd {
     }
 
     /// Invalidates these sectors in the read cache.
-    pub(super) fn overwritten(&mut self, now: u64, sector: u64, nr: u64) {
+    pub(super) fn invalidate(&mut self, now: u64, sector: u64, nr: u64) {
         let mut stop = false;
         let reading_on = self.ahead.map(|ahead| ahead.segment);
         self.segments.overwrite(sector, sector + nr, |segment| stop |= Some(segment) == reading_on);

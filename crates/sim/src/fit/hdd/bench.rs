@@ -13,7 +13,7 @@ const SOON_NS: u64 = 1_000_000_000;
 const LATE_NS: u64 = 20_000_000_000;
 /// Deviation, in turns, that shortens the interval again.
 const OFF: f64 = 0.01;
-pub(super) const MOST_EVICTING: usize = 64;
+pub(super) const MAX_EVICTING: usize = 64;
 
 /// Locations are in units of the smallest read.
 pub(super) struct Bench<'a> {
@@ -86,14 +86,14 @@ impl Bench<'_> {
             if !self.is_hit(timed.latency()) {
                 return Ok(timed);
             }
-            if evicting >= MOST_EVICTING {
+            if evicting >= MAX_EVICTING {
                 return Err(FitError::Unfit {
                     what: "the drive's cache does not let go of a sector",
                     found: format!("a hit after {evicting} reads elsewhere"),
                     next: "name the device's kind with --as ssd, or fit a drive without such a cache",
                 });
             }
-            evicting = (evicting * 2).min(MOST_EVICTING);
+            evicting = (evicting * 2).min(MAX_EVICTING);
         }
     }
 

@@ -1,10 +1,10 @@
 //! The read cache from outside: hit time, number and size of segments, read-ahead.
 
-use super::bench::{Bench, MOST_EVICTING};
+use super::bench::{Bench, MAX_EVICTING};
 use crate::fit::drive::FitError;
 
 const TRIES: usize = 5;
-const FARTHEST: u64 = 1 << 14;
+const MAX_DISTANCE: u64 = 1 << 14;
 /// Upper bound of a revolution.
 const TURN_NS: u64 = 25_000_000;
 
@@ -35,8 +35,8 @@ pub(super) fn hits(bench: &mut Bench<'_>) -> Result<(), FitError> {
         return Ok(());
     }
     bench.hit_ns = Some(median);
-    bench.evicting = MOST_EVICTING;
-    for evicting in 1..=MOST_EVICTING {
+    bench.evicting = MAX_EVICTING;
+    for evicting in 1..=MAX_EVICTING {
         if !survives(bench, evicting)? {
             bench.evicting = evicting;
             break;
@@ -82,13 +82,13 @@ pub(super) fn measure(bench: &mut Bench<'_>) -> Result<Cache, FitError> {
 /// Units cached beyond a read, some time later.
 fn read_ahead(bench: &mut Bench<'_>) -> Result<u64, FitError> {
     let mut held = |units: u64| -> Result<bool, FitError> {
-        let at = bench.random.below(bench.units.saturating_sub(FARTHEST + 2).max(1));
+        let at = bench.random.below(bench.units.saturating_sub(MAX_DISTANCE + 2).max(1));
         let first = bench.read_one(at)?;
         let wait = 4 * TURN_NS + units * TURN_NS / 32;
         let latency = bench.read(at + units, 1, first.ended + wait)?.latency();
         Ok(bench.is_hit(latency))
     };
-    longest(FARTHEST, &mut held)
+    longest(MAX_DISTANCE, &mut held)
 }
 
 /// Assumes monotone `holds`; 0 if never.
@@ -116,7 +116,7 @@ fn longest(
 fn segment(bench: &mut Bench<'_>, read_ahead: u64) -> Result<u64, FitError> {
     let most = u64::from(bench.drive.facts().largest) / u64::from(bench.unit);
     let mut held = |units: u64| -> Result<bool, FitError> {
-        let at = bench.random.below(bench.units.saturating_sub(units + FARTHEST).max(1));
+        let at = bench.random.below(bench.units.saturating_sub(units + MAX_DISTANCE).max(1));
         let first = bench.read(at, units, 0)?;
         let wait = 4 * TURN_NS + read_ahead * TURN_NS / 32;
         let latency = bench.read(at, 1, first.ended + wait)?.latency();
@@ -132,7 +132,7 @@ fn per_unit(bench: &mut Bench<'_>, held: u64, hit_ns: f64) -> Result<f64, FitErr
     }
     let mut latencies = Vec::new();
     for _ in 0..TRIES {
-        let at = bench.random.below(bench.units.saturating_sub(FARTHEST).max(1));
+        let at = bench.random.below(bench.units.saturating_sub(MAX_DISTANCE).max(1));
         let first = bench.read_one(at)?;
         let wait = 4 * TURN_NS + units * TURN_NS / 32;
         latencies.push(bench.read(at + 1, units - 1, first.ended + wait)?.latency());

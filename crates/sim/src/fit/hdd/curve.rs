@@ -15,7 +15,7 @@ pub struct Curve {
     pub e_ns: f64,
 }
 
-const MOST_FIRST: usize = 16;
+const MAX_FIRST: usize = 16;
 /// Relative error that gives a distance its own time.
 const OFF: f64 = 0.01;
 
@@ -47,7 +47,7 @@ pub(super) fn fit(times: &[Least]) -> Curve {
         let Some((c, e)) = line(far, |d| d) else { continue };
         let curve = Curve {
             first: Vec::new(),
-            knee: meeting(a, b, c, e, near[split - 1].distance, far[0].distance),
+            knee: closest_distance(a, b, c, e, near[split - 1].distance, far[0].distance),
             a_ns: a.max(0.0),
             b_ns: b.max(0.0),
             c_ns: c.max(0.0),
@@ -65,7 +65,7 @@ pub(super) fn fit(times: &[Least]) -> Curve {
     let off = |of: &Least| (curve.seek_ns(of.distance) / of.ns - 1.0).abs() > OFF;
     let consecutive =
         times.iter().enumerate().take_while(|(at, of)| of.distance == *at as u64 + 1).count();
-    let listed = times[..consecutive.min(MOST_FIRST)].iter().rposition(off).map_or(0, |at| at + 1);
+    let listed = times[..consecutive.min(MAX_FIRST)].iter().rposition(off).map_or(0, |at| at + 1);
     let mut next = curve.seek_ns(listed as u64 + 1);
     let mut first: Vec<u64> =
         times[..listed].iter().map(|of| of.ns.max(0.0).round() as u64).collect();
@@ -78,7 +78,7 @@ pub(super) fn fit(times: &[Least]) -> Curve {
 }
 
 /// Returns the distance between `low` and `high` at which the root and the line are closest.
-fn meeting(a: f64, b: f64, c: f64, e: f64, low: u64, high: u64) -> u64 {
+fn closest_distance(a: f64, b: f64, c: f64, e: f64, low: u64, high: u64) -> u64 {
     let apart = |d: u64| (a + b * (d as f64).sqrt() - c - e * d as f64).abs();
     (low..high)
         .step_by(((high - low) / 256).max(1) as usize)

@@ -10,8 +10,8 @@ const POINTS: u64 = 16;
 /// Resolution as a fraction of the disk.
 const FINE: u64 = 1 << 14;
 /// Maximum tracks walked until the cylinders are known.
-const MOST_TRACKS: usize = 72;
-const MOST_ZONES: usize = 64;
+const MAX_TRACKS: usize = 72;
+const MAX_ZONES: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Zone {
@@ -113,13 +113,13 @@ fn zones(bench: &mut Bench<'_>, say: &mut dyn FnMut(&str)) -> Result<Vec<(u64, u
     for point in 0..=POINTS {
         say(&format!("tracks at {point} of {POINTS} of the disk"));
         let at = ((bench.units - 1) * point / POINTS).min(bench.units - 1);
-        points.push(tracks::below(bench, at)?);
+        points.push(tracks::track_below(bench, at)?);
     }
     let mut found = vec![(0, points[0].units)];
     for pair in points.windows(2) {
-        between(bench, pair[0], pair[1], &mut found)?;
+        zones_between(bench, pair[0], pair[1], &mut found)?;
     }
-    if found.len() > MOST_ZONES {
+    if found.len() > MAX_ZONES {
         return Err(FitError::Unfit {
             what: "too many zones",
             found: found.len().to_string(),
@@ -129,13 +129,13 @@ fn zones(bench: &mut Bench<'_>, say: &mut dyn FnMut(&str)) -> Result<Vec<(u64, u
     Ok(found)
 }
 
-fn between(
+fn zones_between(
     bench: &mut Bench<'_>,
     low: Track,
     high: Track,
     found: &mut Vec<(u64, u64)>,
 ) -> Result<(), FitError> {
-    if low.units == high.units || found.len() > MOST_ZONES {
+    if low.units == high.units || found.len() > MAX_ZONES {
         return Ok(());
     }
     if low.end() >= high.first {
@@ -145,7 +145,7 @@ fn between(
     // Exactly the track below the higher one unless a whole track fits between.
     let near = high.first - low.end() <= 2 * low.units.max(high.units);
     let at = if near { high.first } else { low.end() + (high.first - low.end()) / 2 + high.units };
-    let middle = tracks::below(bench, at.min(high.first))?;
+    let middle = tracks::track_below(bench, at.min(high.first))?;
     if middle.first <= low.first || middle.first >= high.first {
         found.push((low.end(), high.units));
         return Ok(());
@@ -154,8 +154,8 @@ fn between(
         found.push((middle.first, high.units));
         return Ok(());
     }
-    between(bench, low, middle, found)?;
-    between(bench, middle, high, found)
+    zones_between(bench, low, middle, found)?;
+    zones_between(bench, middle, high, found)
 }
 
 struct Walked {
@@ -170,7 +170,7 @@ struct Walked {
 fn walk(bench: &mut Bench<'_>, first: Track, end: u64, heads: u64) -> Result<Walked, FitError> {
     let tolerance = tracks::tolerance(bench, first.units);
     let (mut track, mut skews, mut spare) = (first, Vec::new(), 0);
-    let most = if heads > 0 { (2 * heads + 2) as usize } else { MOST_TRACKS };
+    let most = if heads > 0 { (2 * heads + 2) as usize } else { MAX_TRACKS };
     while skews.len() < most && track.end() + track.units <= end {
         let Some((next, skew)) = tracks::next(bench, track)? else { break };
         spare = spare.max(track.end() - next.first);

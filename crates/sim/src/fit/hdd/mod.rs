@@ -143,10 +143,10 @@ impl Hdd {
             key("spare_sectors_per_cylinder", (self.geometry.spare * self.unit).to_string());
         }
         key("zones", self.zones());
-        key("head_switch_ns", whole(self.head_switch_ns));
-        key("read_overhead_ns", whole(self.overhead_ns - unit_ns));
+        key("head_switch_ns", rounded(self.head_switch_ns));
+        key("read_overhead_ns", rounded(self.overhead_ns - unit_ns));
         if self.cache.segments > 0 {
-            key("hit_overhead_ns", whole(self.cache.hit_ns - unit_ns));
+            key("hit_overhead_ns", rounded(self.cache.hit_ns - unit_ns));
             key("segments", self.cache.segments.to_string());
             let segment =
                 (self.cache.segment.max(self.cache.read_ahead) * self.unit).clamp(1, 1 << 20);
@@ -165,10 +165,10 @@ impl Hdd {
         let _ = write!(
             text,
             "\n[seek]\nfirst_ns = [{first}]\nknee = {knee}\na_ns = {}\nb_ns = {}\nc_ns = {}\ne_ps = {}\n",
-            whole(*a_ns),
-            whole(*b_ns),
-            whole(*c_ns),
-            whole(e_ns * 1000.0)
+            rounded(*a_ns),
+            rounded(*b_ns),
+            rounded(*c_ns),
+            rounded(e_ns * 1000.0)
         );
         text
     }
@@ -197,6 +197,6 @@ impl Hdd {
     }
 }
 
-fn whole(ns: f64) -> String {
+fn rounded(ns: f64) -> String {
     (ns.max(0.0).round() as u64).to_string()
 }

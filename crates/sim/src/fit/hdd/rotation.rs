@@ -9,8 +9,8 @@ use crate::fit::drive::FitError;
 
 const READS: usize = 48;
 /// 25,000 to 2,400 rpm.
-const SHORTEST_NS: f64 = 2.4e6;
-const LONGEST_NS: f64 = 25e6;
+const MIN_NS: f64 = 2.4e6;
+const MAX_NS: f64 = 25e6;
 const STEP: f64 = 2e-4;
 
 pub(super) fn measure(bench: &mut Bench<'_>) -> Result<(), FitError> {
@@ -49,10 +49,10 @@ pub(super) fn measure(bench: &mut Bench<'_>) -> Result<(), FitError> {
 
 /// Returns the period, and the deviation from it in turns.
 fn period(ends: &[f64]) -> Option<(f64, f64)> {
-    let steps = ((LONGEST_NS / SHORTEST_NS).ln() / STEP) as usize;
-    let candidates = (0..steps).map(|step| LONGEST_NS * (-(step as f64) * STEP).exp());
+    let steps = ((MAX_NS / MIN_NS).ln() / STEP) as usize;
+    let candidates = (0..steps).map(|step| MAX_NS * (-(step as f64) * STEP).exp());
     candidates.filter(|period| agreement(ends, *period) > 0.7).find_map(|coarse| {
-        let fine = (0..4).fold(coarse, |period, _| refined(ends, period));
+        let fine = (0..4).fold(coarse, |period, _| refine(ends, period));
         let within = (fine / coarse - 1.0).abs() < 5.0 * STEP;
         (within && agreement(ends, fine) > 0.97).then(|| (fine, deviation(ends, fine)))
     })
@@ -67,7 +67,7 @@ fn agreement(ends: &[f64], period: f64) -> f64 {
     f64::hypot(sin, cos) / ends.len() as f64
 }
 
-fn refined(ends: &[f64], period: f64) -> f64 {
+fn refine(ends: &[f64], period: f64) -> f64 {
     let n = ends.len() as f64;
     let turn = |end: &f64| (end / period).round();
     let (mean_turn, mean_end) =

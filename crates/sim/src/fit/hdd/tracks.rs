@@ -50,7 +50,7 @@ impl Run {
 }
 
 /// The track's first unit, and its length estimated from the rate.
-fn begin(bench: &mut Bench<'_>, top: u64) -> Result<(u64, f64), FitError> {
+fn track_start(bench: &mut Bench<'_>, top: u64) -> Result<(u64, f64), FitError> {
     let mut top = top;
     // If the first steps cross a track boundary, start one unit lower.
     for _ in 0..6 {
@@ -101,15 +101,15 @@ fn unfit(found: String) -> FitError {
 }
 
 /// The complete track below; near the start of the disk the first one.
-pub(super) fn below(bench: &mut Bench<'_>, at: u64) -> Result<Track, FitError> {
-    let (end, rate) = begin(bench, at)?;
+pub(super) fn track_below(bench: &mut Bench<'_>, at: u64) -> Result<Track, FitError> {
+    let (end, rate) = track_start(bench, at)?;
     if end == 0 {
         return first(bench, rate);
     }
     let (mut end, mut found) = (end, String::new());
     // The last track of a cylinder or zone may be shorter.
     for _ in 0..3 {
-        let (first, rate) = begin(bench, end - 1)?;
+        let (first, rate) = track_start(bench, end - 1)?;
         let units = end - first;
         if first == 0 || (rate / units as f64 - 1.0).abs() < 0.02 {
             return Ok(Track { first, units });
@@ -125,10 +125,10 @@ pub(super) fn below(bench: &mut Bench<'_>, at: u64) -> Result<Track, FitError> {
 fn first(bench: &mut Bench<'_>, rate: f64) -> Result<Track, FitError> {
     let mut above = if rate > 1.0 { (rate * 1.5) as u64 } else { 48 };
     while above < bench.units {
-        let (begins, _) = begin(bench, above)?;
+        let (begins, _) = track_start(bench, above)?;
         if begins > 0 {
             // The track below is the first one, or one between.
-            let (first, _) = begin(bench, begins - 1)?;
+            let (first, _) = track_start(bench, begins - 1)?;
             if first == 0 {
                 return Ok(Track { first: 0, units: begins });
             }
@@ -152,7 +152,7 @@ pub(super) fn next(bench: &mut Bench<'_>, track: Track) -> Result<Option<(Track,
         return Ok(Some((Track { first: end, units }, skew)));
     }
     // No jump where expected: it may have come earlier.
-    let (begins, _) = begin(bench, end + units / 2)?;
+    let (begins, _) = track_start(bench, end + units / 2)?;
     let begins = if begins > track.first && begins <= end { begins } else { end };
     let skew = if begins == end { skew % units } else { skew_at(bench, begins, units)? };
     Ok(Some((Track { first: begins, units }, skew)))

@@ -14,16 +14,16 @@ use crate::fit::inside::Served;
 use crate::fit::latency::SHARES;
 
 /// Requests needed for a cell's 99th percentile.
-const ENOUGH: usize = 100;
+const MIN_REQUESTS: usize = 100;
 /// Depths of a description; a request counts at the nearest, by ratio.
 const DEPTHS: [u32; 16] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256];
-const MOST_SIZES: usize = 16;
+const MAX_SIZES: usize = 16;
 /// 0 to 3 writes inside, and more.
 const BESIDE: usize = 5;
 /// Minimum reads for a factor.
-const FEW: usize = 30;
-const MOST_PERCENT: f64 = 10_000.0;
-const MOST_NS: f64 = 6e10;
+const MIN_READS: usize = 30;
+const MAX_PERCENT: f64 = 10_000.0;
+const MAX_NS: f64 = 6e10;
 
 type Cell = (u32, u32);
 
@@ -54,7 +54,7 @@ pub(super) fn sizes<'a>(all: impl Iterator<Item = &'a Served>) -> Vec<u32> {
     let mut by_count: Vec<(u32, usize)> = counts.into_iter().collect();
     by_count.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let enough =
-        by_count.iter().take_while(|(_, count)| *count >= ENOUGH).count().clamp(1, MOST_SIZES);
+        by_count.iter().take_while(|(_, count)| *count >= MIN_REQUESTS).count().clamp(1, MAX_SIZES);
     let mut sizes: Vec<u32> = by_count.into_iter().take(enough).map(|(size, _)| size).collect();
     sizes.sort_unstable();
     sizes
@@ -73,7 +73,7 @@ pub(super) fn beside_percent<'a>(all: impl Iterator<Item = &'a Served>) -> Vec<u
         let (sum, count) = alone.entry(cell(of)).or_default();
         (*sum, *count) = (sum.saturating_add(of.took), *count + 1);
     }
-    alone.retain(|_, (_, count)| *count >= FEW);
+    alone.retain(|_, (_, count)| *count >= MIN_READS);
     // Actual time, expected time without writes, count.
     let mut beside = [(0.0, 0.0, 0_usize); BESIDE];
     for of in reads {
@@ -85,9 +85,9 @@ pub(super) fn beside_percent<'a>(all: impl Iterator<Item = &'a Served>) -> Vec<u
     let mut percent: Vec<u64> = vec![100];
     for (took, expected, seen) in &beside[1..] {
         let last = percent[percent.len() - 1];
-        let is_known = *seen >= FEW && *expected > 0.0;
+        let is_known = *seen >= MIN_READS && *expected > 0.0;
         percent.push(if is_known {
-            (100.0 * took / expected).clamp(1.0, MOST_PERCENT) as u64
+            (100.0 * took / expected).clamp(1.0, MAX_PERCENT) as u64
         } else {
             last
         });
@@ -97,7 +97,7 @@ pub(super) fn beside_percent<'a>(all: impl Iterator<Item = &'a Served>) -> Vec<u
 
 impl Cells {
     /// Divides out the effect of writes inside.
-    pub(super) fn of<'a>(
+    pub(super) fn from_requests<'a>(
         all: impl Iterator<Item = &'a Served>,
         beside_percent: &[u64],
     ) -> Option<Cells> {
@@ -105,12 +105,12 @@ impl Cells {
         for of in all {
             let percent = beside_percent[(of.writes as usize).min(beside_percent.len() - 1)];
             let took = of.took as f64 * 100.0 / percent.max(1) as f64;
-            latencies.entry(cell(of)).or_default().push(took.min(MOST_NS) as u64);
+            latencies.entry(cell(of)).or_default().push(took.min(MAX_NS) as u64);
         }
         latencies.values_mut().for_each(|all| all.sort_unstable());
         let known: Vec<(Cell, f64, usize)> = latencies
             .iter()
-            .filter(|(_, all)| all.len() >= FEW)
+            .filter(|(_, all)| all.len() >= MIN_READS)
             .map(|(cell, all)| (*cell, quantile(all, 0.5).max(1.0), all.len()))
             .collect();
         let point = |x: u32, y: f64, weight: usize| (f64::from(x).ln(), y.ln(), weight as f64);
@@ -134,8 +134,8 @@ impl Cells {
         let ratio = |to: u32, from: u32| f64::from(to) / f64::from(from);
         let far =
             |cell: &Cell| ratio(wanted.0, cell.0).ln().abs() + ratio(wanted.1, cell.1).ln().abs();
-        let is_known = self.latencies.values().any(|all| all.len() >= ENOUGH);
-        let known = self.latencies.iter().filter(|(_, all)| !is_known || all.len() >= ENOUGH);
+        let is_known = self.latencies.values().any(|all| all.len() >= MIN_REQUESTS);
+        let known = self.latencies.iter().filter(|(_, all)| !is_known || all.len() >= MIN_REQUESTS);
         let nearest = known.min_by(|(a, _), (b, _)| far(a).total_cmp(&far(b)));
         let (cell, all) = nearest.expect("cells are made of at least one request");
         let grown = factor
@@ -143,7 +143,7 @@ impl Cells {
             * ratio(wanted.1, cell.1).powf(self.by_depth);
         SHARES
             .iter()
-            .map(|share| (quantile(all, *share as f64 / 1e6) * grown).min(MOST_NS) as u64)
+            .map(|share| (quantile(all, *share as f64 / 1e6) * grown).min(MAX_NS) as u64)
             .collect()
     }
 }
@@ -199,7 +199,7 @@ mod tests {
                     .map(move |n| one(Kind::Read, size, depth, 0, u64::from(depth) * (1000 + n)))
             })
             .collect();
-        let cells = Cells::of(all.iter(), &[100]).expect("there are requests");
+        let cells = Cells::from_requests(all.iter(), &[100]).expect("there are requests");
         assert!((cells.by_depth - 1.0).abs() < 1e-6 && cells.by_size.abs() < 1e-6, "{cells:?}");
         let rows = cells.rows(&[8, 64], &[1, 2, 4, 8], 1.0);
         let middle = SHARES.iter().position(|share| *share == 500_000).expect("it has the median");
@@ -209,7 +209,7 @@ mod tests {
             medians.iter().zip(expected).all(|(is, of)| (is / of - 1.0).abs() < 0.01),
             "{medians:?}"
         );
-        assert!(Cells::of(all[..0].iter(), &[100]).is_none());
+        assert!(Cells::from_requests(all[..0].iter(), &[100]).is_none());
     }
 
     #[test]
@@ -222,7 +222,7 @@ mod tests {
         all.extend(vec![one(Kind::Write, 8, 4, 0, 50_000); 100]);
         let beside = beside_percent(all.iter());
         assert_eq!(beside, [100, 300, 300, 300, 300]);
-        let cells = Cells::of(all.iter().filter(|of| of.kind == Kind::Read), &beside)
+        let cells = Cells::from_requests(all.iter().filter(|of| of.kind == Kind::Read), &beside)
             .expect("there are reads");
         assert!(
             cells.rows(&[8], &[4], 1.0)[0].iter().all(|ns| *ns == 4000),

@@ -15,15 +15,15 @@ use trace::{Kind, Trace};
 
 use crate::fit::demerit::Error;
 use crate::fit::drive::FitError;
-use crate::fit::inside::{Served, busiest, served};
+use crate::fit::inside::{Served, busiest, serve_times};
 use crate::fit::latency::{WriteKeys, keys};
 use cells::Cells;
 
-const LEAST: usize = 200;
+const MIN_REQUESTS: usize = 200;
 /// Slices of the trace; every third is held out.
 const SLICES: u128 = 30;
 /// The minimum: a trace's requests may have come one by one.
-const LEAST_DEPTH: u32 = 32;
+const MIN_DEPTH: u32 = 32;
 /// Share of requests at the maximum depth that makes it the device's limit.
 const FULL: f64 = 0.05;
 /// Steps, damping, and requests required.
@@ -61,14 +61,14 @@ pub struct KindError {
 impl Recorded {
     /// # Errors
     /// [`FitError::Unfit`] if too few requests have times of issue and completion.
-    pub fn of(trace: &Trace) -> Result<Recorded, FitError> {
+    pub fn from_trace(trace: &Trace) -> Result<Recorded, FitError> {
         let index = busiest(&trace.ios).unwrap_or(0);
-        let all = served(&trace.ios, index);
+        let all = serve_times(&trace.ios, index);
         let transfers = all.iter().filter(|served| served.kind != Kind::Flush).count();
-        if transfers < LEAST {
+        if transfers < MIN_REQUESTS {
             return Err(FitError::Unfit {
                 what: "too few reads and writes with times of issue and completion",
-                found: format!("{transfers}, expected {LEAST}"),
+                found: format!("{transfers}, expected {MIN_REQUESTS}"),
                 next: "record the disk for longer while it works, by schedlab trace record",
             });
         }
@@ -86,8 +86,8 @@ impl Recorded {
             rotational: device.rotational,
             sectors: device.sectors.clamp(end, u64::MAX >> 16),
             queue_depth: queue_depth(&all),
-            reads: Cells::of(seen().filter(|of| of.kind == Kind::Read), &beside_percent),
-            writes: Cells::of(seen().filter(|of| of.kind == Kind::Write), &[100]),
+            reads: Cells::from_requests(seen().filter(|of| of.kind == Kind::Read), &beside_percent),
+            writes: Cells::from_requests(seen().filter(|of| of.kind == Kind::Write), &[100]),
             beside_percent,
             flush_ns: flushes.get(flushes.len() / 2).copied().unwrap_or(0),
             factors: [1.0; 2],
@@ -158,11 +158,11 @@ impl Recorded {
         let errors = [Kind::Read, Kind::Write].into_iter().filter_map(|kind| {
             let model: Vec<u64> =
                 modelled.iter().filter(|(of, _)| *of == kind).map(|(_, took)| *took).collect();
-            let error = Error::between(&took(&self.held_out, kind), &model)?;
+            let error = Error::compare(&took(&self.held_out, kind), &model)?;
             let half = |which: usize| -> Vec<Vec<Served>> {
                 self.fitted.iter().skip(which).step_by(2).cloned().collect()
             };
-            let own = Error::between(&took(&half(0), kind), &took(&half(1), kind));
+            let own = Error::compare(&took(&half(0), kind), &took(&half(1), kind));
             Some(KindError {
                 kind,
                 error,
@@ -188,11 +188,7 @@ fn queue_depth(all: &[Served]) -> u32 {
     let most = depths().max().unwrap_or(1);
     let full = depths().filter(|depth| *depth == most).count() as f64;
     let is_limit = most > 1 && full >= FULL * depths().count() as f64;
-    if is_limit {
-        most.min(4096)
-    } else {
-        (2 * most.min(2048)).next_power_of_two().max(LEAST_DEPTH)
-    }
+    if is_limit { most.min(4096) } else { (2 * most.min(2048)).next_power_of_two().max(MIN_DEPTH) }
 }
 
 fn slices(all: &[Served]) -> (Vec<Vec<Served>>, Vec<Vec<Served>>) {

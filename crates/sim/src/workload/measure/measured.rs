@@ -8,7 +8,7 @@ use hdrhistogram::Histogram;
 use super::deadlines::{DeadlineTotals, Intervals};
 
 /// Upper limit of the histograms: one hour, in ns.
-const LONGEST_NS: u64 = 3_600_000_000_000;
+const MAX_NS: u64 = 3_600_000_000_000;
 
 /// The result of running clients, on a real or simulated machine.
 #[derive(Debug, Clone, Default)]
@@ -230,7 +230,7 @@ impl OpTotals {
 
 impl Default for OpTotals {
     fn default() -> OpTotals {
-        let latency = Histogram::new_with_bounds(1, LONGEST_NS, 3)
+        let latency = Histogram::new_with_bounds(1, MAX_NS, 3)
             .expect("1 ns to 1 h with three digits is possible");
         OpTotals { count: 0, bytes: 0, errors: 0, latency_sum_ns: 0, latency }
     }

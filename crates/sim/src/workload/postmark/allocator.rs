@@ -75,7 +75,7 @@ impl Allocator {
         Some(taken)
     }
 
-    pub(super) fn give_back(&mut self, run: Run) {
+    pub(super) fn release(&mut self, run: Run) {
         let group = self.group_of(run.start).expect("a run lies in a group");
         self.groups[group].fill(run);
     }
@@ -136,7 +136,7 @@ mod tests {
         let first = allocator.take(1, 5, None).unwrap();
         allocator.take(1, 5, None).unwrap();
         assert_eq!(first, [Run { start: 40, len: 5 }]);
-        allocator.give_back(first[0]);
+        allocator.release(first[0]);
         assert_eq!(
             allocator.take(1, 6, None).unwrap(),
             [Run { start: 50, len: 6 }],
@@ -195,7 +195,7 @@ mod tests {
                     }
                 } else {
                     let file = files.swap_remove(which.index(files.len()));
-                    file.into_iter().for_each(|run| allocator.give_back(run));
+                    file.into_iter().for_each(|run| allocator.release(run));
                 }
                 let mut owner = [0u32; 70];
                 for run in files.iter().flatten() {
@@ -206,7 +206,7 @@ mod tests {
                 prop_assert_eq!(used + allocator.free(), 40);
                 prop_assert!(files.iter().flatten().all(|run| (10..30).contains(&run.start) && run.end() <= 30 || run.start >= 40 && run.end() <= 60));
             }
-            files.into_iter().flatten().for_each(|run| allocator.give_back(run));
+            files.into_iter().flatten().for_each(|run| allocator.release(run));
             prop_assert_eq!(allocator, two_groups(), "holes that touch become one");
         }
     }

@@ -54,7 +54,7 @@ impl Layout {
         Layout { groups, metadata, group: metadata + data.div_ceil(groups) }
     }
 
-    fn over(self, blocks: u64) -> Layout {
+    fn extend(self, blocks: u64) -> Layout {
         Layout { group: blocks / self.groups, ..self }
     }
 
@@ -118,13 +118,13 @@ impl Pattern for Postmark {
 impl Postmark {
     fn new(setup: &PostmarkParams, block: u32, region: u64, seed: u32) -> Postmark {
         let block = u64::from(block);
-        let layout = Layout::least(setup, block).over(region / block);
+        let layout = Layout::least(setup, block).extend(region / block);
         Postmark {
             setup: setup.clone(),
             seed,
             block,
             layout,
-            random: started(seed, setup),
+            random: new_random(seed, setup),
             files: FileTable::new(2 * setup.number as usize),
             free: Allocator::new(layout.data()),
             phase: Phase::Create(0),
@@ -161,7 +161,7 @@ impl Postmark {
     }
 
     fn begin_again(&mut self) {
-        self.random = started(self.seed, &self.setup);
+        self.random = new_random(self.seed, &self.setup);
         self.files = FileTable::new(self.files.slots());
         self.phase = Phase::Create(0);
         self.counts = Counts::default();
@@ -239,7 +239,7 @@ impl Postmark {
 
     fn delete(&mut self, slot: usize) {
         let file = self.files.remove(slot);
-        file.runs.into_iter().for_each(|run| self.free.give_back(run));
+        file.runs.into_iter().for_each(|run| self.free.release(run));
         self.write_metadata(slot, file.directory);
         self.counts.deleted += 1;
         self.note(PostmarkOperation::Delete { file: file.number });
@@ -289,7 +289,7 @@ impl Postmark {
     }
 }
 
-fn started(seed: u32, setup: &PostmarkParams) -> Twister {
+fn new_random(seed: u32, setup: &PostmarkParams) -> Twister {
     let mut random = Twister::new(seed);
     for _ in 0..2 * setup.size_max {
         random.rnd(95);

@@ -74,7 +74,7 @@ impl Client for Replayer {
         self.next += 1;
         self.since = self.since.max(now);
         let op = if request.is_write { Op::Write } else { Op::Read };
-        Step::Io(Request::new(op, self.places.of(&request), request.len))
+        Step::Io(Request::new(op, self.places.map(&request), request.len))
     }
 }
 

@@ -12,7 +12,7 @@ mod tests;
 
 pub(crate) use client::build;
 pub(crate) use params::{
-    ACCEPTS, DEVICE, FILE, FORMAT, LOOP, PART, READS_ONLY, SCALE, SKIP_BAD, SPEED, WRAP, aligned,
-    clients, fits, iodepth, possible, writing,
+    ACCEPTS, DEVICE, FILE, FORMAT, LOOP, PART, READS_ONLY, SCALE, SKIP_BAD, SPEED, WRAP,
+    check_alignment, clients, fits, iodepth, possible, writing,
 };
 pub use setup::{Format, LoopMode, ReplayParams};

@@ -12,7 +12,7 @@ use text::{format_duration, format_size, parse_duration_ns, parse_switch};
 
 const MAX_SPEED: u32 = 1000 * SPEED_ONE;
 
-const MOST_OPEN: u32 = 4096;
+const MAX_OPEN: u32 = 4096;
 
 pub(crate) const ACCEPTS: &[&str] = &[
     "file",
@@ -106,10 +106,10 @@ pub(crate) const DEVICE: Param = Param {
     form: "auto, all, the name of a disk of the trace, or its numbers like 8,0",
     help: "whose requests are replayed; auto: of a kernel's disks the first one's, of files and volumes all",
     get: |p| p.replay.device.clone().unwrap_or("auto".into()),
-    set: |p, text| put(&mut p.replay.device, named(text.trim())),
+    set: |p, text| put(&mut p.replay.device, parse_device(text.trim())),
 };
 
-fn named(text: &str) -> Option<Option<String>> {
+fn parse_device(text: &str) -> Option<Option<String>> {
     match text {
         "" => None,
         "auto" => Some(None),
@@ -170,7 +170,7 @@ pub(crate) fn iodepth(params: &Params, index: u32) -> u32 {
     let lane = params.replay.trace.as_ref().and_then(|trace| trace.lanes().get(index as usize));
     match (params.replay.loop_mode, lane) {
         (LoopMode::Closed, Some(lane)) if lane.by_time => {
-            u32::from(lane.depth).max(params.iodepth).min(MOST_OPEN)
+            u32::from(lane.depth).max(params.iodepth).min(MAX_OPEN)
         }
         (LoopMode::Closed, Some(lane)) => u32::from(lane.depth).min(params.iodepth),
         _ => params.iodepth,
@@ -195,7 +195,7 @@ pub(crate) fn fits(params: &Params, region: u64) -> Result<(), String> {
         replay.trace.as_ref().ok_or("there is no trace: give file, e.g. file=disk.iolog")?;
     let summary = &trace.summary;
     if replay.scale {
-        let needed = Places::needed(summary.span, summary.largest.into());
+        let needed = Places::min_size(summary.span, summary.largest.into());
         let (there, least) = (format_size(region), format_size(needed));
         let problem = || {
             format!(
@@ -215,7 +215,7 @@ pub(crate) fn fits(params: &Params, region: u64) -> Result<(), String> {
     ))
 }
 
-pub(crate) fn aligned(params: &Params, logical_block: u32) -> Result<(), String> {
+pub(crate) fn check_alignment(params: &Params, logical_block: u32) -> Result<(), String> {
     let replay = &params.replay;
     let Some(trace) = &replay.trace else { return Ok(()) };
     let block = u64::from(logical_block);

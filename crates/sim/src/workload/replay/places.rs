@@ -2,14 +2,14 @@
 //!
 //! `wrap` takes offsets modulo the target's length [P]. `scale` stretches or shrinks the recorded
 //! disk so that seeks cover the same share of the disk [P]. It moves whole chunks of at least
-//! [`LEAST_CHUNK`] (4096 chunks for the whole disk), so neighbours stay neighbours and re-reads hit
+//! [`MIN_CHUNK`] (4096 chunks for the whole disk), so neighbours stay neighbours and re-reads hit
 //! the same place. On a smaller target chunks overlap; on a larger one a sequential run jumps at
 //! each gap.
 
 use trace::replay::Request;
 
 const UNIT: u64 = 4096;
-const LEAST_CHUNK: u64 = 1 << 20;
+const MIN_CHUNK: u64 = 1 << 20;
 const CHUNKS: u64 = 4096;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,9 +23,9 @@ impl Places {
     /// `largest` is the size of the largest request.
     pub(super) fn scaled(span: u64, largest: u64, region: u64) -> Places {
         let whole =
-            |bytes: u64| bytes.max(1).checked_next_multiple_of(LEAST_CHUNK).unwrap_or(1 << 63);
+            |bytes: u64| bytes.max(1).checked_next_multiple_of(MIN_CHUNK).unwrap_or(1 << 63);
         let mut chunk = whole(span / CHUNKS);
-        while chunk > LEAST_CHUNK && chunk + largest > region {
+        while chunk > MIN_CHUNK && chunk + largest > region {
             chunk = whole(chunk / 2);
         }
         let last_chunk = span.saturating_sub(1) / chunk;
@@ -33,7 +33,7 @@ impl Places {
         Places::Scaled { chunk, last_chunk, last_base }
     }
 
-    pub(super) fn of(self, request: &Request) -> u64 {
+    pub(super) fn map(self, request: &Request) -> u64 {
         let (offset, len) = (request.offset, u64::from(request.len));
         match self {
             Places::AsRecorded => offset,
@@ -53,8 +53,8 @@ impl Places {
     }
 
     /// Returns the minimum target size for scaling.
-    pub(super) fn needed(span: u64, largest: u64) -> u64 {
-        span.min(LEAST_CHUNK).saturating_add(largest)
+    pub(super) fn min_size(span: u64, largest: u64) -> u64 {
+        span.min(MIN_CHUNK).saturating_add(largest)
     }
 }
 
@@ -83,7 +83,7 @@ mod tests {
             let places = Places::scaled(10 * GIB, 1 << 20, region);
             let mut last = 0;
             for offset in (0..10 * GIB - 4096).step_by(77 << 20) {
-                let base = places.of(&at(offset / 4096 * 4096, 4096));
+                let base = places.map(&at(offset / 4096 * 4096, 4096));
                 // On a smaller target chunks, here of 3 MiB, overlap.
                 let is_behind = base + if region < 10 * GIB { 3 << 20 } else { 0 } >= last;
                 assert!(
@@ -92,12 +92,12 @@ mod tests {
                 );
                 last = base;
             }
-            assert_eq!(places.of(&at(8192, 4096)), places.of(&at(4096, 4096)) + 4096);
+            assert_eq!(places.map(&at(8192, 4096)), places.map(&at(4096, 4096)) + 4096);
             assert!(
-                places.of(&at(10 * GIB - 4096, 4096)) + (6 << 20) > region,
+                places.map(&at(10 * GIB - 4096, 4096)) + (6 << 20) > region,
                 "the whole target is used"
             );
         }
-        assert_eq!(Places::scaled(4096, 4096, 1 << 20).of(&at(0, 4096)), 0);
+        assert_eq!(Places::scaled(4096, 4096, 1 << 20).map(&at(0, 4096)), 0);
     }
 }

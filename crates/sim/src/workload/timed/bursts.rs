@@ -30,7 +30,7 @@ struct Curve {
 }
 
 impl Curve {
-    fn of(params: &Params) -> Curve {
+    fn from_params(params: &Params) -> Curve {
         let timed = &params.timed;
         let over = u128::from(timed.over_milli);
         let rate_milli = u128::from(timed.rate.unwrap_or(0)) * over;
@@ -95,7 +95,7 @@ pub(crate) fn possible(params: &Params) -> Result<(), String> {
     if !(1..=MAX_OVER).contains(&timed.over_milli) {
         return Err("over: a factor from 0.001 to 1000 is possible".into());
     }
-    let refill_ns = Curve::of(params).refill_ns();
+    let refill_ns = Curve::from_params(params).refill_ns();
     match timed.burst_every_ns {
         Some(every_ns) if every_ns < refill_ns || every_ns > MAX_INTERVAL_NS => Err(format!(
             "burst_every = {}: a burst of {} needs {} to fill up again at rate = {} a second; give that to 1 day",
@@ -112,7 +112,7 @@ pub(crate) fn build(params: &Params, seat: Seat) -> Box<dyn Client + Send> {
     let timed = &params.timed;
     Box::new(OpenLoop::new(Bursts {
         scatter: Scatter::new(seat.rng(), params.block_size, seat.len, params.read_share),
-        curve: Curve::of(params),
+        curve: Curve::from_params(params),
         deadline_ns: timed.deadline_ns,
         every_ns: timed.burst_every_ns,
         since_ns: 0,
@@ -141,7 +141,7 @@ mod tests {
         let (every_ns, deadline_ns) = (timed.burst_every_ns, timed.deadline_ns);
         let mut bursts = Bursts {
             scatter,
-            curve: Curve::of(&params),
+            curve: Curve::from_params(&params),
             deadline_ns,
             every_ns,
             since_ns: 0,

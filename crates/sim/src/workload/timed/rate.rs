@@ -48,7 +48,10 @@ impl Client for Limited {
 }
 
 /// Limits a client to the rate in the parameters, if any.
-pub(crate) fn limited(params: &Params, client: Box<dyn Client + Send>) -> Box<dyn Client + Send> {
+pub(crate) fn limit_rate(
+    params: &Params,
+    client: Box<dyn Client + Send>,
+) -> Box<dyn Client + Send> {
     match params.timed.rate {
         None => client,
         Some(rate) => Box::new(Limited { client, rate, origin: None, bytes: 0, waiting: None }),
@@ -71,7 +74,7 @@ mod tests {
     fn client(rate: u64) -> Box<dyn Client + Send> {
         let mut params = Params::default();
         params.timed.rate = Some(rate);
-        limited(&params, Box::new(Endless))
+        limit_rate(&params, Box::new(Endless))
     }
 
     #[test]

@@ -18,9 +18,9 @@ use crate::workload::sequential::Stream;
 use text::{format_duration, format_size};
 
 /// Shorter periods are typos.
-const SHORTEST_PERIOD_NS: u64 = 1_000;
+const MIN_PERIOD_NS: u64 = 1_000;
 /// A stream without a first request inside a trial has no metric.
-const LONGEST_PERIOD_NS: u64 = 3_600_000_000_000;
+const MAX_PERIOD_NS: u64 = 3_600_000_000_000;
 const MAX_DEADLINE_PERIODS: u32 = 1_000;
 
 struct Periodic {
@@ -48,7 +48,7 @@ impl Schedule for Periodic {
 
 pub(crate) fn possible(params: &Params) -> Result<(), String> {
     let timed = &params.timed;
-    if !(SHORTEST_PERIOD_NS..=LONGEST_PERIOD_NS).contains(&timed.period_ns) {
+    if !(MIN_PERIOD_NS..=MAX_PERIOD_NS).contains(&timed.period_ns) {
         return Err(format!(
             "period = {}: 1us to 3600s are possible",
             format_duration(timed.period_ns)

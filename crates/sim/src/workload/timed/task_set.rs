@@ -5,7 +5,7 @@ use text::{format_duration, format_size, parse_duration_ns, parse_size};
 
 /// Bounds that keep a set within memory and a trial.
 pub(crate) const MAX_TASKS: u32 = 4096;
-pub(crate) const LONGEST_NS: u64 = 3_600_000_000_000;
+pub(crate) const MAX_NS: u64 = 3_600_000_000_000;
 
 /// A read with release time and deadline, in ns from the start of its set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl TaskSet {
                     "task {number} of set ({task}) is released at {release}, not before its deadline at {deadline}; give it a later deadline"
                 ));
             }
-            if task.deadline_ns > LONGEST_NS {
+            if task.deadline_ns > MAX_NS {
                 return Err(format!(
                     "task {number} of set ({task}) has a deadline after an hour; give it an earlier one"
                 ));

@@ -8,7 +8,7 @@
 
 use elevator::{Op, Request};
 
-use super::task_set::{Drawn, LONGEST_NS, MAX_TASKS, Task};
+use super::task_set::{Drawn, MAX_NS, MAX_TASKS, Task};
 use super::{Arrival, OpenLoop, Schedule};
 use crate::workload::client::Client;
 use crate::workload::paced::Paced;
@@ -142,7 +142,7 @@ pub(crate) fn possible(params: &Params) -> Result<(), String> {
         return Err(format!("tasks × block_size_max is {bytes}: at most {most} can be open"));
     }
     let (shortest, longest) = (timed.deadline_min_ns, timed.deadline_max_ns);
-    if shortest == 0 || shortest > longest || longest.max(timed.release_within_ns) > LONGEST_NS {
+    if shortest == 0 || shortest > longest || longest.max(timed.release_within_ns) > MAX_NS {
         return Err(format!(
             "deadline_min = {} and deadline_max = {} after a release within {}: a deadline is after its release, the largest not before \
              the smallest, and all within an hour",
@@ -158,7 +158,7 @@ pub(crate) fn fits(params: &Params, region: u64) -> Result<(), String> {
     params.timed.set.as_ref().map_or(Ok(()), |set| set.fits(region))
 }
 
-pub(crate) fn aligned(params: &Params, logical_block: u32) -> Result<(), String> {
+pub(crate) fn check_alignment(params: &Params, logical_block: u32) -> Result<(), String> {
     let block = u64::from(logical_block);
     let whole = |task: &Task| {
         task.offset.is_multiple_of(block) && u64::from(task.len).is_multiple_of(block)

@@ -84,7 +84,7 @@ fn recorded(mut model: Box<dyn DeviceModel>, ms: u64) -> Trace {
 }
 
 fn errors(trace: &Trace) -> Vec<KindError> {
-    let fitted = Recorded::of(trace).expect("there is enough");
+    let fitted = Recorded::from_trace(trace).expect("there is enough");
     let errors = fitted.errors(&fitted.keys(), 3).expect("its own description is accepted");
     for KindError { kind, error, .. } in &errors {
         println!(
@@ -132,7 +132,7 @@ const TRUTH: &str = "model = \"measured\"\nsectors = 1000000\nqueue_depth = 32\n
 #[test]
 fn a_device_of_this_kind_comes_back_with_what_writes_do_to_reads() {
     let trace = recorded(device_from_toml(TRUTH, &[], 1).expect("a device"), 5_000);
-    let fitted = Recorded::of(&trace).expect("there is enough");
+    let fitted = Recorded::from_trace(&trace).expect("there is enough");
     let (reads, writes) = fitted.seen();
     assert!(reads > 2500 && writes > 1000, "{reads} {writes}");
     let beside = fitted.beside_percent();
@@ -154,7 +154,7 @@ fn a_trace_without_times_of_issue_or_with_few_requests_is_refused_with_what_help
     let mut trace =
         recorded(device("null:service_ns=100000:queue_depth=32", 1).expect("a device"), 200);
     trace.ios.truncate(150);
-    let refused = |trace: &Trace| Recorded::of(trace).expect_err("too little").to_string();
+    let refused = |trace: &Trace| Recorded::from_trace(trace).expect_err("too little").to_string();
     let said = refused(&trace);
     assert!(said.contains("expected 200"), "{said}");
     trace.ios.iter_mut().for_each(|io| io.issued = At::UNKNOWN);
@@ -166,7 +166,7 @@ fn a_trace_without_times_of_issue_or_with_few_requests_is_refused_with_what_help
 fn requests_beyond_measure_are_left_out_and_the_others_are_fitted() {
     let mut trace =
         recorded(device("null:service_ns=100000:queue_depth=32", 1).expect("a device"), 2000);
-    let own = Recorded::of(&trace).expect("there is enough").keys();
+    let own = Recorded::from_trace(&trace).expect("there is enough").keys();
     let last = trace.ios.last().expect("there are some").queued;
     let far = |sector, sectors, at: u64, done| Io {
         issued: At::ns(at),
@@ -179,5 +179,5 @@ fn requests_beyond_measure_are_left_out_and_the_others_are_fitted() {
         far(0, 0, last, last + 1),
         far(0, 8, u64::MAX - 2, u64::MAX - 1),
     ]);
-    assert_eq!(Recorded::of(&trace).expect("there is enough").keys(), own);
+    assert_eq!(Recorded::from_trace(&trace).expect("there is enough").keys(), own);
 }
