@@ -22,7 +22,7 @@ fn replay(trace: &Trace, how: u8) {
     params.replay.wrap = how & 8 != 0;
     params.replay.scale = how & 32 != 0;
     params.replay.part_ns = (how & 64 != 0).then_some(1_000_000);
-    let Ok(replay) = Replay::of(trace, &params.replay.options()) else { return };
+    let Ok(replay) = Replay::from_trace(trace, &params.replay.options()) else { return };
     let summary = replay.summary.clone();
     assert!(summary.requests > 0 && summary.end <= summary.span, "{summary:?}");
     let small = u64::from(summary.largest).next_multiple_of(4096) + (1 << 20);

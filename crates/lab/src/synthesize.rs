@@ -13,7 +13,7 @@ use experiment::plan::{is_flow_name, parse_variants};
 use recorder::file::ReadOptions;
 use serde::Serialize;
 use text::{format_bytes, format_duration, format_size};
-use trace::profile::{DeviceProfile, of};
+use trace::profile::{DeviceProfile, profile_trace};
 use trace::synthesize::{self, Figure, Group, Synthesis, compare};
 
 use crate::arena::model::Model;
@@ -82,9 +82,9 @@ impl Synthesized {
 
 pub fn synthesize(request: &Request, stop: &Stop) -> Result<Synthesized> {
     let mut trace = traces::read(&request.trace, &request.options)?;
-    let profile = of(&trace);
+    let profile = profile_trace(&trace);
     let several = synthesize::by_pattern(&mut trace);
-    let patterns = if several.is_empty() { None } else { Some(of(&trace)) };
+    let patterns = if several.is_empty() { None } else { Some(profile_trace(&trace)) };
     drop(trace);
     let shown = request.trace.display();
     let disk = profile.devices.iter().find(|disk| disk.total.reads + disk.total.writes > 0);
@@ -260,7 +260,7 @@ fn tried(mut plan: Plan, model: Model, stop: &Stop) -> Result<DeviceProfile> {
     let trial = TrialSpec { workload: 0, seed: plan.seed, duration, warmup: Duration::ZERO };
     let mut recorder = sim::Recorder::default();
     arena.observed(VariantIndex(0), &trial, &mut recorder)?;
-    let profile = of(&recorder.finish());
+    let profile = profile_trace(&recorder.finish());
     let disk = profile.devices.into_iter().next();
     disk.ok_or_else(|| {
         anyhow::anyhow!(

@@ -82,7 +82,7 @@ fn trace(requests: u64, processes: u32) -> Trace {
             issued: At::ns(at_device),
             completed: At::ns(issued[slot]),
             flags: Flags::SYNC,
-            ..Io::asked(queued, kind, (u64::from(process) << 32) + *stream, 8, process)
+            ..Io::new(queued, kind, (u64::from(process) << 32) + *stream, 8, process)
         }
     });
     let process = |pid: u32| Process {
@@ -126,7 +126,7 @@ mod tests {
         let trace = trace(10_000, 16);
         trace.check().expect("a sound trace");
         assert!(trace.ios.is_sorted_by_key(|io| io.queued));
-        let profile = trace::profile::of(&trace);
+        let profile = trace::profile::profile_trace(&trace);
         assert_eq!(
             (profile.devices[0].total.requests(), profile.devices[0].processes.len()),
             (10_000, 16)

@@ -120,7 +120,7 @@ pub struct Io {
 }
 
 impl Io {
-    pub fn asked(queued: u64, kind: Kind, sector: u64, sectors: u32, process: u32) -> Io {
+    pub fn new(queued: u64, kind: Kind, sector: u64, sectors: u32, process: u32) -> Io {
         Io {
             queued,
             entered: At::UNKNOWN,
@@ -144,11 +144,11 @@ impl Io {
         self.sector.saturating_add(u64::from(self.sectors))
     }
 
-    pub fn between(&self, from: Stage, to: Stage) -> Option<u64> {
-        Some(self.at(to)?.saturating_sub(self.at(from)?))
+    pub fn elapsed(&self, from: Stage, to: Stage) -> Option<u64> {
+        Some(self.time_of(to)?.saturating_sub(self.time_of(from)?))
     }
 
-    pub fn at(&self, stage: Stage) -> Option<u64> {
+    pub fn time_of(&self, stage: Stage) -> Option<u64> {
         match stage {
             Stage::Queued => Some(self.queued),
             Stage::Entered => self.entered.get(),
@@ -177,10 +177,10 @@ mod tests {
     #[test]
     fn a_stage_that_is_unknown_gives_no_time_between() {
         let io =
-            Io { issued: At::ns(30), completed: At::ns(75), ..Io::asked(10, Kind::Read, 8, 8, 0) };
-        assert_eq!(io.between(Stage::Queued, Stage::Issued), Some(20));
-        assert_eq!(io.between(Stage::Issued, Stage::Completed), Some(45));
-        assert_eq!(io.between(Stage::Inserted, Stage::Issued), None);
+            Io { issued: At::ns(30), completed: At::ns(75), ..Io::new(10, Kind::Read, 8, 8, 0) };
+        assert_eq!(io.elapsed(Stage::Queued, Stage::Issued), Some(20));
+        assert_eq!(io.elapsed(Stage::Issued, Stage::Completed), Some(45));
+        assert_eq!(io.elapsed(Stage::Inserted, Stage::Issued), None);
         assert_eq!(io.end(), 16);
     }
 }

@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_number_beside_its_table_and_stages_out_of_order_are_named() {
-        let io = Io::asked(10, Kind::Read, 8, 8, 0);
+        let io = Io::new(10, Kind::Read, 8, 8, 0);
         assert_eq!(one(io).check(), Ok(()));
         let wrong = one(Io { process: 1, ..io }).check().expect_err("no such process");
         assert!(wrong.contains("process 1 is not in the table of 1"), "{wrong}");

@@ -124,7 +124,7 @@ pub struct Advice {
 pub fn case(request: &Request) -> Result<Case> {
     let shown = request.trace.display();
     let trace = traces::read(&request.trace, &ReadOptions::default())?;
-    let profile = profile::of(&trace);
+    let profile = profile::profile_trace(&trace);
     let device = profile.devices.first().cloned();
     let device = device.ok_or_else(|| {
         usage(format!("{shown}: no requests (found 0); record a disk while it works"))

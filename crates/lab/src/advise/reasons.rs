@@ -140,7 +140,7 @@ mod tests {
         for round in 0..400_u64 {
             for process in 0..2_u64 {
                 let io =
-                    Io::asked(at, Kind::Read, process * 1_000_000 + round * 8, 8, process as u32);
+                    Io::new(at, Kind::Read, process * 1_000_000 + round * 8, 8, process as u32);
                 at += 8_000_000;
                 ios.push(Io { issued: At::ns(at - 7_500_000), completed: At::ns(at), ..io });
             }
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn processes_and_their_patterns_are_named() {
-        let profile = profile::of(&two_readers());
+        let profile = profile::profile_trace(&two_readers());
         let said = reasons(&profile.devices[0], true, false);
         assert!(said[0].contains("left (pid 1)") || said[0].contains("right (pid 2)"), "{said:?}");
         assert!(said[0].contains("mostly one after another"), "{said:?}");
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn advice_to_wait_is_not_contradicted_by_its_reasons() {
-        let profile = profile::of(&two_readers());
+        let profile = profile::profile_trace(&two_readers());
         let said = |waits| reasons(&profile.devices[0], false, waits).join("; ");
         let speaks_against = |said: &str| {
             said.contains("does not pay") || said.contains("nothing to gain by waiting")
@@ -185,7 +185,7 @@ mod tests {
             let asked = slot.checked_sub(1).map_or(0, |before| before * served + 1_000_000);
             let asked = if slot < 2 { 0 } else { asked };
             let io =
-                Io::asked(asked, Kind::Read, process * 1_000_000 + slot / 2 * 8, 8, process as u32);
+                Io::new(asked, Kind::Read, process * 1_000_000 + slot / 2 * 8, 8, process as u32);
             Io { issued: At::ns(start), completed: At::ns(start + served), ..io }
         };
         Trace { ios: (0..800).map(io).collect(), ..two_readers() }
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_gain_that_the_trace_cannot_show_is_not_denied() {
-        let profile = profile::of(&two_readers_at_once());
+        let profile = profile::profile_trace(&two_readers_at_once());
         let said = reasons(&profile.devices[0], true, false).join("; ");
         assert!(said.contains("pays is not known") && said.contains("at most"), "{said}");
     }

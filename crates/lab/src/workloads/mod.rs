@@ -306,7 +306,7 @@ fn with_trace(spec: &WorkloadSpec, params: Params) -> Result<Params> {
         let skip = if is_line && !own.skip_bad { "; skip_bad=true skips broken lines" } else { "" };
         usage(format!("workload {label}: {e:#}{skip}"))
     })?;
-    let replay = Replay::of(&trace, &own.options())
+    let replay = Replay::from_trace(&trace, &own.options())
         .map_err(|e| usage(format!("workload {label}: {file}: {e}")))?;
     Ok(params.with_trace(Arc::new(replay)))
 }

@@ -297,7 +297,7 @@ mod tests {
             scheduler: 1,
             flags: Flags::SYNC.with(Flags::META),
             priority: 2 << 13 | 4,
-            ..Io::asked(
+            ..Io::new(
                 n * 1000,
                 Kind::ALL[n as usize % 5],
                 (n * 2_654_435_761) % (1 << 40),

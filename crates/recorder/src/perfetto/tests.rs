@@ -18,7 +18,7 @@ fn trace() -> Trace {
         issued: At::ns(issued),
         completed: At::ns(completed),
         flags: Flags::SYNC,
-        ..Io::asked(queued, Kind::Read, sector, 8, process)
+        ..Io::new(queued, Kind::Read, sector, 8, process)
     };
     let process = |pid: u32, name: &str| Process {
         pid,
@@ -34,7 +34,7 @@ fn trace() -> Trace {
             io(0, 2000, 2 * MS, 8, 0),
             io(MS, 4 * MS, 9 * MS, 800_000, 1),
             io(MS + 10, 9 * MS, 9 * MS, 16, 0),
-            Io::asked(10 * MS, Kind::Write, 0, 8, 0),
+            Io::new(10 * MS, Kind::Write, 0, 8, 0),
         ],
         ..Trace::default()
     }

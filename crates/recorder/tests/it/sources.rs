@@ -41,7 +41,7 @@ fn reads_are_recorded(source: Source) {
         assert!(io.flags.has(Flags::SYNC) && io.bios == 1, "{io:?}");
         assert_eq!(recorded.scheduler(io), "mq-deadline");
         for stage in [Stage::Inserted, Stage::Issued, Stage::Completed] {
-            assert!(io.at(stage).is_some(), "{stage:?} of {io:?}");
+            assert!(io.time_of(stage).is_some(), "{stage:?} of {io:?}");
         }
     }
     let process = &recorded.tables.processes[ios[0].process as usize];

@@ -165,7 +165,7 @@ mod tests {
         let io = |at: u64, process| Io {
             issued: At::ns(at + 5),
             completed: At::ns(at + 9),
-            ..Io::asked(at, Kind::Read, u64::MAX - at, u32::MAX, process)
+            ..Io::new(at, Kind::Read, u64::MAX - at, u32::MAX, process)
         };
         let ios = [io(0, 0), io(10, 1), io(20, 0)];
         let names = |_| "<script>\u{1b}[2J\"&".to_owned();

@@ -15,7 +15,7 @@ fn deceived(name: &str) -> Trace {
         issued: At::ns(issued),
         completed: At::ns(completed),
         flags: Flags::SYNC,
-        ..Io::asked(queued, Kind::Read, sector, 64, process)
+        ..Io::new(queued, Kind::Read, sector, 64, process)
     };
     let mut ios: Vec<Io> =
         (0..50).map(|n| read(n * 2 * MS, n * 2 * MS, n * 2 * MS + MS, n * 64, 0)).collect();
@@ -52,7 +52,7 @@ fn excerpt<'a>(trace: &Trace, name: &'a dyn Fn(u32) -> String) -> Excerpt<'a> {
 
 #[test]
 fn deceptive_idleness_is_said_in_words_with_who_and_how_much() {
-    let profile = trace::profile::of(&deceived("postgres"));
+    let profile = trace::profile::profile_trace(&deceived("postgres"));
     insta::assert_snapshot!(render(&profile, 10, 100));
     let said = findings(&profile.devices[0]).join("\n");
     assert!(said.contains("postgres (7) asked nearby 1.00 ms after its last completion"), "{said}");
@@ -62,7 +62,7 @@ fn deceptive_idleness_is_said_in_words_with_who_and_how_much() {
 fn the_page_has_every_plot_and_a_name_stays_text() {
     let hostile = "</title><script>alert(1)</script>\u{1b}[2J";
     let trace = deceived(hostile);
-    let profile = trace::profile::of(&trace);
+    let profile = trace::profile::profile_trace(&trace);
     let name = |_: u32| hostile.to_owned();
     let made = page(&profile, &[excerpt(&trace, &name)]).expect("a page");
     assert!(!made.contains("<script") && !made.contains('\u{1b}'), "the name is text");
@@ -87,8 +87,8 @@ fn an_empty_trace_and_one_of_bare_requests_are_shown() {
     let empty = Profile::default();
     assert!(render(&empty, 5, 80).contains("no request was recorded"));
     assert!(page(&empty, &[]).expect("a page").contains("no request was recorded"));
-    let bare = Trace { ios: vec![Io::asked(5, Kind::Write, 0, 0, 0)], ..Trace::default() };
-    let profile = trace::profile::of(&bare);
+    let bare = Trace { ios: vec![Io::new(5, Kind::Write, 0, 0, 0)], ..Trace::default() };
+    let profile = trace::profile::profile_trace(&bare);
     assert!(render(&profile, 5, 80).contains("disk 0: 1 request"));
     page(&profile, &[]).expect("a page");
 }

@@ -88,7 +88,7 @@ mod tests {
         Io {
             issued: At::ns(at),
             completed: At::ns(at + took),
-            ..Io::asked(at.saturating_sub(3), kind, 8, 8, 0)
+            ..Io::new(at.saturating_sub(3), kind, 8, 8, 0)
         }
     }
 
@@ -101,7 +101,7 @@ mod tests {
             io(15, 10, Kind::Read),
             Io { device: 1, ..io(16, 99, Kind::Read) },
             Io { flags: Flags::MERGED, ..io(17, 99, Kind::Read) },
-            Io::asked(18, Kind::Read, 0, 8, 0),
+            Io::new(18, Kind::Read, 0, 8, 0),
             io(100, 1, Kind::Read),
         ];
         let seen: Vec<(u64, u32, u32)> = serve_times(&ios, 0)

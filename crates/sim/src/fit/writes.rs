@@ -118,7 +118,7 @@ mod tests {
     use crate::fit::inside::serve_times;
 
     fn io(at: u64, took: u64, kind: Kind) -> Io {
-        Io { issued: At::ns(at), completed: At::ns(at + took), ..Io::asked(at, kind, 8, 8, 0) }
+        Io { issued: At::ns(at), completed: At::ns(at + took), ..Io::new(at, kind, 8, 8, 0) }
     }
 
     #[test]

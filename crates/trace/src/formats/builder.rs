@@ -204,7 +204,7 @@ impl Builder {
 }
 
 /// A request from a format without stages; `took` is 0 if unknown.
-pub(super) fn asked(
+pub(super) fn request_from_bytes(
     at: u64,
     took: u64,
     kind: Kind,
@@ -214,7 +214,7 @@ pub(super) fn asked(
 ) -> Io {
     let completed =
         if took == 0 { At::UNKNOWN } else { At::ns(at.saturating_add(took).min(u64::MAX - 1)) };
-    Io { completed, device, ..Io::asked(at, kind, extent.sector, extent.sectors, process) }
+    Io { completed, device, ..Io::new(at, kind, extent.sector, extent.sectors, process) }
 }
 
 fn seconds(ns: u64) -> String {

@@ -8,7 +8,7 @@
 //! command, bytes, sectors. Each volume counts as a process [P]. A header is skipped; lines may be
 //! out of order.
 
-use super::builder::{Builder, Extent, SECOND_NS, asked};
+use super::builder::{Builder, Extent, SECOND_NS, request_from_bytes};
 use super::lines::{Next, Reader, cells, excerpt, number, times};
 use crate::io::Kind;
 
@@ -172,7 +172,7 @@ fn sectors_of(sector: &str, sectors: u64) -> Result<Extent, String> {
 /// With `since_1970`, `at` is wall-clock time.
 fn push(to: &mut Builder, at: u64, since_1970: bool, kind: Kind, extent: Extent, volume: &str) {
     let (process, device) = (to.process(0, volume), to.device(volume));
-    to.push(asked(at, 0, kind, extent, process, device));
+    to.push(request_from_bytes(at, 0, kind, extent, process, device));
     if since_1970 {
         to.wall(at, at);
     }

@@ -5,11 +5,11 @@
 //! than 100 are discarded), and all else happens as soon as possible. A log is one process [P], a
 //! file one disk; sync and datasync are flushes, trim a discard.
 
-use super::builder::{Builder, Extent, asked};
+use super::builder::{Builder, Extent, request_from_bytes};
 use super::lines::{Next, Reader, excerpt, number, times};
 use crate::io::Kind;
 
-const SHORTEST_WAIT_NS: u64 = 100_000;
+const MIN_WAIT_NS: u64 = 100_000;
 
 #[derive(Debug, Default)]
 pub(super) struct Iolog {
@@ -66,7 +66,7 @@ impl Iolog {
             [_, "add" | "open" | "close"] => return Ok(()),
             [_, "wait", us, ..] if at_ns.is_none() => {
                 let wait_ns = times(us, 1000, "a wait in microseconds")?;
-                if wait_ns >= SHORTEST_WAIT_NS {
+                if wait_ns >= MIN_WAIT_NS {
                     let clock = self.clock_ns.checked_add(wait_ns);
                     self.clock_ns = clock.ok_or("expected waits of less than 584 years in all")?;
                 }
@@ -100,7 +100,7 @@ impl Iolog {
         };
         to.in_order(at)?;
         let (process, device) = (to.process(0, "fio"), to.device(file));
-        to.push(asked(at, 0, kind, extent, process, device));
+        to.push(request_from_bytes(at, 0, kind, extent, process, device));
         Ok(())
     }
 }

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use super::builder::{Builder, Extent, asked};
+use super::builder::{Builder, Extent, request_from_bytes};
 use crate::io::{At, Flags, Io, Kind};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub struct Event {
 }
 
 /// Limits the search in traces without completions.
-const MOST_ALIKE: usize = 1024;
+const MAX_ALIKE: usize = 1024;
 
 /// Disk, direction, sector; and its number, which orders by age.
 type OpenBio = (u16, Kind, u64, u32);
@@ -55,7 +55,7 @@ impl Joiner {
     pub fn event(&mut self, event: &Event, to: &mut Builder) {
         let Event { at, action, kind, flags, extent, process, device } = *event;
         if action == Action::Queue {
-            let io = asked(at, 0, kind, extent, process, device);
+            let io = request_from_bytes(at, 0, kind, extent, process, device);
             let number = to.push(Io { flags, ..io });
             self.open.insert(
                 (device, kind, extent.sector, number),
@@ -72,7 +72,7 @@ impl Joiner {
             let found = self
                 .open
                 .range(from..until)
-                .take(MOST_ALIKE)
+                .take(MAX_ALIKE)
                 .find(|((.., number), _)| wanted(*number, to));
             let Some((&place, &bio_end)) = found else { return };
             self.stage(event, place, bio_end, end, to);

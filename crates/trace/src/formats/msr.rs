@@ -5,7 +5,7 @@
 //! of each host counts as one [P]. A header line is skipped. Lines were written at completion and
 //! may be out of order.
 
-use super::builder::{Builder, Extent, asked};
+use super::builder::{Builder, Extent, request_from_bytes};
 use super::lines::{Next, Reader, cells, excerpt, number};
 use crate::io::Kind;
 
@@ -59,7 +59,7 @@ impl Reader for Csv {
         )?;
         let name = format!("{host} {disk}");
         let (process, device) = (to.process(0, &name), to.device(&name));
-        to.push(asked(at, took, kind, extent, process, device));
+        to.push(request_from_bytes(at, took, kind, extent, process, device));
         to.wall(at, at.saturating_sub(EPOCH_TICKS * TICK_NS));
         self.begun = true;
         Ok(Next::Line)

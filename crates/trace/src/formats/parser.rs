@@ -48,11 +48,11 @@ impl Parser {
             let line = &bytes[..end];
             bytes = &bytes[end + 1..];
             if self.rest.is_empty() {
-                self.one(line)?;
+                self.feed_line(line)?;
             } else {
                 let mut whole = std::mem::take(&mut self.rest);
                 whole.extend_from_slice(line);
-                self.one(&whole)?;
+                self.feed_line(&whole)?;
                 whole.clear();
                 self.rest = whole;
             }
@@ -72,7 +72,7 @@ impl Parser {
     pub fn finish(mut self) -> Result<Trace, TraceError> {
         let rest = std::mem::take(&mut self.rest);
         if !self.ended && !rest.is_empty() {
-            self.one(&rest)?;
+            self.feed_line(&rest)?;
         }
         if self.reader.is_none() && !self.options.skip_bad {
             return Err(unknown(1, ""));
@@ -93,7 +93,7 @@ impl Parser {
             .map_err(|exceeded| TraceError { line, problem: exceeded.to_string() })
     }
 
-    fn one(&mut self, line: &[u8]) -> Result<(), TraceError> {
+    fn feed_line(&mut self, line: &[u8]) -> Result<(), TraceError> {
         self.line += 1;
         self.fits(line.len(), self.line)?;
         let line = line.trim_ascii_end();

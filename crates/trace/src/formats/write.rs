@@ -172,7 +172,7 @@ mod tests {
             completed: At::ns(n * 1000 + 90_000 + n % 4099),
             device: (n % 2) as u16,
             flags: if n.is_multiple_of(5) { Flags::SYNC.with(Flags::META) } else { Flags::SYNC },
-            ..Io::asked(
+            ..Io::new(
                 n * 1000,
                 if n.is_multiple_of(3) { Kind::Write } else { Kind::Read },
                 n * 977 % 4096 * 8,

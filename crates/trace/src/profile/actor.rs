@@ -42,7 +42,7 @@ impl Actor {
     }
 
     /// Requests that never complete do not become outstanding.
-    pub(super) fn asks(&mut self, io: &Io) {
+    pub(super) fn queue(&mut self, io: &Io) {
         let kind = match io.kind {
             Kind::Read => 0,
             Kind::Write => 1,
@@ -79,7 +79,7 @@ impl Actor {
                 self.near += u64::from(distance <= NEAR);
                 self.backward += u64::from(io.sector < end);
                 self.runs += u64::from(distance != 0);
-                self.history.moved(distance);
+                self.history.record_distance(distance);
             }
             None => self.runs += 1,
         }
@@ -87,13 +87,13 @@ impl Actor {
     }
 
     /// Returns the preceding think time.
-    pub(super) fn begins(&mut self, io: &Io) -> Option<u64> {
+    pub(super) fn start(&mut self, io: &Io) -> Option<u64> {
         let think = self.idle_since.take().map(|since| io.queued.saturating_sub(since));
         match think {
             Some(think) => {
                 self.think.add(think);
                 if is_sync(io) {
-                    self.history.thought(think);
+                    self.history.record_think(think);
                 }
             }
             None => self.overlapping += u64::from(self.outstanding > 0),

@@ -14,7 +14,7 @@ use super::shape;
 use super::terms::NEAR;
 
 /// Longer think times are clamped to it.
-pub(super) const LONGEST: u64 = 20_000_000;
+pub(super) const MAX_THINK: u64 = 20_000_000;
 
 /// The wait of the anticipatory scheduler: 6 ms.
 const ALWAYS: u64 = 6_000_000;
@@ -102,14 +102,14 @@ fn decay(mean: u64, new: u64) -> u64 {
 
 impl History {
     /// Records a request `think` after the process's last outstanding one.
-    pub(super) fn thought(&mut self, think: u64) {
+    pub(super) fn record_think(&mut self, think: u64) {
         let wpcas = self.wpcas.get_or_insert_default();
         wpcas.intervals.push(think, &CLASSES);
-        wpcas.mean_think = decay(wpcas.mean_think, think.min(LONGEST));
+        wpcas.mean_think = decay(wpcas.mean_think, think.min(MAX_THINK));
     }
 
     #[inline]
-    pub(super) fn moved(&mut self, distance: u64) {
+    pub(super) fn record_distance(&mut self, distance: u64) {
         if let Some(wpcas) = &mut self.wpcas {
             wpcas.mean_distance = decay(wpcas.mean_distance, distance);
         }
@@ -225,9 +225,9 @@ pub(super) fn resolve(history: &mut History, chance: &Chance, service: &ServiceT
         history.totals.rules[0].wait(period, think, price);
     }
     by_wpcas(history, chance, candidate, price, service);
-    if let (Some(think), Some((_, distance))) = (think.filter(|think| *think <= LONGEST), own) {
+    if let (Some(think), Some((_, distance))) = (think.filter(|think| *think <= MAX_THINK), own) {
         if saved.is_none_or(|saved| saved > think as i64) && price.candidate > think {
-            history.totals.rules[2].wait(LONGEST, Some(think), price);
+            history.totals.rules[2].wait(MAX_THINK, Some(think), price);
         }
         if distance <= NEAR && distance < candidate.1 {
             history.totals.deceived += 1;

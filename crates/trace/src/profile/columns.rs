@@ -5,7 +5,7 @@
 pub(super) const COLUMNS: usize = 256;
 
 /// log₂ of the initial column length: 65 µs.
-const SHORTEST: u32 = 16;
+const MIN_SHIFT: u32 = 16;
 
 pub(super) trait Cell: Default {
     fn merge(&mut self, other: Self);
@@ -29,13 +29,13 @@ pub(super) struct Columns<T> {
 
 impl<T> Default for Columns<T> {
     fn default() -> Columns<T> {
-        Columns { shift: SHORTEST, cells: Vec::new() }
+        Columns { shift: MIN_SHIFT, cells: Vec::new() }
     }
 }
 
 impl<T: Cell> Columns<T> {
     #[inline]
-    pub(super) fn at(&mut self, ns: u64) -> &mut T {
+    pub(super) fn column_mut(&mut self, ns: u64) -> &mut T {
         while ns >> self.shift >= COLUMNS as u64 {
             self.double();
         }
@@ -48,15 +48,15 @@ impl<T: Cell> Columns<T> {
 
     /// Visits columns with the time that falls into each.
     #[inline]
-    pub(super) fn over(&mut self, from: u64, until: u64, mut each: impl FnMut(&mut T, u64)) {
+    pub(super) fn visit(&mut self, from: u64, until: u64, mut each: impl FnMut(&mut T, u64)) {
         if until <= from {
             return;
         }
-        self.at(until - 1);
+        self.column_mut(until - 1);
         let mut from = from;
         while from < until {
             let end = (from | (self.column_ns() - 1)).saturating_add(1).min(until);
-            each(self.at(from), end - from);
+            each(self.column_mut(from), end - from);
             from = end;
         }
     }
@@ -85,7 +85,7 @@ mod tests {
     fn nothing_is_lost_when_columns_are_merged() {
         let mut columns: Columns<Vec<u32>> = Columns::default();
         for at in 0..1000 {
-            columns.at(at * 1_000_003).merge(vec![1, 0, 2]);
+            columns.column_mut(at * 1_000_003).merge(vec![1, 0, 2]);
         }
         assert!(
             columns.cells.len() <= COLUMNS && columns.cells.len() > COLUMNS / 2,
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn a_span_is_shared_out_among_its_columns() {
         let mut columns: Columns<Vec<u32>> = Columns::default();
-        columns.over(60_000, 200_000, |cell, ns| cell.merge(vec![ns as u32]));
+        columns.visit(60_000, 200_000, |cell, ns| cell.merge(vec![ns as u32]));
         assert_eq!(
             columns.cells.iter().map(|cell| cell[0]).collect::<Vec<_>>(),
             [5536, 65536, 65536, 3392]
@@ -111,8 +111,8 @@ mod tests {
     #[test]
     fn the_last_time_of_all_has_a_column() {
         let mut columns: Columns<Vec<u32>> = Columns::default();
-        columns.at(5).merge(vec![1]);
-        columns.at(u64::MAX).merge(vec![1]);
+        columns.column_mut(5).merge(vec![1]);
+        columns.column_mut(u64::MAX).merge(vec![1]);
         assert_eq!(columns.cells[0], [1]);
     }
 }

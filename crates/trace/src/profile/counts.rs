@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Clamp for values: thirteen days in nanoseconds.
-const LARGEST: u64 = 1 << 50;
+const MAX_VALUE: u64 = 1 << 50;
 
 /// A distribution; all zero if empty.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -86,7 +86,7 @@ fn middle_of(step: usize) -> u64 {
 impl Counts {
     #[inline]
     pub(super) fn add(&mut self, value: u64) {
-        let value = value.min(LARGEST);
+        let value = value.min(MAX_VALUE);
         self.range = if self.total == 0 {
             (value, value)
         } else {
@@ -128,7 +128,7 @@ impl Counts {
         }
         let (min, max) = self.range;
         let [p10, p25, p50, p75, p90, p95, p99, p999] =
-            [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999].map(|quantile| self.at(quantile));
+            [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999].map(|quantile| self.quantile(quantile));
         Distribution {
             count: self.total,
             mean: self.sum as f64 / self.total as f64,
@@ -146,7 +146,7 @@ impl Counts {
         }
     }
 
-    fn at(&self, quantile: f64) -> u64 {
+    fn quantile(&self, quantile: f64) -> u64 {
         let wanted = (quantile * self.total as f64).ceil().max(1.0) as u64;
         let mut seen = 0;
         let step = self.counts.iter().position(|count| {

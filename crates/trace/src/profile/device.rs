@@ -104,10 +104,10 @@ impl State {
         self.draw(io);
         let number = self.number(io.process);
         let actor = &mut self.actors[number as usize];
-        actor.asks(io);
+        actor.queue(io);
         // A request that is not known to complete would stay outstanding.
         let Some(completed) = io.completed.get() else { return };
-        if let Some(think) = actor.begins(io) {
+        if let Some(think) = actor.start(io) {
             self.answer_chance(number, io, think);
         }
         self.occupancy.queue(io.queued, io.issued.get().is_some());
@@ -143,7 +143,7 @@ impl State {
     fn draw(&mut self, io: &Io) {
         let is_read = io.kind == Kind::Read;
         let bytes = u64::from(io.sectors) * 512;
-        let moment = self.occupancy.series.at(io.queued);
+        let moment = self.occupancy.series.column_mut(io.queued);
         match io.kind {
             Kind::Read => {
                 moment.reads += 1;

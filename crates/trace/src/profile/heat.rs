@@ -82,7 +82,7 @@ impl SectorMap {
             self.include(lowest.min(sector), highest.max(sector));
         }
         let row = ((sector >> self.shift) - self.low) as usize;
-        self.columns.at(ns).count(row, is_read);
+        self.columns.column_mut(ns).count(row, is_read);
     }
 
     fn include(&mut self, lowest: u64, highest: u64) {
@@ -125,7 +125,7 @@ impl SectorMap {
         let (bottom, top) = (lowest >> self.shift, highest >> self.shift);
         let edges =
             (bottom..=top + 1).map(|row| row.checked_shl(self.shift).unwrap_or(u64::MAX)).collect();
-        made(&self.columns, (bottom - self.low) as usize, edges)
+        build(&self.columns, (bottom - self.low) as usize, edges)
     }
 }
 
@@ -141,16 +141,16 @@ impl LatencyMap {
     pub(super) fn add(&mut self, ns: u64, latency: u64, is_read: bool) {
         let row = quarter_of(latency);
         self.used = Some(self.used.map_or((row, row), |(low, high)| (low.min(row), high.max(row))));
-        self.columns.at(ns).count(row, is_read);
+        self.columns.column_mut(ns).count(row, is_read);
     }
 
     pub(super) fn map(&self) -> HeatMap {
         let Some((low, high)) = self.used else { return HeatMap::default() };
-        made(&self.columns, low, (low..=high + 1).map(quarter_start).collect())
+        build(&self.columns, low, (low..=high + 1).map(quarter_start).collect())
     }
 }
 
-fn made(columns: &Columns<Rows>, first: usize, edges: Vec<u64>) -> HeatMap {
+fn build(columns: &Columns<Rows>, first: usize, edges: Vec<u64>) -> HeatMap {
     let of = |kind: usize| {
         let rows = |rows: &Rows| rows.0[kind].get(first..).unwrap_or(&[]).to_vec();
         columns.cells.iter().map(rows).collect()

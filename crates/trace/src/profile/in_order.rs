@@ -40,11 +40,11 @@ mod tests {
     fn requests_come_out_in_the_order_in_which_they_were_queued() {
         let mut order = InOrder::default();
         let queued = [30, 10, 20, 10, 40];
-        queued.iter().for_each(|at| order.push(&Io::asked(*at, Kind::Read, 0, 8, 0)));
+        queued.iter().for_each(|at| order.push(&Io::new(*at, Kind::Read, 0, 8, 0)));
         let mut out = Vec::new();
         order.release(30, &mut |io| out.push(io.queued));
         assert_eq!(out, [10, 10, 20]);
-        order.push(&Io::asked(35, Kind::Read, 0, 8, 0));
+        order.push(&Io::new(35, Kind::Read, 0, 8, 0));
         order.release(u64::MAX, &mut |io| out.push(io.queued));
         assert_eq!(out, [10, 10, 20, 30, 35, 40]);
     }

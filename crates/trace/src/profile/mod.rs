@@ -24,7 +24,7 @@ mod tests;
 pub use counts::{Distribution, quarter_start};
 pub use heat::HeatMap;
 pub use in_order::InOrder;
-pub use profiler::{Profiler, of};
+pub use profiler::{Profiler, profile_trace};
 pub use shape::{
     Actor, Anticipation, Depth, DeviceProfile, Idle, Moment, Profile, Series, Service, StageTimes,
     Waits,

@@ -121,7 +121,7 @@ impl Occupancy {
         self.queued_ns += ns * u128::from(queued);
         self.device_ns += ns * u128::from(at_device);
         if queued > 0 {
-            self.series.over(from, at, |moment, ns| {
+            self.series.visit(from, at, |moment, ns| {
                 moment.busy_ns += if at_device > 0 { ns } else { 0 };
                 moment.queued_ns =
                     moment.queued_ns.saturating_add(ns.saturating_mul(u64::from(queued)));

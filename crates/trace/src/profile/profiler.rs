@@ -16,7 +16,7 @@ pub struct Profiler {
     out_of_order: u64,
 }
 
-pub fn of(trace: &Trace) -> Profile {
+pub fn profile_trace(trace: &Trace) -> Profile {
     let mut profiler = Profiler::default();
     trace.ios.iter().for_each(|io| profiler.push(io));
     profiler.finish(trace)
@@ -67,7 +67,7 @@ fn profile(at: usize, state: &State, tables: &Trace) -> DeviceProfile {
     let device = tables.devices.get(at).cloned().unwrap_or_default();
     let name =
         |scheduler: u8| tables.schedulers.get(usize::from(scheduler)).cloned().unwrap_or_default();
-    let (processes, cgroups) = who(state, tables);
+    let (processes, cgroups) = actors(state, tables);
     let mut all = actor::Actor::default();
     state.actors.iter().for_each(|one| all.merge(one));
     let mut stages = state.stages.shape();
@@ -112,8 +112,8 @@ fn profile(at: usize, state: &State, tables: &Trace) -> DeviceProfile {
     }
 }
 
-fn who(state: &State, tables: &Trace) -> (Vec<Actor>, Vec<Actor>) {
-    let beginnings = beginnings(tables);
+fn actors(state: &State, tables: &Trace) -> (Vec<Actor>, Vec<Actor>) {
+    let start_times = start_times(tables);
     // A thread without a known process counts separately.
     let mut processes: BTreeMap<(u32, u64, u32), (Option<&Process>, actor::Actor)> =
         BTreeMap::new();
@@ -123,7 +123,9 @@ fn who(state: &State, tables: &Trace) -> (Vec<Actor>, Vec<Actor>) {
     {
         let process = tables.processes.get(*number as usize);
         let key = match process {
-            Some(process) if process.pid != 0 => (process.pid, began(process, &beginnings), 0),
+            Some(process) if process.pid != 0 => {
+                (process.pid, start_time(process, &start_times), 0)
+            }
             _ => (0, 0, *number),
         };
         let (first, sum) = processes.entry(key).or_default();
@@ -155,17 +157,17 @@ fn who(state: &State, tables: &Trace) -> (Vec<Actor>, Vec<Actor>) {
 }
 
 /// Returns start times by pid, if the main thread is in the table.
-fn beginnings(tables: &Trace) -> BTreeMap<u32, Vec<u64>> {
-    let mut beginnings: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+fn start_times(tables: &Trace) -> BTreeMap<u32, Vec<u64>> {
+    let mut start_times: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
     for process in tables.processes.iter().filter(|process| process.pid == process.tid) {
-        beginnings.entry(process.pid).or_default().push(process.began);
+        start_times.entry(process.pid).or_default().push(process.began);
     }
-    beginnings.values_mut().for_each(|began| began.sort_unstable());
-    beginnings
+    start_times.values_mut().for_each(|began| began.sort_unstable());
+    start_times
 }
 
 /// A reused pid is another process: a thread belongs to the last one started before it.
-fn began(process: &Process, beginnings: &BTreeMap<u32, Vec<u64>>) -> u64 {
-    let of_pid = beginnings.get(&process.pid).map_or(&[][..], Vec::as_slice);
+fn start_time(process: &Process, start_times: &BTreeMap<u32, Vec<u64>>) -> u64 {
+    let of_pid = start_times.get(&process.pid).map_or(&[][..], Vec::as_slice);
     of_pid.iter().rev().find(|began| **began <= process.began).copied().unwrap_or(0)
 }

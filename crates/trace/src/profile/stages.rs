@@ -45,7 +45,7 @@ pub(super) struct Stages {
 impl Stages {
     pub(super) fn add(&mut self, io: &Io) {
         for ((_, _, from, to), pair) in STAGES.iter().zip(&mut self.stages) {
-            if let Some(ns) = io.between(*from, *to) {
+            if let Some(ns) = io.elapsed(*from, *to) {
                 pair.add(ns, io.kind);
             }
         }

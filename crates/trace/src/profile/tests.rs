@@ -13,7 +13,7 @@ fn read(queued: u64, issued: u64, completed: u64, sector: u64, process: u32) -> 
         issued: At::ns(issued),
         completed: At::ns(completed),
         flags: Flags::SYNC,
-        ..Io::asked(queued, Kind::Read, sector, 8, process)
+        ..Io::new(queued, Kind::Read, sector, 8, process)
     }
 }
 
@@ -55,7 +55,7 @@ fn deceived() -> Trace {
 
 #[test]
 fn think_times_distances_and_sequences_are_those_of_each_process() {
-    let profile = of(&deceived());
+    let profile = profile_trace(&deceived());
     let device = &profile.devices[0];
     assert_eq!(
         (device.name.as_str(), device.total.requests(), device.total.reads),
@@ -89,7 +89,7 @@ fn a_trace_without_near_requests_says_at_most_what_a_wait_could_gain() {
             0,
         ));
     }
-    let profile = of(&trace);
+    let profile = profile_trace(&trace);
     let near =
         profile.devices[0].processes.iter().find(|actor| actor.name == "near").expect("it asked");
     let seen = &near.anticipation;
@@ -131,7 +131,7 @@ fn a_wait_gains_the_seek_it_saves_less_itself_and_a_failed_one_costs_its_length(
     ios.push(read(start + 12 * MS, start + 20 * MS, start + 30 * MS, 168, 0));
     // Here it never asks again.
     ios.push(read(start + 29 * MS, start + 30 * MS, start + 40 * MS, 3_000_000, 1));
-    let profile = of(&trace(ios));
+    let profile = profile_trace(&trace(ios));
     let near =
         profile.devices[0].processes.iter().find(|actor| actor.name == "near").expect("it asked");
     let seen = &near.anticipation;
@@ -159,7 +159,7 @@ fn idleness_is_told_apart_by_what_waited_and_who_came() {
         read(3 * MS + 500 * US, 6 * MS, 8 * MS, 500_000, 1),
         read(4 * MS + 900 * US, 5 * MS, 6 * MS, 16, 0),
     ];
-    let profile = of(&trace(ios));
+    let profile = profile_trace(&trace(ios));
     let idle = &profile.devices[0].idle;
     assert_eq!((idle.periods, idle.idle_ns, idle.held_ns, idle.busy_ns), (2, 3 * MS, MS, 5 * MS));
     assert_eq!(
@@ -173,8 +173,8 @@ fn idleness_is_told_apart_by_what_waited_and_who_came() {
 
 #[test]
 fn stages_that_are_not_known_are_not_there() {
-    let asked = Io::asked(5, Kind::Write, 8, 8, 0);
-    let profile = of(&trace(vec![asked, Io { completed: At::ns(105), ..asked }]));
+    let asked = Io::new(5, Kind::Write, 8, 8, 0);
+    let profile = profile_trace(&trace(vec![asked, Io { completed: At::ns(105), ..asked }]));
     let device = &profile.devices[0];
     let names: Vec<&str> = device.stages.iter().map(|stage| stage.name.as_str()).collect();
     assert_eq!(names, ["Q2Q", "Q2C"]);
@@ -199,7 +199,7 @@ fn threads_are_one_process_and_a_pid_used_again_is_another() {
         process(7, 12, 950, "worker"),
         process(0, 0, 0, ""),
     ];
-    let profile = of(&trace);
+    let profile = profile_trace(&trace);
     let mut found: Vec<(&str, u64, u64)> = profile.devices[0]
         .processes
         .iter()
@@ -254,7 +254,7 @@ mod property {
                 Io {
                     issued,
                     completed,
-                    ..Io::asked(queued, Kind::ALL[kind], sector, sectors, process)
+                    ..Io::new(queued, Kind::ALL[kind], sector, sectors, process)
                 }
             })
     }
@@ -266,7 +266,7 @@ mod property {
             let mut trace = trace(ios);
             trace.processes.extend([process(9, 9, 1, "c"), process(9, 10, 2, "c")]);
             trace.sort();
-            let profile = of(&trace);
+            let profile = profile_trace(&trace);
             let device = &profile.devices[0];
             prop_assert_eq!(profile.out_of_order, 0);
             let all = trace.ios.len() as u64;

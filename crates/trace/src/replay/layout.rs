@@ -26,7 +26,7 @@ pub(super) fn moves(io: &Io) -> bool {
 
 impl Layout {
     /// The disk named by `only`, or [`ALL`], or the default of [`chosen`].
-    pub(super) fn of(trace: &Trace, only: Option<&str>) -> Result<Layout, ReplayError> {
+    pub(super) fn from_trace(trace: &Trace, only: Option<&str>) -> Result<Layout, ReplayError> {
         let devices = &trace.devices;
         let mut ends = vec![0u64; devices.len()];
         for io in trace.ios.iter().filter(|io| moves(io)) {

@@ -60,15 +60,15 @@ pub struct Replay {
 }
 
 /// A process, and whether nothing waits for its requests.
-type Maker = (u32, bool);
+type Source = (u32, bool);
 
 impl Replay {
     /// Extracts a replay from a trace that has passed [`Trace::check`].
     ///
     /// # Errors
     /// The disk is not in it, or there is nothing to replay.
-    pub fn of(trace: &Trace, options: &Options) -> Result<Replay, ReplayError> {
-        let layout = Layout::of(trace, options.device.as_deref())?;
+    pub fn from_trace(trace: &Trace, options: &Options) -> Result<Replay, ReplayError> {
+        let layout = Layout::from_trace(trace, options.device.as_deref())?;
         let part = options.part_ns.and_then(|length| part::choose(&trace.ios, length));
         let (from, until) = part
             .as_ref()
@@ -77,7 +77,7 @@ impl Replay {
         let last = trace.ios.partition_point(|io| io.queued < until);
         let ios = &trace.ios[first..last];
         let has_marks = trace.ios.iter().any(|io| io.flags.has(Flags::SYNC));
-        let maker = |io: &Io| {
+        let source = |io: &Io| {
             let background = options.loop_mode == LoopMode::Closed
                 && has_marks
                 && io.kind == Kind::Write
@@ -88,35 +88,35 @@ impl Replay {
             let is_chosen = !options.reads_only || io.kind == Kind::Read;
             moves(io) && is_chosen && layout.bases[usize::from(io.device)].is_some()
         };
-        let lane_of = lanes(ios.iter().filter(|io| is_replayed(io)), maker);
+        let lane_of = lanes(ios.iter().filter(|io| is_replayed(io)), source);
         let mut replay =
             Replay { requests: Vec::new(), lanes: Vec::new(), summary: Summary::default() };
         replay.place(
             lane_of.values().copied(),
-            ios.iter().filter(|io| is_replayed(io)).map(|io| lane_of[&maker(io)]),
+            ios.iter().filter(|io| is_replayed(io)).map(|io| lane_of[&source(io)]),
         );
         let mut next: Vec<usize> = replay.lanes.iter().map(|lane| lane.from).collect();
-        let mut inferences: BTreeMap<Maker, Inference> = BTreeMap::new();
+        let mut inferences: BTreeMap<Source, Inference> = BTreeMap::new();
         for (number, io) in (first as u64 + 1..).zip(ios) {
             if !is_replayed(io) {
                 replay.summary.left_out += 1;
                 continue;
             }
             let base = layout.bases[usize::from(io.device)].expect("it is replayed");
-            let maker = maker(io);
+            let source = source(io);
             let times = Times {
                 queued: io.queued - from,
                 completed: io.completed.get().map(|at| at - from),
             };
             let (start, wait_ns, open) = match options.loop_mode {
                 LoopMode::Open => (Start::Recorded, times.queued, 0),
-                LoopMode::Closed => inferences.entry(maker).or_default().next(times),
+                LoopMode::Closed => inferences.entry(source).or_default().next(times),
             };
-            let lane = lane_of[&maker] as usize;
+            let lane = lane_of[&source] as usize;
             replay.lanes[lane].depth = replay.lanes[lane].depth.max(open.saturating_add(1));
-            replay.lanes[lane].by_time |= maker.1;
+            replay.lanes[lane].by_time |= source.1;
             let (start, wait_ns, open) =
-                if maker.1 { (Start::Recorded, times.queued, 0) } else { (start, wait_ns, open) };
+                if source.1 { (Start::Recorded, times.queued, 0) } else { (start, wait_ns, open) };
             let request = request(io, number, base, start, wait_ns, open)?;
             replay.lanes[lane].largest = replay.lanes[lane].largest.max(request.len);
             replay.summary.add(&request, times.queued);
@@ -183,7 +183,7 @@ impl Replay {
     }
 
     /// The first request, in recorded order, that does not satisfy `holds`.
-    pub fn first_against(&self, holds: impl Fn(&Request) -> bool) -> Option<&Request> {
+    pub fn first_violation(&self, holds: impl Fn(&Request) -> bool) -> Option<&Request> {
         self.requests.iter().filter(|request| !holds(request)).min_by_key(|request| request.number)
     }
 }
@@ -238,20 +238,20 @@ fn request(
 /// ones.
 fn lanes<'a>(
     ios: impl Iterator<Item = &'a Io> + Clone,
-    maker: impl Fn(&Io) -> Maker,
-) -> BTreeMap<Maker, u32> {
-    let mut makers: BTreeMap<Maker, (u64, u64)> = BTreeMap::new();
+    source: impl Fn(&Io) -> Source,
+) -> BTreeMap<Source, u32> {
+    let mut sources: BTreeMap<Source, (u64, u64)> = BTreeMap::new();
     for io in ios {
         let end = io.completed.get().unwrap_or(io.queued);
-        let life = makers.entry(maker(io)).or_insert((io.queued, end));
+        let life = sources.entry(source(io)).or_insert((io.queued, end));
         life.1 = life.1.max(end);
     }
-    let mut by_begin: Vec<(u64, Maker, u64)> =
-        makers.into_iter().map(|(maker, (begin, end))| (begin, maker, end)).collect();
+    let mut by_begin: Vec<(u64, Source, u64)> =
+        sources.into_iter().map(|(source, (begin, end))| (begin, source, end)).collect();
     by_begin.sort_unstable();
     let shares = by_begin.len() > CLIENTS;
     let (mut lanes, mut ended, mut count) = (BTreeMap::new(), BinaryHeap::new(), 0u32);
-    for (begin, maker, end) in by_begin {
+    for (begin, source, end) in by_begin {
         let free = match ended.peek() {
             Some(&Reverse((at, lane))) if shares && at < begin => {
                 ended.pop();
@@ -263,7 +263,7 @@ fn lanes<'a>(
             }
         };
         ended.push(Reverse((end, free)));
-        lanes.insert(maker, free);
+        lanes.insert(source, free);
     }
     lanes
 }

@@ -10,7 +10,7 @@ fn read(text: &str) -> Trace {
 }
 
 fn replay(trace: &Trace, options: &Options) -> Replay {
-    Replay::of(trace, options).expect("it can be replayed")
+    Replay::from_trace(trace, options).expect("it can be replayed")
 }
 
 fn trace(processes: u32, ios: Vec<Io>) -> Trace {
@@ -26,7 +26,7 @@ fn trace(processes: u32, ios: Vec<Io>) -> Trace {
 }
 
 fn io(queued: u64, took: u64, process: u32, sector: u64) -> Io {
-    Io { completed: At::ns(queued + took), ..Io::asked(queued, Kind::Read, sector, 8, process) }
+    Io { completed: At::ns(queued + took), ..Io::new(queued, Kind::Read, sector, 8, process) }
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn volumes_lie_one_after_another_and_of_the_disks_of_a_kernel_one_is_replayed() 
     assert_eq!(replay(&read(text), &one).requests()[0].offset, 4096);
     let none = Options { device: Some("h 2".into()), ..Options::default() };
     assert!(
-        Replay::of(&read(text), &none)
+        Replay::from_trace(&read(text), &none)
             .expect_err("no such disk")
             .to_string()
             .contains("found h 0, h 1")
@@ -84,7 +84,7 @@ fn only_reads_and_writes_are_replayed_and_the_rest_is_counted() {
     assert_eq!((reads.requests, reads.writes, reads.left_out), (1, 0, 1));
     let flushes = read("fio version 2 iolog\n/f sync 0 0\n");
     assert!(
-        Replay::of(&flushes, &Options::default())
+        Replay::from_trace(&flushes, &Options::default())
             .expect_err("nothing")
             .to_string()
             .contains("no read or write")

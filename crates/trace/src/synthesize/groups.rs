@@ -8,13 +8,13 @@ use super::spread::Spread;
 use crate::profile::{Actor, DeviceProfile, Distribution};
 
 /// Maximum clients per group, and open requests per client.
-const MOST: u64 = 128;
+const MAX_CLIENTS: u64 = 128;
 /// Per request, and open in a group.
-const LARGEST_BLOCK: u64 = 4 << 20;
-const MOST_OPEN: u64 = 128 << 20;
+const MAX_BLOCK: u64 = 4 << 20;
+const MAX_OPEN: u64 = 128 << 20;
 /// Below this share of overlapping requests a group is synchronous; below this share of requests
 /// after a pause an asynchronous one never thinks.
-const FEW: f64 = 0.05;
+const MIN_SHARE: f64 = 0.05;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
@@ -95,7 +95,7 @@ pub fn groups(disk: &DeviceProfile, limits: &Limits) -> Synthesis {
     let mut sums: BTreeMap<&str, Sum<'_>> = BTreeMap::new();
     let asking = disk.processes.iter().filter(|process| process.reads + process.writes > 0);
     for process in asking {
-        sums.entry(alike(&process.name)).or_default().processes.push(process);
+        sums.entry(group_name(&process.name)).or_default().processes.push(process);
     }
     let mut sums: Vec<(&str, Sum<'_>)> = sums.into_iter().collect();
     sums.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.data()));
@@ -126,7 +126,7 @@ pub fn groups(disk: &DeviceProfile, limits: &Limits) -> Synthesis {
 }
 
 /// Removes the trailing number: client-7 and client-8 form one group.
-pub(super) fn alike(name: &str) -> &str {
+pub(super) fn group_name(name: &str) -> &str {
     let base = name
         .trim_end_matches(|c: char| c.is_ascii_digit())
         .trim_end_matches(['-', '_', '/', ':', '.', '#', ' ']);
@@ -141,11 +141,11 @@ fn present_ns(sum: &Sum<'_>) -> u64 {
 
 fn group(name: &str, sum: &Sum<'_>, span_ns: u64, limits: &Limits) -> Group {
     let data = sum.data();
-    let clients = (share(present_ns(sum), span_ns).round() as u64).clamp(1, MOST);
+    let clients = (share(present_ns(sum), span_ns).round() as u64).clamp(1, MAX_CLIENTS);
     let bytes = sum.total(Actor::bytes);
     let block_size = block(share(bytes, data));
     let (iodepth, think_ns, think_dist) = pace(sum, limits);
-    let open = MOST_OPEN / (clients * u64::from(block_size));
+    let open = MAX_OPEN / (clients * u64::from(block_size));
     let lowest = sum.processes.iter().map(|process| process.lowest_sector).min().unwrap_or(0);
     let highest = sum.processes.iter().map(|process| process.highest_sector).max().unwrap_or(0);
     Group {
@@ -155,7 +155,7 @@ fn group(name: &str, sum: &Sum<'_>, span_ns: u64, limits: &Limits) -> Group {
         read_share: percent(sum.total(|process| process.reads), data),
         block_size,
         jump_share: 100 - percent(sum.total(|process| process.sequential), sum.total(Actor::steps)),
-        iodepth: iodepth.clamp(1, open.clamp(1, MOST)) as u32,
+        iodepth: iodepth.clamp(1, open.clamp(1, MAX_CLIENTS)) as u32,
         think_ns,
         think_dist,
         region: highest.saturating_sub(lowest).saturating_add(1).saturating_mul(512),
@@ -165,14 +165,14 @@ fn group(name: &str, sum: &Sum<'_>, span_ns: u64, limits: &Limits) -> Group {
 /// Rounds to whole pages, or sectors below a page.
 fn block(bytes: f64) -> u32 {
     let unit = if bytes < 4096.0 { 512.0 } else { 4096.0 };
-    ((bytes / unit).round() * unit).clamp(512.0, LARGEST_BLOCK as f64) as u32
+    ((bytes / unit).round() * unit).clamp(512.0, MAX_BLOCK as f64) as u32
 }
 
 fn pace(sum: &Sum<'_>, limits: &Limits) -> (u64, u64, Spread) {
     let requests = sum.total(Actor::requests);
     let thinks = sum.total(|process| process.think_ns.count);
     let completed = sum.total(|process| process.latency_ns.count);
-    if completed > 0 && share(sum.total(|process| process.overlapping), requests) < FEW {
+    if completed > 0 && share(sum.total(|process| process.overlapping), requests) < MIN_SHARE {
         let think_ns =
             (sum.mean(|process| &process.think_ns) as u64).saturating_sub(limits.turnaround_ns);
         return (
@@ -184,12 +184,12 @@ fn pace(sum: &Sum<'_>, limits: &Limits) -> (u64, u64, Spread) {
     let depth: f64 =
         sum.processes.iter().map(|p| p.depth_mean * p.latency_ns.count as f64).sum::<f64>();
     let depth = (depth / completed.max(1) as f64).round() as u64;
-    if completed > 0 && share(thinks, requests) < FEW {
+    if completed > 0 && share(thinks, requests) < MIN_SHARE {
         return (depth, 0, Spread::Fixed);
     }
     // A client driven by time or bursts: same rate, with its maximum depth.
     let most = sum.processes.iter().map(|process| u64::from(process.depth_max)).max().unwrap_or(0);
-    let most = if completed > 0 { most } else { MOST };
+    let most = if completed > 0 { most } else { MAX_CLIENTS };
     let between = sum.merged(|process| &process.between_ns);
     (most, microseconds(sum.mean(|process| &process.between_ns) as u64), Spread::nearest(&between))
 }
@@ -207,7 +207,7 @@ fn unsaid_of(group: &Group, sum: &Sum<'_>, span_ns: u64) -> Vec<String> {
         !(0.8..=1.25).contains(&ratio)
     });
     let other = share(other.map(|(_, count)| count).sum(), sizes.count);
-    if other > FEW {
+    if other > MIN_SHARE {
         let percent = other * 100.0;
         unsaid
             .push(format!("{name}: {percent:.0} % of the requests have another size than the mean; all get the mean"));
@@ -220,7 +220,7 @@ fn unsaid_of(group: &Group, sum: &Sum<'_>, span_ns: u64) -> Vec<String> {
         ));
     }
     let unwaited = 1.0 - share(sum.total(|process| process.sync), sum.total(Actor::requests));
-    if unwaited > FEW {
+    if unwaited > MIN_SHARE {
         let percent = unwaited * 100.0;
         unsaid.push(format!(
             "{name}: no process waits for {percent:.0} % of the requests (writeback, read-ahead)"
@@ -254,10 +254,10 @@ mod tests {
         for round in 0..500_u64 {
             let at = round * 4 * ms;
             for reader in 0..2_u64 {
-                let io = Io::asked(at, Kind::Read, reader << 20 | (round * 8), 8, reader as u32);
+                let io = Io::new(at, Kind::Read, reader << 20 | (round * 8), 8, reader as u32);
                 ios.push(Io { completed: At::ns(at + ms), flags: Flags::SYNC, ..io });
             }
-            let io = Io::asked(at, Kind::Write, 4 << 20 | (round * 7919 % 1000 * 128), 128, 2);
+            let io = Io::new(at, Kind::Write, 4 << 20 | (round * 7919 % 1000 * 128), 128, 2);
             ios.push(Io { completed: At::ns(at + 15 * ms), ..io });
         }
         let name = |name: &str, pid| Process {
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn processes_of_a_name_are_clients_of_one_group_with_their_figures() {
-        let found = groups(&profile::of(&trace()).devices[0], &LIMITS);
+        let found = groups(&profile::profile_trace(&trace()).devices[0], &LIMITS);
         let [readers, writer] = &found.groups[..] else { panic!("{found:?}") };
         assert_eq!((readers.name.as_str(), readers.clients, readers.requests), ("reader", 2, 1000));
         assert_eq!((readers.read_share, readers.block_size, readers.jump_share), (100, 4096, 0));
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn what_is_left_out_is_named() {
-        let profile = profile::of(&trace());
+        let profile = profile::profile_trace(&trace());
         let found = groups(&profile.devices[0], &Limits { groups: 1, ..LIMITS });
         assert_eq!(found.groups.len(), 1);
         assert_eq!(found.unsaid[0], "1 further groups with 33.3 % of the requests");
@@ -306,7 +306,7 @@ mod tests {
         for (name, base) in
             [("client-7", "client"), ("kworker/3", "kworker"), ("42", "42"), ("", ""), ("pg", "pg")]
         {
-            assert_eq!(alike(name), base);
+            assert_eq!(group_name(name), base);
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A database reads random pages, appends to its log synchronously, and writes pages back
 //! asynchronously; their mean resembles none of these. Requests of one name fall into classes by
-//! direction, synchrony and size (factors of four) [P]. A class with at least [`LEAST`] of the
+//! direction, synchrony and size (factors of four) [P]. A class with at least [`MIN_SHARE`] of the
 //! requests is a pattern; others join the nearest one. Waits between patterns are lost. Synchronous
 //! reads and writes of one size are a single pattern.
 
@@ -10,14 +10,14 @@ use std::collections::BTreeMap;
 
 use text::format_size;
 
-use super::groups::alike;
+use super::groups::group_name;
 use crate::io::{Flags, Io, Kind};
 use crate::trace::{Process, Trace};
 
 /// Minimum share of a name's requests for a pattern.
-const LEAST: f64 = 0.1;
+const MIN_SHARE: f64 = 0.1;
 /// Those with the most requests.
-const MOST: usize = 4;
+const MAX_PATTERNS: usize = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Class {
@@ -28,7 +28,7 @@ struct Class {
 }
 
 impl Class {
-    fn of(io: &Io) -> Option<Class> {
+    fn classify(io: &Io) -> Option<Class> {
         let is_data = matches!(io.kind, Kind::Read | Kind::Write) && io.sectors > 0;
         is_data.then(|| Class {
             is_write: io.kind == Kind::Write,
@@ -62,13 +62,13 @@ pub fn by_pattern(trace: &mut Trace) -> Vec<String> {
     let mut counts = Counts::new();
     for io in &trace.ios {
         let (Some(class), Some(process)) =
-            (Class::of(io), trace.processes.get(io.process as usize))
+            (Class::classify(io), trace.processes.get(io.process as usize))
         else {
             continue;
         };
-        let classes = match counts.get_mut(alike(&process.name)) {
+        let classes = match counts.get_mut(group_name(&process.name)) {
             Some(classes) => classes,
-            None => counts.entry(alike(&process.name).to_owned()).or_default(),
+            None => counts.entry(group_name(&process.name).to_owned()).or_default(),
         };
         *classes.entry(class).or_default() += 1;
     }
@@ -78,11 +78,12 @@ pub fn by_pattern(trace: &mut Trace) -> Vec<String> {
     let Trace { ios, processes, .. } = trace;
     let nr_known = processes.len();
     for io in ios.iter_mut() {
-        let (Some(class), Some(process)) = (Class::of(io), processes.get(io.process as usize))
+        let (Some(class), Some(process)) =
+            (Class::classify(io), processes.get(io.process as usize))
         else {
             continue;
         };
-        let base = alike(&process.name);
+        let base = group_name(&process.name);
         let several = patterns.get(base).filter(|patterns| patterns.len() > 1);
         let Some(nearest) =
             several.and_then(|all| all.iter().min_by_key(|other| class.far(**other)))
@@ -116,8 +117,8 @@ fn patterns_of(classes: &BTreeMap<Class, u64>) -> Vec<Class> {
     let mut own: Vec<(Class, u64)> =
         classes.iter().map(|(class, count)| (*class, *count)).collect();
     own.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    own.retain(|(_, count)| *count as f64 >= LEAST * all as f64);
-    own.truncate(MOST);
+    own.retain(|(_, count)| *count as f64 >= MIN_SHARE * all as f64);
+    own.truncate(MAX_PATTERNS);
     if own.iter().all(|(class, _)| class.is_waited_for && class.size == own[0].0.size) {
         own.truncate(1);
     }
@@ -145,7 +146,7 @@ mod tests {
     }
 
     fn io(at: u64, kind: Kind, sectors: u32, process: u32, flags: Flags) -> Io {
-        Io { flags, ..Io::asked(at, kind, at * 8, sectors, process) }
+        Io { flags, ..Io::new(at, kind, at * 8, sectors, process) }
     }
 
     #[test]
@@ -174,7 +175,10 @@ mod tests {
             (name(&trace.ios[last]), name(&trace.ios[last + 1])),
             ("pg to 8k reads".into(), "pg-2".into())
         );
-        assert!(alike("pg to 8k reads") == "pg to 8k reads", "patterns are groups of their own");
+        assert!(
+            group_name("pg to 8k reads") == "pg to 8k reads",
+            "patterns are groups of their own"
+        );
     }
 
     #[test]

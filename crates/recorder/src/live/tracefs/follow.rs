@@ -226,7 +226,7 @@ impl Event {
             scheduler: self.scheduler,
             flags: self.flags,
             priority: self.priority,
-            ..Io::asked(queued, self.kind, self.sector, self.sectors, process)
+            ..Io::new(queued, self.kind, self.sector, self.sectors, process)
         }
     }
 }

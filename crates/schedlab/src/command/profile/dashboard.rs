@@ -354,7 +354,7 @@ mod tests {
         Io {
             issued: At::ns(at + 5),
             completed: At::ns(at + latency),
-            ..Io::asked(at, Kind::Read, at % 4096, 8, 0)
+            ..Io::new(at, Kind::Read, at % 4096, 8, 0)
         }
     }
 
@@ -384,7 +384,7 @@ mod tests {
         let trace = trace("postgres");
         let mut dashboard = Dashboard::default();
         trace.ios.iter().for_each(|io| dashboard.count(io));
-        let text = shown(&dashboard, &trace::profile::of(&trace), (120, 40));
+        let text = shown(&dashboard, &trace::profile::profile_trace(&trace), (120, 40));
         for word in [
             "sdb · bfq · 5 s · 1,000 IO/s",
             "7 events lost",
@@ -404,7 +404,7 @@ mod tests {
     #[test]
     fn a_name_cannot_steer_the_terminal() {
         let trace = trace("\u{1b}[2J\u{9b}31m\nx");
-        let text = shown(&Dashboard::default(), &trace::profile::of(&trace), (120, 40));
+        let text = shown(&Dashboard::default(), &trace::profile::profile_trace(&trace), (120, 40));
         assert!(!text.contains('\u{1b}') && !text.contains('\u{9b}'), "{text}");
     }
 

@@ -14,7 +14,7 @@ use machine::files::Dir;
 use recorder::file::ReadOptions;
 use report::profile::{Excerpt, page, render};
 use trace::formats::Format;
-use trace::profile::{DeviceProfile, Profile, of};
+use trace::profile::{DeviceProfile, Profile, profile_trace};
 use trace::{Io, Trace};
 
 use crate::cli::ProfileArgs;
@@ -33,7 +33,7 @@ pub(crate) fn run(root: &Root, args: &ProfileArgs) -> Result<u8> {
             }
             let format = Format::of_name(&args.format).unwrap_or(Format::Auto);
             let trace = traces::read(&path, &ReadOptions { format, skip_bad: args.skip_bad })?;
-            (of(&trace), trace)
+            (profile_trace(&trace), trace)
         }
         None => {
             if args.format != "auto" || args.skip_bad {

@@ -207,7 +207,8 @@ pub(crate) fn fits(params: &Params, region: u64) -> Result<(), String> {
     if replay.wrap || summary.end <= region {
         return Ok(());
     }
-    let request = trace.first_against(|request| request.offset + u64::from(request.len) <= region);
+    let request =
+        trace.first_violation(|request| request.offset + u64::from(request.len) <= region);
     let place = request.map_or(String::new(), |request| replay.place(request));
     let (there, needed) = (format_size(region), format_size(summary.end));
     Err(format!(
@@ -225,7 +226,7 @@ pub(crate) fn check_alignment(params: &Params, logical_block: u32) -> Result<(),
     let whole = |request: &Request| {
         request.offset.is_multiple_of(block) && u64::from(request.len).is_multiple_of(block)
     };
-    match trace.first_against(whole) {
+    match trace.first_violation(whole) {
         None => Ok(()),
         Some(request) => Err(format!(
             "{} is no multiple of the target's block of {block} bytes, as direct I/O needs; direct=false does without",

@@ -71,7 +71,7 @@ impl ReplayParams {
     /// The caller adds the file's name to errors.
     pub fn parse(&self, contents: &[u8]) -> Result<Replay, TraceError> {
         let trace = parse(self.format, contents, Options { skip_bad: self.skip_bad })?;
-        let replay = Replay::of(&trace, &self.options());
+        let replay = Replay::from_trace(&trace, &self.options());
         replay.map_err(|error| TraceError { line: 1, problem: error.to_string() })
     }
 

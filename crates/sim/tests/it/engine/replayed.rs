@@ -23,7 +23,7 @@ fn replay_of(trace: &Trace, loop_mode: LoopMode) -> Trial {
     let mut params = plain
         .params
         .clone()
-        .with_trace(Arc::new(Replay::of(trace, &options).expect("it can be replayed")));
+        .with_trace(Arc::new(Replay::from_trace(trace, &options).expect("it can be replayed")));
     params.replay.loop_mode = loop_mode;
     Trial { params, duration_ns: 400 * MS, ..plain }
 }
@@ -37,7 +37,7 @@ fn a_closed_loop_gives_back_the_think_times_of_a_known_workload() {
     for (think, think_ns) in [("3ms", 3 * MS), ("0", 0), ("170us", 170 * US)] {
         let trace = recorded(trial("randread", &[("clients", "3"), ("think_time", think)]));
         let options = Options { loop_mode: LoopMode::Closed, ..Options::default() };
-        let replay = Replay::of(&trace, &options).expect("it can be replayed");
+        let replay = Replay::from_trace(&trace, &options).expect("it can be replayed");
         assert_eq!(replay.lanes().len(), 3);
         let answers = replay.requests().iter().filter(|request| request.start == Start::Answer);
         // The client's wake-up, 50 µs here, is part of it.

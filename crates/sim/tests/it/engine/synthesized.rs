@@ -2,7 +2,7 @@
 //! has the trace's profile.
 
 use sim::{Recorder, Trial, run};
-use trace::profile::{DeviceProfile, of};
+use trace::profile::{DeviceProfile, profile_trace};
 use trace::synthesize::{Limits, Spread, compare, groups};
 
 use super::common::{MS, US, trial};
@@ -11,7 +11,7 @@ fn profiled(params: &[(&str, &str)]) -> DeviceProfile {
     let mut recorder = Recorder::default();
     let trial = Trial { duration_ns: 8000 * MS, ..trial("virtual-machines", params) };
     run(trial, &mut recorder, &|| false).expect("a trial");
-    of(&recorder.finish()).devices.remove(0)
+    profile_trace(&recorder.finish()).devices.remove(0)
 }
 
 #[test]

@@ -67,7 +67,7 @@ fn recorded(mut model: Box<dyn DeviceModel>, ms: u64) -> Trace {
                 Command::Transfer { tag: client as u32, op, sector, nr_sectors: sectors },
             );
             inside.insert(client as u32, (client, ios.len()));
-            ios.push(Io { issued: At::ns(now), ..Io::asked(now, kind, sector, sectors, 0) });
+            ios.push(Io { issued: At::ns(now), ..Io::new(now, kind, sector, sectors, 0) });
         }
     }
     Trace {
@@ -171,7 +171,7 @@ fn requests_beyond_measure_are_left_out_and_the_others_are_fitted() {
     let far = |sector, sectors, at: u64, done| Io {
         issued: At::ns(at),
         completed: At::ns(done),
-        ..Io::asked(at, Kind::Write, sector, sectors, 0)
+        ..Io::new(at, Kind::Write, sector, sectors, 0)
     };
     trace.ios.extend([
         far(u64::MAX - 8, 8, last, last + 1),
