@@ -41,7 +41,7 @@ pub struct Difference {
 }
 
 /// The facts that can affect a device.
-pub fn telling(environment: &Environment) -> Facts {
+pub fn relevant_facts(environment: &Environment) -> Facts {
     let mut facts = Facts::new();
     for (section, names) in environment {
         let whole = WHOLE.iter().find(|(name, _)| name == section);
@@ -102,7 +102,7 @@ mod tests {
             ("cpu", "model", "x"),
             ("device", "firmware", "2"),
         ]);
-        let found = differences(&telling(&now), &telling(&then));
+        let found = differences(&relevant_facts(&now), &relevant_facts(&then));
         let names: Vec<&str> = found.iter().map(|difference| difference.name.as_str()).collect();
         assert_eq!(names, ["kernel.release", "device.firmware", "programs.oltp"]);
         assert_eq!(found[0].then.as_deref(), Some("6.1.0"));

@@ -16,10 +16,10 @@ use crate::stats::{fixed, sequence};
 pub const WANTED_POWER: f64 = 0.8;
 
 /// Maximum rounds tried for a first interval.
-const MOST_ROUNDS: u32 = 1000;
+const MAX_ROUNDS: u32 = 1000;
 
 /// Beyond this number of rounds the last bound is nearly constant and slow to compute.
-const MOST_BOUNDS: usize = 200;
+const MAX_BOUNDS: usize = 200;
 
 /// Detectable effects at a number of rounds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -87,9 +87,9 @@ pub fn least_rounds(criteria: &Criteria, comparisons: usize) -> u32 {
     let level = criteria.alpha / comparisons.max(1) as f64;
     match criteria.method {
         Method::Spending => spending::FIRST_LOOK as u32,
-        Method::Anytime => (2..MOST_ROUNDS)
+        Method::Anytime => (2..MAX_ROUNDS)
             .find(|n| sequence::critical_t(*n as usize, level).is_some())
-            .unwrap_or(MOST_ROUNDS),
+            .unwrap_or(MAX_ROUNDS),
         Method::Fixed | Method::ThreeSigma => 2,
     }
 }
@@ -102,7 +102,7 @@ fn critical(criteria: &Criteria, comparisons: usize, rounds: u32) -> Option<f64>
     }
     match criteria.method {
         Method::Spending => {
-            let planned = (rounds as usize).min(MOST_BOUNDS);
+            let planned = (rounds as usize).min(MAX_BOUNDS);
             let design = Design { planned, look: Look::Planned };
             spending::critical_t(design, planned, level, Sides::Two)
         }

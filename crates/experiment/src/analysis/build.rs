@@ -8,7 +8,7 @@ use super::{
     WorkloadSettings,
 };
 use crate::advice::recommend;
-use crate::compare::{Looks, Question, as_it_would_have_stopped, compare};
+use crate::compare::{Looks, Question, compare, truncate_to_stops};
 use crate::metric::{Direction, METRICS, direction_of, direction_of_column, find};
 use crate::plan::{ArenaFacts, Criteria, Method, Variant};
 use crate::reason::Reason;
@@ -276,7 +276,7 @@ impl<'a> Builder<'a> {
         if question.direction != Direction::Descriptive {
             let mut compared = match self.options.looks {
                 Some(_) => compare(&question, group),
-                None => compare(&question, &as_it_would_have_stopped(&question, group)),
+                None => compare(&question, &truncate_to_stops(&question, group)),
             };
             self.options.withhold_equivalence(&mut compared);
             self.comparisons.extend(compared);

@@ -210,7 +210,7 @@ fn claim(claims: &mut [Claim], [differ, equal]: &[StepDown; 2], variants: &[Runn
 }
 
 /// Runs the first rule and, if undecided, the second: whether either called a variant different.
-pub(super) fn continued(setup: &Setup, [first, second]: [&Table; 2], seed: u64) -> Vec<bool> {
+pub(super) fn run_both(setup: &Setup, [first, second]: [&Table; 2], seed: u64) -> Vec<bool> {
     // Equal seeds give equal rounds: the longer experiment contains the shorter one unless a
     // variant stopped.
     let different = |ending: &Ending| matches!(ending.claim, Claim::More | Claim::Less);
@@ -224,7 +224,7 @@ pub(super) fn continued(setup: &Setup, [first, second]: [&Table; 2], seed: u64) 
 }
 
 /// Runs without stopping: whether each interval at the whole alpha covered the truth at every look.
-pub(super) fn always_covered(setup: &Setup, table: &Table, seed: u64) -> Vec<bool> {
+pub(super) fn covers_at_every_look(setup: &Setup, table: &Table, seed: u64) -> Vec<bool> {
     let mut source = Source::new(setup.noise, setup.round_sd, seed);
     let mut variants = vec![Running::default(); setup.effects.len()];
     let mut covered = vec![true; variants.len()];

@@ -2,7 +2,7 @@
 
 use statrs::distribution::{Binomial, DiscreteCDF};
 
-use super::engine::{Rule, Setup, Table, always_covered, continued, experiment};
+use super::engine::{Rule, Setup, Table, covers_at_every_look, experiment, run_both};
 use super::noise::{KINDS, Noise};
 
 /// Rounds, and looks, of an experiment without a budget.
@@ -87,8 +87,10 @@ fn of_noise(rule: Rule, noise: Noise, experiments: u64, alpha: f64, seed: u64) -
     let sharp = setup([0.0; VARIANTS], 1e-9);
     let uncovered: u64 = (0..experiments)
         .map(|i| {
-            always_covered(&sharp, &table, seed + i).iter().filter(|covered| !**covered).count()
-                as u64
+            covers_at_every_look(&sharp, &table, seed + i)
+                .iter()
+                .filter(|covered| !**covered)
+                .count() as u64
         })
         .sum();
     let same_sharp = run(&sharp);
@@ -129,7 +131,7 @@ fn of_noise(rule: Rule, noise: Noise, experiments: u64, alpha: f64, seed: u64) -
 
 /// Events during a budget (docs/decisions/0020-spending.md): identical variants, any called better
 /// or worse.
-pub(super) fn happenings(experiments: u64, alpha: f64, seed: u64) -> Vec<Guarantee> {
+pub(super) fn budget_events(experiments: u64, alpha: f64, seed: u64) -> Vec<Guarantee> {
     let whole = Rule::spending(PLANNED);
     let table = |rule: Rule| Table::new(rule, VARIANTS, alpha);
     let mut guarantees = Vec::new();
@@ -158,7 +160,7 @@ pub(super) fn happenings(experiments: u64, alpha: f64, seed: u64) -> Vec<Guarant
         }
         let tables = [table(Rule { gives_up: false, ..whole }), table(Rule::sequence(LOOKS))];
         let failed =
-            |i: &u64| continued(&setup(0.0), [&tables[0], &tables[1]], seed + i).contains(&true);
+            |i: &u64| run_both(&setup(0.0), [&tables[0], &tables[1]], seed + i).contains(&true);
         let failed = (0..experiments).filter(failed).count() as u64;
         let what = "A/A, the budget is raised to 100 rounds when nothing is decided: any variant called better or worse";
         guarantees.push(guarantee(what, failed, 2.0 * alpha));

@@ -12,7 +12,7 @@ mod power;
 pub use engine::{Critical, Rule};
 pub use guarantees::{Guarantee, LOOKS, PLANNED, VARIANTS};
 pub use noise::{KINDS, Noise};
-pub use power::{Decision, EFFECTS, MOST_ROUNDS, MOST_TIMES_FIXED, Power, Saving, fixed_size};
+pub use power::{Decision, EFFECTS, MAX_ROUNDS, MAX_TIMES_FIXED, Power, Saving, fixed_size};
 
 /// The product's rules: with a budget, and without one.
 pub static RULES: [Rule; 2] = [Rule::spending(PLANNED), Rule::sequence(LOOKS)];
@@ -70,7 +70,7 @@ pub fn calibrate(calibration: &Calibration) -> Report {
         experiments,
         guarantees: guarantees_of(calibration)
             .into_iter()
-            .chain(guarantees::happenings(fewer, alpha, seed))
+            .chain(guarantees::budget_events(fewer, alpha, seed))
             .collect(),
         decisions: power::decisions(experiments, alpha, seed),
         powers: power::powers(fewer, alpha, seed),
@@ -128,7 +128,7 @@ impl fmt::Display for Report {
         self.write_decisions(f)?;
         writeln!(
             f,
-            "\nPower at a true effect of +2 %, one variant, normal noise, at most {MOST_ROUNDS} rounds\n"
+            "\nPower at a true effect of +2 %, one variant, normal noise, at most {MAX_ROUNDS} rounds\n"
         )?;
         writeln!(
             f,
@@ -171,7 +171,7 @@ impl Report {
         writeln!(
             f,
             "\nBlocks against a fixed design sized to tell 2 % from 0 (margin 1 %, 90 % right on both); spending: at most \
-             {MOST_TIMES_FIXED} times as many\n"
+             {MAX_TIMES_FIXED} times as many\n"
         )?;
         writeln!(
             f,

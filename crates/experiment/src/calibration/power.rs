@@ -7,12 +7,12 @@ use crate::stats::spending::Look;
 use crate::stats::{Moments, fixed, three_sigma};
 
 /// Maximum rounds of the sequential design in the power table.
-pub const MOST_ROUNDS: usize = 200;
+pub const MAX_ROUNDS: usize = 200;
 const BUDGETS: [usize; 3] = [12, 24, 48];
 /// Its effects, in standard deviations of a round.
 const DEVIATIONS: [f64; 6] = [0.0, 0.3, 0.5, 0.7, 1.0, 2.0];
 /// Limit of the group-sequential design, relative to the fixed design.
-pub const MOST_TIMES_FIXED: f64 = 1.1;
+pub const MAX_TIMES_FIXED: f64 = 1.1;
 /// Effects of the savings table.
 pub const EFFECTS: [f64; 6] = [0.0, 0.01, 0.02, 0.05, 0.2, 0.5];
 
@@ -59,7 +59,7 @@ pub struct Saving {
     pub fixed_rounds: usize,
     /// Correct verdicts of the fixed design; `None` at the margin, where none is correct.
     pub fixed_correct: Option<f64>,
-    /// Mean rounds of the group-sequential design, limited to [`MOST_TIMES_FIXED`].
+    /// Mean rounds of the group-sequential design, limited to [`MAX_TIMES_FIXED`].
     pub mean_rounds: f64,
     /// Correct verdicts of the group-sequential design.
     pub correct: Option<f64>,
@@ -71,7 +71,7 @@ pub struct Saving {
 
 pub(super) fn powers(experiments: u64, alpha: f64, seed: u64) -> Vec<Power> {
     let margin = 0.01_f64.ln_1p();
-    let table = Table::new(Rule::spending(MOST_ROUNDS), 1, alpha);
+    let table = Table::new(Rule::spending(MAX_ROUNDS), 1, alpha);
     let row = |round_sd: f64, design, look: &dyn Fn(f64, u64) -> (Claim, usize)| {
         let effect = Tally::of(experiments, seed, |seed| look(0.02_f64.ln_1p(), seed));
         let same = Tally::of(experiments, seed, |seed| look(0.0, seed));
@@ -108,7 +108,7 @@ pub(super) fn savings(experiments: u64, alpha: f64, seed: u64) -> Vec<Saving> {
     for round_sd in [0.01, 0.02] {
         let distance = margin.min(0.02_f64.ln_1p() - margin);
         let fixed_rounds = fixed_size(distance, round_sd, alpha);
-        let most = (fixed_rounds as f64 * MOST_TIMES_FIXED).ceil() as usize;
+        let most = (fixed_rounds as f64 * MAX_TIMES_FIXED).ceil() as usize;
         let sequential = Table::new(Rule::spending(most), 1, alpha);
         let student = Table::new(one_look(fixed_rounds), 1, alpha);
         for effect in EFFECTS {

@@ -8,7 +8,7 @@
 mod evidence;
 mod replay;
 
-pub use replay::as_it_would_have_stopped;
+pub use replay::truncate_to_stops;
 
 use crate::comparison::{Comparison, Verdict};
 use crate::metric::{self, Counts, Direction};
@@ -24,7 +24,7 @@ use crate::stats::{
 use evidence::{Cells, Evidence};
 
 /// Maximum further rounds reported.
-pub const MOST_ROUNDS: usize = 10_000;
+pub const MAX_ROUNDS: usize = 10_000;
 
 /// Share of alpha at which a single test has about the bound of the last of several dozen looks.
 const LAST_LOOK: f64 = 0.6;
@@ -72,7 +72,7 @@ pub fn compare(question: &Question<'_>, samples: &[&Sample]) -> Vec<Comparison> 
         !cases[i].invalid && differs(&cases[i].interval(level), margin)
     });
     let equal = step_down(m, alpha, |i, level| {
-        !cases[i].invalid && equivalent(&cases[i].inside(level), margin)
+        !cases[i].invalid && equivalent(&cases[i].equivalence_interval(level), margin)
     });
     cases
         .iter()
@@ -211,7 +211,7 @@ impl<'a> Case<'a> {
     }
 
     fn interval_with(&self, alpha: f64, ratios: &Moments) -> Interval {
-        self.opened(match self.rule {
+        self.drop_open_ends(match self.rule {
             Rule::ThreeSigma => three_sigma::interval(&self.variants, &self.baselines),
             Rule::Welch => fixed::welch(&self.variants, &self.baselines, alpha),
             Rule::Spending(design) => spending::interval(ratios, design, alpha, Sides::Two),
@@ -221,7 +221,7 @@ impl<'a> Case<'a> {
     }
 
     /// A bound is on the near side of the truth: only that end of the interval holds.
-    fn opened(&self, interval: Interval) -> Interval {
+    fn drop_open_ends(&self, interval: Interval) -> Interval {
         let [low, high] = self.open;
         Interval {
             low: if low { f64::NEG_INFINITY } else { interval.low },
@@ -230,14 +230,14 @@ impl<'a> Case<'a> {
     }
 
     /// The interval that must lie inside the margin for "equivalent" at `alpha`.
-    fn inside(&self, alpha: f64) -> Interval {
-        self.inside_with(alpha, &self.ratios)
+    fn equivalence_interval(&self, alpha: f64) -> Interval {
+        self.equivalence_interval_with(alpha, &self.ratios)
     }
 
-    fn inside_with(&self, alpha: f64, ratios: &Moments) -> Interval {
+    fn equivalence_interval_with(&self, alpha: f64, ratios: &Moments) -> Interval {
         match self.rule {
             Rule::Spending(design) => {
-                self.opened(spending::interval(ratios, design, alpha, Sides::One))
+                self.drop_open_ends(spending::interval(ratios, design, alpha, Sides::One))
             }
             Rule::Anytime | Rule::Fixed | Rule::Welch | Rule::ThreeSigma => {
                 self.interval_with(alpha, ratios)
@@ -267,7 +267,7 @@ impl<'a> Case<'a> {
         let one_sided = inside && matches!(self.rule, Rule::Spending(_));
         let interval = match (self.invalid, one_sided) {
             (true, _) => Interval::UNBOUNDED,
-            (false, true) => self.inside(shown_at),
+            (false, true) => self.equivalence_interval(shown_at),
             (false, false) => self.interval(shown_at),
         };
         let error = if one_sided { 2.0 * shown_at } else { shown_at };
@@ -338,7 +338,7 @@ impl<'a> Case<'a> {
         if let Rule::Spending(design) = self.rule {
             let decided = |n: usize| {
                 differs(&self.interval_with(differ_at, &moments(n)), margin)
-                    || equivalent(&self.inside_with(equal_at, &moments(n)), margin)
+                    || equivalent(&self.equivalence_interval_with(equal_at, &moments(n)), margin)
             };
             let goes_on = !question.looks.ended && question.futile(&self.ratios).is_none();
             let mut looks = (n + 1..=design.planned).filter(|_| goes_on);
@@ -348,10 +348,9 @@ impl<'a> Case<'a> {
             // A new plan's last look is at its own end, with a bound close to a single look's.
             let differ = |n: usize| fixed::paired_t(&moments(n), LAST_LOOK * differ_at);
             let equal = |n: usize| fixed::paired_t(&moments(n), 2.0 * LAST_LOOK * equal_at);
-            let differ = projection::values_needed(MOST_ROUNDS, differ, |interval| {
-                differs(interval, margin)
-            });
-            let equal = projection::values_needed(MOST_ROUNDS, equal, |interval| {
+            let differ =
+                projection::values_needed(MAX_ROUNDS, differ, |interval| differs(interval, margin));
+            let equal = projection::values_needed(MAX_ROUNDS, equal, |interval| {
                 equivalent(interval, margin)
             });
             let needed =
@@ -359,10 +358,10 @@ impl<'a> Case<'a> {
             return (None, needed);
         }
         let at = |alpha: f64| move |n: usize| self.interval_with(alpha, &moments(n));
-        let differ = projection::values_needed(MOST_ROUNDS, at(differ_at), |interval| {
+        let differ = projection::values_needed(MAX_ROUNDS, at(differ_at), |interval| {
             differs(interval, margin)
         });
-        let equal = projection::values_needed(MOST_ROUNDS, at(equal_at), |interval| {
+        let equal = projection::values_needed(MAX_ROUNDS, at(equal_at), |interval| {
             equivalent(interval, margin)
         });
         let needed = differ.into_iter().chain(equal).min();

@@ -12,10 +12,7 @@ use crate::stats::spending::{Look, Sides, interval};
 use crate::stats::{Moments, Running};
 
 /// A rule that does not look after each round measures all.
-pub fn as_it_would_have_stopped<'a>(
-    question: &Question<'_>,
-    samples: &[&'a Sample],
-) -> Vec<&'a Sample> {
+pub fn truncate_to_stops<'a>(question: &Question<'_>, samples: &[&'a Sample]) -> Vec<&'a Sample> {
     if question.criteria.method != Method::Spending || question.looks.planned.is_none() {
         return samples.to_vec();
     }

@@ -143,7 +143,7 @@ pub struct Checked {
 /// Checks results, independent of their order.
 pub fn check(results: &[Provenance], now_unix_ms: u64) -> Checked {
     let mut found = Checked { machines: vec![None; results.len()], findings: Vec::new() };
-    let counting = once(results, &mut found.findings);
+    let counting = deduplicate(results, &mut found.findings);
     several_machines(results, &counting, &mut found);
     two_at_once(results, &counting, &mut found.findings);
     drives(results, &counting, &mut found.findings);
@@ -163,7 +163,7 @@ pub fn check(results: &[Provenance], now_unix_ms: u64) -> Checked {
     found
 }
 
-fn once(results: &[Provenance], findings: &mut Vec<Finding>) -> Vec<usize> {
+fn deduplicate(results: &[Provenance], findings: &mut Vec<Finding>) -> Vec<usize> {
     let mut by_experiment: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (at, result) in results.iter().enumerate() {
         by_experiment.entry(&result.experiment).or_default().push(at);

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::outliers::Far;
-use super::{LEAST_MACHINES, Outlier, Ratios, ratios};
+use super::{MIN_MACHINES, Outlier, Ratios, ratios};
 use crate::compare;
 use crate::comparison::Verdict;
 use crate::metric::Direction;
@@ -35,7 +35,7 @@ pub struct VariantLevels {
 pub struct LevelComparison {
     /// The variant.
     pub variant: String,
-    /// The verdict; invalid with fewer than [`LEAST_MACHINES`] machines in either group.
+    /// The verdict; invalid with fewer than [`MIN_MACHINES`] machines in either group.
     pub verdict: Verdict,
     /// Second / first.
     pub ratio: Option<Ratios>,
@@ -73,7 +73,7 @@ impl<'a> Case<'a> {
         // At least half of the smaller group, so that the pairs are not a few odd machines of two
         // large groups.
         let evidence =
-            if both.len() >= LEAST_MACHINES && 2 * both.len() >= first.len().min(second.len()) {
+            if both.len() >= MIN_MACHINES && 2 * both.len() >= first.len().min(second.len()) {
                 Evidence::Pairs(without_far(both, &mut outliers))
             } else {
                 let mut of = |group: BTreeMap<String, f64>| {
@@ -87,8 +87,8 @@ impl<'a> Case<'a> {
 
     fn is_invalid(&self) -> bool {
         match &self.evidence {
-            Evidence::Pairs(moments) => moments.n < LEAST_MACHINES,
-            Evidence::Groups(first, second) => first.n.min(second.n) < LEAST_MACHINES,
+            Evidence::Pairs(moments) => moments.n < MIN_MACHINES,
+            Evidence::Groups(first, second) => first.n.min(second.n) < MIN_MACHINES,
         }
     }
 

@@ -21,10 +21,10 @@ pub mod identity;
 pub mod levels;
 mod outliers;
 
-pub use outliers::{FAR_AT_MOST, LEAST_FOR_OUTLIERS};
+pub use outliers::{FAR_AT_MOST, MIN_FOR_OUTLIERS};
 
 /// Minimum number of machines.
-pub const LEAST_MACHINES: usize = 3;
+pub const MIN_MACHINES: usize = 3;
 
 /// One result of a machine for a variant.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,7 +81,7 @@ pub enum Prediction {
 pub struct FleetComparison {
     /// The variant.
     pub variant: String,
-    /// The verdict; invalid with fewer than [`LEAST_MACHINES`].
+    /// The verdict; invalid with fewer than [`MIN_MACHINES`].
     pub verdict: Verdict,
     /// Mean over the machines that count.
     pub mean: Option<Ratios>,
@@ -137,7 +137,7 @@ impl<'a> Case<'a> {
     }
 
     fn is_invalid(&self) -> bool {
-        self.counted.len() < LEAST_MACHINES
+        self.counted.len() < MIN_MACHINES
     }
 
     fn outliers(&self) -> Vec<Outlier> {
@@ -155,7 +155,7 @@ impl<'a> Case<'a> {
         found
     }
 
-    fn further(&self, alpha: f64) -> (Interval, Prediction) {
+    fn prediction(&self, alpha: f64) -> (Interval, Prediction) {
         let mut sorted: Vec<f64> = self.counted.iter().map(|repeat| repeat.mean).collect();
         sorted.sort_by(f64::total_cmp);
         let normal = self.pooled.next(alpha);
@@ -182,10 +182,10 @@ pub fn by_machine(effects: &[Effect]) -> (Vec<String>, Vec<Repeat>) {
         effects.iter().filter(|effect| effect.repeat.mean.is_finite()).collect();
     sorted.sort_by(|a, b| a.machine.cmp(&b.machine).then(a.repeat.mean.total_cmp(&b.repeat.mean)));
     let machines = sorted.chunk_by(|a, b| a.machine == b.machine);
-    machines.map(|of| (of[0].machine.clone(), joined(of))).unzip()
+    machines.map(|of| (of[0].machine.clone(), join(of))).unzip()
 }
 
-fn joined(of: &[&Effect]) -> Repeat {
+fn join(of: &[&Effect]) -> Repeat {
     let means: Vec<f64> = of.iter().map(|effect| effect.repeat.mean).collect();
     let Moments { n, mean, sd } = Moments::of(&means);
     let count = n as f64;
@@ -217,7 +217,7 @@ pub fn compare_fleet(
     let (claims, _) = claims(&variants, direction, criteria);
     let one = |(case, claim): (&Case<'_>, &Claim)| {
         let Claim { verdict, level, interval } = *claim;
-        let (further, prediction) = case.further(alpha);
+        let (further, prediction) = case.prediction(alpha);
         let mean = case.pooled.means.mean;
         let all = Pooled::of(&case.all);
         let outliers = case.outliers();

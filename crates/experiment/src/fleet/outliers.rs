@@ -3,7 +3,7 @@
 //! Centre and scale are median and scaled MAD (Hampel 1974). The scale's square minus the typical
 //! variance within machines is that between them; distances add the machine's own variance, at
 //! least the typical one. Critical value: Student's t at 5 % / K with 0.35 (K − 1) degrees of
-//! freedom (the MAD's efficiency is 37 %). None is named below [`LEAST_FOR_OUTLIERS`] machines, and
+//! freedom (the MAD's efficiency is 37 %). None is named below [`MIN_FOR_OUTLIERS`] machines, and
 //! none omitted if more than [`FAR_AT_MOST`] are far.
 
 use crate::stats::Moments;
@@ -12,7 +12,7 @@ use crate::stats::fixed::critical;
 use crate::stats::repeats::Repeat;
 
 /// Minimum number of machines for outliers.
-pub const LEAST_FOR_OUTLIERS: usize = 6;
+pub const MIN_FOR_OUTLIERS: usize = 6;
 
 /// Maximum share of machines omitted.
 pub const FAR_AT_MOST: f64 = 0.1;
@@ -52,7 +52,7 @@ impl Far {
         };
         let distance: Vec<f64> = machines.iter().map(distance).collect();
         let none = vec![false; n];
-        if n < LEAST_FOR_OUTLIERS {
+        if n < MIN_FOR_OUTLIERS {
             return Far { distance, centre, is_left_out: none, far_but_counted: 0 };
         }
         let limit = critical((WORTH * (n as f64 - 1.0)).max(1.0), ALPHA / n as f64);

@@ -72,7 +72,7 @@ impl Standing<'_> {
             let scatter: Vec<f64> =
                 self.tests.iter().filter_map(|test| Some(contrast(test)?.mean)).collect();
             let is_finding =
-                excludes_zero(interval) && excludes_zero(further(&scatter, after.mean, each));
+                excludes_zero(interval) && excludes_zero(prediction(&scatter, after.mean, each));
             let metric = now.effects.iter().find(|one| one.workload == *workload)?.metric.clone();
             is_finding.then(|| Finding {
                 workload: (*workload).to_owned(),
@@ -86,7 +86,7 @@ impl Standing<'_> {
 }
 
 /// Excludes zero if there are too few tests.
-fn further(tests: &[f64], now: f64, alpha: f64) -> Interval {
+fn prediction(tests: &[f64], now: f64, alpha: f64) -> Interval {
     let moments = Moments::of(tests);
     if moments.n < MIN_TESTS_FOR_SCATTER {
         return Interval { low: f64::INFINITY, high: f64::INFINITY };

@@ -7,7 +7,7 @@ pub mod finding;
 use serde::{Deserialize, Serialize};
 
 use crate::analysis::{Analysis, Comparison};
-use crate::environment::{Facts, telling};
+use crate::environment::{Facts, relevant_facts};
 use crate::results::Results;
 use crate::samples::{DecidingValues, deciding_values};
 use crate::stats::Moments;
@@ -93,7 +93,7 @@ impl Measured {
             effects: effects.collect(),
             report,
             levels: levels(results),
-            environment: telling(&results.header.environment),
+            environment: relevant_facts(&results.header.environment),
         }
     }
 }

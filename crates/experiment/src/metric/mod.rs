@@ -86,7 +86,7 @@ impl Metric {
         FLOOR.max(beyond as u64)
     }
 
-    const fn of(self, counts: Counts) -> Metric {
+    const fn with_counts(self, counts: Counts) -> Metric {
         Metric { counts: Some(counts), ..self }
     }
 }

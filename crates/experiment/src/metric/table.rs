@@ -36,14 +36,14 @@ pub static METRICS: &[Metric] = &[
         HigherIsBetter,
         "bytes moved per second, reads and writes together",
     )
-    .of(Requests),
-    row("read_mb_per_s", "read throughput", "MB/s read", "MB/s", HigherIsBetter, "bytes read per second").of(Reads),
+    .with_counts(Requests),
+    row("read_mb_per_s", "read throughput", "MB/s read", "MB/s", HigherIsBetter, "bytes read per second").with_counts(Reads),
     row("write_mb_per_s", "write throughput", "MB/s written", "MB/s", HigherIsBetter, "bytes written per second")
-        .of(Writes),
+        .with_counts(Writes),
     row("iops", "IOPS", "IO/s", "IO/s", HigherIsBetter, "requests completed per second, reads and writes together")
-        .of(Requests),
-    row("read_iops", "read IOPS", "reads/s", "IO/s", HigherIsBetter, "reads completed per second").of(Reads),
-    row("write_iops", "write IOPS", "writes/s", "IO/s", HigherIsBetter, "writes completed per second").of(Writes),
+        .with_counts(Requests),
+    row("read_iops", "read IOPS", "reads/s", "IO/s", HigherIsBetter, "reads completed per second").with_counts(Reads),
+    row("write_iops", "write IOPS", "writes/s", "IO/s", HigherIsBetter, "writes completed per second").with_counts(Writes),
     row(
         "latency_mean_us",
         "mean latency",
@@ -52,10 +52,10 @@ pub static METRICS: &[Metric] = &[
         LowerIsBetter,
         "mean time from a client's call to its result",
     )
-    .of(Requests),
-    percentile("latency_p50_us", "latency p50", "median latency", 50.0, "median latency of a request").of(Requests),
-    percentile("latency_p99_us", "latency p99", "p99 latency", 99.0, "99th percentile of latency").of(Requests),
-    percentile("latency_p999_us", "latency p99.9", "p99.9 latency", 99.9, "99.9th percentile of latency").of(Requests),
+    .with_counts(Requests),
+    percentile("latency_p50_us", "latency p50", "median latency", 50.0, "median latency of a request").with_counts(Requests),
+    percentile("latency_p99_us", "latency p99", "p99 latency", 99.0, "99th percentile of latency").with_counts(Requests),
+    percentile("latency_p999_us", "latency p99.9", "p99.9 latency", 99.9, "99.9th percentile of latency").with_counts(Requests),
     row(
         "read_latency_mean_us",
         "mean read latency",
@@ -64,9 +64,9 @@ pub static METRICS: &[Metric] = &[
         LowerIsBetter,
         "mean latency of a read",
     )
-    .of(Reads),
+    .with_counts(Reads),
     percentile("read_latency_p99_us", "read latency p99", "p99 read latency", 99.0, "99th percentile of read latency")
-        .of(Reads),
+        .with_counts(Reads),
     row(
         "write_latency_mean_us",
         "mean write latency",
@@ -75,7 +75,7 @@ pub static METRICS: &[Metric] = &[
         LowerIsBetter,
         "mean latency of a write",
     )
-    .of(Writes),
+    .with_counts(Writes),
     percentile(
         "write_latency_p99_us",
         "write latency p99",
@@ -83,7 +83,7 @@ pub static METRICS: &[Metric] = &[
         99.0,
         "99th percentile of write latency",
     )
-    .of(Writes),
+    .with_counts(Writes),
     row(
         "cpu_us_per_io",
         "CPU time per I/O",
@@ -92,7 +92,7 @@ pub static METRICS: &[Metric] = &[
         LowerIsBetter,
         "CPU time of schedlab's clients per request, user and system",
     )
-    .of(Requests),
+    .with_counts(Requests),
     row(
         "deadline_misses",
         "deadline misses",
@@ -101,7 +101,7 @@ pub static METRICS: &[Metric] = &[
         LowerIsBetter,
         "requests that completed after their deadline",
     )
-    .of(Requests),
+    .with_counts(Requests),
     row(
         "deadline_miss_percent",
         "deadline miss percent",
@@ -110,7 +110,7 @@ pub static METRICS: &[Metric] = &[
         LowerIsBetter,
         "part of the requests with a deadline that completed after it",
     )
-    .of(Requests),
+    .with_counts(Requests),
     row(
         "tardiness_mean_us",
         "tardiness mean",
@@ -119,7 +119,7 @@ pub static METRICS: &[Metric] = &[
         LowerIsBetter,
         "mean time from deadline to completion, 0 for those in time",
     )
-    .of(Requests),
+    .with_counts(Requests),
     row(
         "tardiness_max_us",
         "tardiness max",
@@ -128,7 +128,7 @@ pub static METRICS: &[Metric] = &[
         LowerIsBetter,
         "the longest time from a deadline to its request's completion",
     )
-    .of(Requests),
+    .with_counts(Requests),
     row(
         "best_effort_iops",
         "best effort IOPS",
@@ -137,7 +137,7 @@ pub static METRICS: &[Metric] = &[
         HigherIsBetter,
         "requests without a deadline completed per second, when others have deadlines",
     )
-    .of(BestEffort),
+    .with_counts(BestEffort),
     row(
         "arrival_wait_max_us",
         "arrival wait max",
@@ -146,7 +146,7 @@ pub static METRICS: &[Metric] = &[
         LowerIsBetter,
         "the longest time that a request of an open loop waited for its client to have room (iodepth)",
     )
-    .of(Requests),
+    .with_counts(Requests),
     row(
         "fairness_jain",
         "fairness jain",
@@ -155,7 +155,7 @@ pub static METRICS: &[Metric] = &[
         HigherIsBetter,
         "Jain's index of the clients' bytes: 1 all equal, 1/n one has everything",
     )
-    .of(Requests),
+    .with_counts(Requests),
     row(
         "longest_wait_ms",
         "longest wait",
@@ -164,7 +164,7 @@ pub static METRICS: &[Metric] = &[
         LowerIsBetter,
         "the longest that any request took: starvation shows here",
     )
-    .of(Requests),
+    .with_counts(Requests),
     row(
         "device_busy_share",
         "device busy share",
@@ -197,7 +197,7 @@ pub static METRICS: &[Metric] = &[
         LowerIsBetter,
         "mean movement of the actuator per request",
     )
-    .of(Requests),
+    .with_counts(Requests),
     row(
         "seek_ms",
         "seek",
@@ -206,7 +206,7 @@ pub static METRICS: &[Metric] = &[
         LowerIsBetter,
         "mean time of moving the actuator and switching heads per request",
     )
-    .of(Requests),
+    .with_counts(Requests),
     row(
         "rotation_ms",
         "rotation",
@@ -215,7 +215,7 @@ pub static METRICS: &[Metric] = &[
         LowerIsBetter,
         "mean wait for the sector to come round per request",
     )
-    .of(Requests),
+    .with_counts(Requests),
     row(
         "device_cache_hits",
         "device cache hits",
@@ -240,7 +240,7 @@ pub static METRICS: &[Metric] = &[
         LowerIsBetter,
         "bytes that flash memory programmed per byte written",
     )
-    .of(Writes),
+    .with_counts(Writes),
     row(
         "anticipations",
         "anticipations",
@@ -305,7 +305,7 @@ pub static METRICS: &[Metric] = &[
         Descriptive,
         "failed waiting per successful anticipation",
     ),
-    row("tps", "tps", "transactions/s", "tx/s", HigherIsBetter, "transactions completed per second").of(Transactions),
+    row("tps", "tps", "transactions/s", "tx/s", HigherIsBetter, "transactions completed per second").with_counts(Transactions),
     row("wall_s", "wall time", "time", "s", LowerIsBetter, "time from the start of a program to its end"),
     row(
         "cpu_s",
@@ -339,7 +339,7 @@ pub static METRICS: &[Metric] = &[
         HigherIsBetter,
         "transactions per second as the program itself prints them, with its own rounding",
     )
-    .of(Transactions),
+    .with_counts(Transactions),
     row(
         "startup_ms",
         "startup",
@@ -348,7 +348,7 @@ pub static METRICS: &[Metric] = &[
         LowerIsBetter,
         "time from the cold start of a program until it is ready",
     ),
-    row("trim_iops", "trim IOPS", "trims/s", "IO/s", HigherIsBetter, "trims completed per second").of(Trims),
+    row("trim_iops", "trim IOPS", "trims/s", "IO/s", HigherIsBetter, "trims completed per second").with_counts(Trims),
     row(
         "trim_latency_mean_us",
         "trim mean latency",
@@ -357,9 +357,9 @@ pub static METRICS: &[Metric] = &[
         LowerIsBetter,
         "mean latency of a trim",
     )
-    .of(Trims),
+    .with_counts(Trims),
     percentile("trim_latency_p99_us", "trim latency p99", "p99 trim latency", 99.0, "99th percentile of trim latency")
-        .of(Trims),
+        .with_counts(Trims),
     row("startup_max_ms", "startup max", "longest start-up", "ms", LowerIsBetter, "the longest cold start of a trial"),
     row("kflops", "kflops", "KFLOPS", "kflop/s", HigherIsBetter, "thousands of floating-point operations per second"),
     row(
@@ -370,7 +370,7 @@ pub static METRICS: &[Metric] = &[
         HigherIsBetter,
         "messages between processes or threads that were received per second",
     )
-    .of(Messages),
+    .with_counts(Messages),
     percentile(
         "wakeup_p50_us",
         "wakeup p50",
@@ -423,7 +423,7 @@ pub static METRICS: &[Metric] = &[
         LowerIsBetter,
         "requests inside their flow's arrival curve that exceeded its latency bound",
     )
-    .of(Requests),
+    .with_counts(Requests),
     row(
         "schedulable_streams",
         "schedulable streams",
@@ -440,7 +440,7 @@ pub static METRICS: &[Metric] = &[
         HigherIsBetter,
         "share of the bytes that a flow moved",
     )
-    .of(Requests),
+    .with_counts(Requests),
     row(
         "share_error_percent",
         "share error percent",
@@ -449,7 +449,7 @@ pub static METRICS: &[Metric] = &[
         LowerIsBetter,
         "largest difference between a flow's share of the bytes and its share by weight",
     )
-    .of(Requests),
+    .with_counts(Requests),
     row(
         "share_error_1s_percent",
         "share error 1s percent",
@@ -466,9 +466,9 @@ pub static METRICS: &[Metric] = &[
         LowerIsBetter,
         "a flow's throughput alone by its throughput beside the others",
     )
-    .of(Requests),
+    .with_counts(Requests),
     row("slowdown_max", "slowdown max", "largest slowdown", "times", LowerIsBetter, "the largest slowdown of a flow")
-        .of(Requests),
+        .with_counts(Requests),
     row(
         "slowdown_jain",
         "slowdown jain",
@@ -477,7 +477,7 @@ pub static METRICS: &[Metric] = &[
         HigherIsBetter,
         "Jain's index of the flows' slowdowns: 1 all equal",
     )
-    .of(Requests),
+    .with_counts(Requests),
     row(
         "insulation_min",
         "insulation min",
@@ -486,7 +486,7 @@ pub static METRICS: &[Metric] = &[
         HigherIsBetter,
         "the smallest part of its share of its throughput alone that a flow had",
     )
-    .of(Requests),
+    .with_counts(Requests),
     row(
         "objective",
         "objective",

@@ -10,12 +10,14 @@ pub fn unit_of(metric_name: &str) -> String {
     let words: Vec<&str> =
         lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
     match words[..] {
-        [.., count, "per", span] => format!("{}/{}", written(count), written(span)),
-        [.., count, "s"] if written(count).ends_with('B') || written(count).ends_with("bit") => {
-            format!("{}/s", written(count))
+        [.., count, "per", span] => format!("{}/{}", unit_word(count), unit_word(span)),
+        [.., count, "s"]
+            if unit_word(count).ends_with('B') || unit_word(count).ends_with("bit") =>
+        {
+            format!("{}/s", unit_word(count))
         }
         [.., last] if matches!(last, "percent" | "ns" | "us" | "ms" | "s" | "sec" | "seconds") => {
-            written(last).into()
+            unit_word(last).into()
         }
         _ => {
             let rates = [
@@ -32,7 +34,7 @@ pub fn unit_of(metric_name: &str) -> String {
 }
 
 /// The unit for a word of a metric's name; other words unchanged.
-fn written(word: &str) -> &str {
+fn unit_word(word: &str) -> &str {
     match word {
         "b" | "byte" | "bytes" => "B",
         "kb" => "kB",

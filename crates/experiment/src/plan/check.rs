@@ -8,9 +8,9 @@ use crate::stats::spending::FIRST_LOOK;
 use super::{CPU_DEVICE, Criteria, Method, Plan, PlanError, SCHEMA, Share, WorkloadSpec};
 
 /// Longer budgets are rejected as typos.
-pub const LONGEST_S: f64 = 30.0 * 86_400.0;
+pub const MAX_TIME_S: f64 = 30.0 * 86_400.0;
 
-const LONGEST_TRIAL_MS: u64 = 86_400_000;
+const MAX_TRIAL_MS: u64 = 86_400_000;
 
 impl Plan {
     /// Checks everything that needs no machine.
@@ -138,7 +138,7 @@ impl Plan {
                 .saturating_mul(self.workloads.len());
             TRIALS.check(trials)?;
         }
-        if time_s > LONGEST_S {
+        if time_s > MAX_TIME_S {
             return Err(value(
                 "budget.time_s",
                 format!("is {time_s}"),
@@ -152,7 +152,7 @@ impl Plan {
             ("trial.duration_ms", self.trial.duration_ms),
             ("trial.warmup_ms", self.trial.warmup_ms),
         ] {
-            if let Some(ms) = ms.filter(|ms| *ms > LONGEST_TRIAL_MS) {
+            if let Some(ms) = ms.filter(|ms| *ms > MAX_TRIAL_MS) {
                 return Err(value(
                     name,
                     format!("is {ms}"),

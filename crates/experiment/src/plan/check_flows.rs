@@ -3,12 +3,12 @@
 use super::check::{is_priority, unique, value};
 use super::{FLOWS, Flow, PlanError, WorkloadSpec};
 
-const LONGEST_NAME: usize = 64;
+const MAX_NAME: usize = 64;
 
 /// Whether the name is valid for a control group: 1 to 64 letters, digits, `_` and `-`.
 pub fn is_flow_name(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    (1..=LONGEST_NAME).contains(&name.len()) && name.chars().all(is_plain)
+    (1..=MAX_NAME).contains(&name.len()) && name.chars().all(is_plain)
 }
 
 impl WorkloadSpec {

@@ -22,7 +22,7 @@ mod sizes;
 mod units;
 
 pub use arena::{ARENAS, ArenaFacts, ArenaKind, CPU, CPU_DEVICE, DISK, KERNEL, SIM};
-pub use check::LONGEST_S;
+pub use check::MAX_TIME_S;
 pub use check_flows::is_flow_name;
 pub use compact::{
     parse_background, parse_cpu_variants, parse_variant, parse_variants, parse_workload,

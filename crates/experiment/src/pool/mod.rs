@@ -12,7 +12,7 @@ use crate::analysis::{
     Analysis, Options, Origin, VariantSettings, WorkloadSettings, analyze_samples, of_results,
 };
 use crate::claims::{Claim, claims};
-use crate::compare::{self, MOST_ROUNDS};
+use crate::compare::{self, MAX_ROUNDS};
 use crate::comparison::{Comparison, Verdict};
 use crate::metric::Direction;
 use crate::plan::{Criteria, Method};
@@ -28,7 +28,7 @@ pub use crate::pooled::{Effect, Pooled, RepeatSamples};
 pub use same::Difference;
 
 /// Minimum number of repeats.
-pub const LEAST_REPEATS: usize = 2;
+pub const MIN_REPEATS: usize = 2;
 
 /// Pools results files by the first one's criteria or by others.
 ///
@@ -101,7 +101,7 @@ pub fn pool_samples(
     // Each repeat is looked at once, and its own interval is not used.
     let criteria = Criteria { method: Method::Fixed, planned: None, ..options.criteria.clone() };
     let options = Options { criteria, looks: None, ..options.clone() };
-    let mut analysis = analyze_samples(name, &joined(repeats), &options);
+    let mut analysis = analyze_samples(name, &join(repeats), &options);
     let each: Vec<Each> = repeats.iter().map(|repeat| Each::of(repeat, &options)).collect();
     let mut effects = Vec::new();
     let mut compared = Vec::new();
@@ -139,7 +139,7 @@ pub fn pool_samples(
 }
 
 /// Joins the samples, with consecutive round numbers.
-fn joined(repeats: &[RepeatSamples]) -> Vec<Sample> {
+fn join(repeats: &[RepeatSamples]) -> Vec<Sample> {
     let (mut samples, mut rounds, mut sequence) = (Vec::new(), 0, 0);
     for repeat in repeats {
         let place = |sample: &Sample| Sample {
@@ -260,14 +260,14 @@ impl<'a> Case<'a> {
 
     /// Estimates further repeats at constant mean and deviation.
     fn more(&self, margin: f64, levels: [f64; 2]) -> Option<u32> {
-        if self.repeats.len() < LEAST_REPEATS {
+        if self.repeats.len() < MIN_REPEATS {
             return None;
         }
         let at = |alpha: f64| move |n: usize| self.pooled.interval_of(n, alpha);
-        let differ = projection::values_needed(MOST_ROUNDS, at(levels[0]), |found| {
+        let differ = projection::values_needed(MAX_ROUNDS, at(levels[0]), |found| {
             compare::differs(found, margin)
         });
-        let equal = projection::values_needed(MOST_ROUNDS, at(levels[1]), |found| {
+        let equal = projection::values_needed(MAX_ROUNDS, at(levels[1]), |found| {
             compare::equivalent(found, margin)
         });
         let needed = differ.into_iter().chain(equal).min()?;
@@ -289,7 +289,7 @@ impl<'a> Case<'a> {
         };
         let mut reasons: Vec<Reason> = self.all.reasons.iter().filter(of_rounds).cloned().collect();
         reasons.extend(self.left_out.iter().cloned());
-        if !self.is_invalid() && self.repeats.len() < LEAST_REPEATS {
+        if !self.is_invalid() && self.repeats.len() < MIN_REPEATS {
             reasons.push(Reason::OneRepeat);
         }
         reasons
@@ -297,7 +297,7 @@ impl<'a> Case<'a> {
 }
 
 /// A verdict beyond the margin depends only on the near end.
-fn is_borne(verdict: Verdict, is_above: bool, [low, high]: [bool; 2]) -> bool {
+fn holds_with_open_end(verdict: Verdict, is_above: bool, [low, high]: [bool; 2]) -> bool {
     match verdict {
         Verdict::Better | Verdict::Worse => !(if is_above { low } else { high }),
         Verdict::Equivalent => !low && !high,
@@ -319,7 +319,7 @@ fn of_family(
         let Claim { verdict, level, interval } = *claim;
         let next = case.pooled.next(level);
         let open = compare::open_ends(case.starved(), direction);
-        let verdict = if is_borne(verdict, interval.low > 0.0, open) {
+        let verdict = if holds_with_open_end(verdict, interval.low > 0.0, open) {
             verdict
         } else {
             Verdict::Inconclusive

@@ -132,7 +132,7 @@ impl Results {
                 return Err(ResultsError::Garbage { line: number, problem });
             }
             Line::Trial(trial) => {
-                self.refuse_strangers(&trial, number)?;
+                self.reject_unknown(&trial, number)?;
                 // A trial after the end: the experiment was resumed.
                 self.end = None;
                 self.trials.push(*trial);
@@ -146,7 +146,7 @@ impl Results {
 
 impl Results {
     /// Rejects a trial outside the plan: two results files were mixed.
-    fn refuse_strangers(&self, trial: &Trial, line: usize) -> Result<(), ResultsError> {
+    fn reject_unknown(&self, trial: &Trial, line: usize) -> Result<(), ResultsError> {
         // No results file has more rounds than trials, and later numbers are computed from the
         // trial's.
         if u64::from(trial.round) >= TRIALS.most || trial.sequence >= u64::MAX / 2 {

@@ -90,7 +90,7 @@ impl Bisection {
 
     /// # Panics
     /// If the step is an end, outside the bracket, or was tried before.
-    pub fn take_in(&mut self, step: usize, finding: Finding) {
+    pub fn record(&mut self, step: usize, finding: Finding) {
         let Bracket { good, bad } = self.bracket();
         assert!(good < step && step < bad, "step {step} lies between {good} and {bad}");
         assert!(self.steps[step] == StepState::Untested, "step {step} is tried once");
@@ -170,7 +170,7 @@ mod tests {
                 step if step < first_bad => Finding::Good,
                 _ => Finding::Bad,
             };
-            search.take_in(step, finding);
+            search.record(step, finding);
             tried.push(step);
         }
         (search.bracket(), tried)
@@ -246,7 +246,7 @@ mod tests {
         fn wrong_verdicts_still_end_with_neighbours_of_different_verdicts(last in 1_usize..90, coins in prop::collection::vec(0_u8..3, 90)) {
             let mut search = Bisection::new(last);
             while let Some(step) = search.next_step() {
-                search.take_in(step, [Finding::Good, Finding::Bad, Finding::Skipped][usize::from(coins[step])]);
+                search.record(step, [Finding::Good, Finding::Bad, Finding::Skipped][usize::from(coins[step])]);
             }
             let Bracket { good, bad } = search.bracket();
             prop_assert!((good + 1..bad).all(|step| search.steps[step] == StepState::Skipped));

@@ -1,7 +1,7 @@
 //! The search for a good setting.
 //!
 //! Pure: it sees numbers and seeds, never a device. The caller runs the trials of [`Search::next`],
-//! reports them to [`Search::tell`], and confirms the winner against the default; [`belief`]
+//! reports them to [`Search::report`], and confirms the winner against the default; [`belief`]
 //! computes the final interval.
 
 pub mod belief;

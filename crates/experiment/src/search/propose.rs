@@ -52,7 +52,7 @@ impl Proposer {
     }
 
     /// Records a point tried without a proposal; false if tried before.
-    pub(crate) fn know(&mut self, point: Point) -> bool {
+    pub(crate) fn mark_tried(&mut self, point: Point) -> bool {
         self.tried.insert(point)
     }
 
@@ -61,7 +61,7 @@ impl Proposer {
     }
 
     /// Whether a step away from `base` became the incumbent.
-    pub(crate) fn heard(&mut self, base: &Point, point: &Point, won: bool) {
+    pub(crate) fn record_outcome(&mut self, base: &Point, point: &Point, won: bool) {
         if let Some(step) = step_between(base, point) {
             if won {
                 self.failures.remove(&step);

@@ -28,9 +28,9 @@ pub struct Step {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// Its settings are reverted.
-    PutBack,
+    Reverted,
     /// Its settings stay; a group's halves are tried next.
-    Stays,
+    Kept,
 }
 
 /// A running elimination.
@@ -100,20 +100,20 @@ impl Pruner {
     ///
     /// # Panics
     /// If there was no step.
-    pub fn tell(&mut self, interval: &Interval) -> Outcome {
+    pub fn report(&mut self, interval: &Interval) -> Outcome {
         let step = self.next().expect("a step was asked for");
         let group = self.waiting.pop().expect("a step has a group");
         if interval.low > -self.margin {
             self.current = step.point;
             self.loss = Some(*interval);
-            return Outcome::PutBack;
+            return Outcome::Reverted;
         }
         self.alpha -= step.alpha;
         if group.len() > 1 {
             let (first, second) = group.split_at(group.len().div_ceil(2));
             self.waiting.extend([second.to_vec(), first.to_vec()]);
         }
-        Outcome::Stays
+        Outcome::Kept
     }
 
     /// Settings still to be tried.
@@ -122,7 +122,7 @@ impl Pruner {
     }
 
     /// The current point.
-    pub fn left(&self) -> &Point {
+    pub fn current(&self) -> &Point {
         &self.current
     }
 
@@ -215,24 +215,24 @@ mod tests {
                 (0..rounds).map(|_| difference + noise(&mut state, sd)).collect();
             rule(&mut pruner, &sequence::interval(&Moments::of(&values), step.alpha));
         }
-        (pruner.left().clone(), full - truth(pruner.left()))
+        (pruner.current().clone(), full - truth(pruner.current()))
     }
 
     #[test]
     fn of_five_settings_the_two_that_matter_stay_and_the_three_others_go() {
-        let (left, loss) = pruned(Pruner::tell, 20, 0.004, 1);
+        let (left, loss) = pruned(Pruner::report, 20, 0.004, 1);
         assert_eq!((left.levels, loss), (vec![1, 0, 0, 1, 0], 0.0));
     }
 
     #[test]
     fn a_budget_too_small_to_show_anything_leaves_the_winner() {
-        assert_eq!(pruned(Pruner::tell, 2, 0.05, 1).0.levels, [1; 5]);
+        assert_eq!(pruned(Pruner::report, 2, 0.05, 1).0.levels, [1; 5]);
     }
 
     /// The mutant: a setting goes unless its removal is shown to lose.
     fn unless_shown_to_lose(pruner: &mut Pruner, interval: &Interval) -> Outcome {
         let lost = interval.high < 0.0;
-        pruner.tell(&if lost { *interval } else { Interval { low: 0.0, high: 0.0 } })
+        pruner.report(&if lost { *interval } else { Interval { low: 0.0, high: 0.0 } })
     }
 
     /// Eliminations that revert something that matters.
@@ -245,7 +245,7 @@ mod tests {
      {
         let n = 400;
         for (rounds, sd) in [(6, 0.05), (12, 0.05), (30, 0.05), (8, 0.2)] {
-            let kept = harmful(Pruner::tell, rounds, sd, n);
+            let kept = harmful(Pruner::report, rounds, sd, n);
             assert!(kept <= n / 20, "{kept} of {n} with {rounds} rounds of {sd}");
         }
         assert!(harmful(unless_shown_to_lose, 8, 0.2, n) > n / 2);
@@ -264,7 +264,7 @@ mod tests {
                     "course {course}: {used} + {}",
                     step.alpha
                 );
-                if pruner.tell(&interval) == Outcome::Stays {
+                if pruner.report(&interval) == Outcome::Kept {
                     used += step.alpha;
                 }
                 steps += 1;
@@ -282,7 +282,7 @@ mod tests {
         let mut names = Vec::new();
         while let Some(step) = pruner.next() {
             names.push(step.settings.iter().map(|(name, _)| name.as_str()).collect::<String>());
-            pruner.tell(&Interval::UNBOUNDED);
+            pruner.report(&Interval::UNBOUNDED);
         }
         assert_eq!(names, ["bdec", "bd", "b", "d", "ec", "e", "c", "a"]);
         assert!(!pruner.recommendable(1.0) && pruner.loss().is_none());
@@ -292,7 +292,7 @@ mod tests {
     fn what_is_left_is_recommended_only_if_its_own_gain_exceeds_the_margin() {
         let search = search();
         let mut pruner = Pruner::new(&search, 1, 0.01, 0.05);
-        pruner.tell(&Interval { low: -0.005, high: 0.005 });
+        pruner.report(&Interval { low: -0.005, high: 0.005 });
         assert!(pruner.recommendable(0.02) && !pruner.recommendable(0.012));
     }
 }

@@ -18,10 +18,10 @@ pub const BASELINE: usize = 0;
 /// Standard errors a challenger may be behind before it is dropped.
 const DOUBT: f64 = 1.0;
 /// Rounds after which a leading challenger becomes the incumbent.
-const ENOUGH: usize = 4;
+const MIN_LEADING_ROUNDS: usize = 4;
 /// Rounds after which a challenger that is not ahead is dropped.
-const PATIENT: usize = 6;
-const MOST: usize = 12;
+const MAX_TRAILING_ROUNDS: usize = 6;
+const MAX_CHALLENGER_ROUNDS: usize = 12;
 const POLISH: f64 = 0.25;
 /// Challengers per further round of the incumbent.
 const PER_CHALLENGERS: u64 = 8;
@@ -99,7 +99,7 @@ impl Search {
     pub fn new(space: Space, baseline: Option<Point>, options: Options) -> Search {
         let mut proposer = Proposer::new(options.seed, options.proposals);
         if let Some(point) = &baseline {
-            proposer.know(point.clone());
+            proposer.mark_tried(point.clone());
         }
         let candidates = vec![Candidate { state: State::Incumbent, ..Candidate::new(baseline) }];
         Search {
@@ -161,7 +161,7 @@ impl Search {
     /// the same until all their outcomes are reported.
     #[allow(
         clippy::should_implement_trait,
-        reason = "each call waits for what `tell` brings: no iterator"
+        reason = "each call waits for what `report` brings: no iterator"
     )]
     pub fn next(&mut self) -> Vec<Request> {
         if self.pending.is_empty() && self.ended.is_none() {
@@ -179,7 +179,7 @@ impl Search {
     ///
     /// # Panics
     /// If the trial was not requested.
-    pub fn tell(&mut self, request: Request, outcome: &Outcome) {
+    pub fn report(&mut self, request: Request, outcome: &Outcome) {
         assert!(self.pending.remove(&request), "{request:?} was asked for");
         self.candidates[request.candidate].take(request.round, outcome);
         if self.pending.is_empty() {
@@ -301,7 +301,8 @@ impl Search {
             challengers.push(number);
         }
         let asked = u64::from(self.candidates[self.incumbent].asked);
-        let due = asked < (2 + self.proposer.count() / PER_CHALLENGERS).min(MOST as u64);
+        let due =
+            asked < (2 + self.proposer.count() / PER_CHALLENGERS).min(MAX_CHALLENGER_ROUNDS as u64);
         let together = self.options.mode == Mode::Fresh && !challengers.is_empty();
         if self.incumbent != BASELINE && (due || together) {
             challengers.insert(0, self.incumbent);
@@ -315,7 +316,8 @@ impl Search {
             && let Some(incumbent) = self.candidates[self.incumbent].point.clone()
         {
             for point in self.space.reverts(&incumbent) {
-                if self.racing.len() < self.options.width && self.proposer.know(point.clone()) {
+                if self.racing.len() < self.options.width && self.proposer.mark_tried(point.clone())
+                {
                     self.racing.push(self.candidates.len());
                     self.candidates.push(Candidate::new(Some(point)));
                 }
@@ -337,8 +339,9 @@ impl Search {
         let measured =
             || self.candidates.iter().enumerate().skip(1).filter(|(_, c)| c.rounds() > 0);
         let floor = measured().map(|(_, c)| known(c)).fold(0.0, f64::max);
-        let mut open: Vec<(usize, &Candidate)> =
-            measured().filter(|(_, c)| hope(c) >= floor && (c.asked as usize) < MOST).collect();
+        let mut open: Vec<(usize, &Candidate)> = measured()
+            .filter(|(_, c)| hope(c) >= floor && (c.asked as usize) < MAX_CHALLENGER_ROUNDS)
+            .collect();
         // A single one needs no decision.
         if measured().filter(|(_, c)| hope(c) >= floor).count() < 2 {
             return Vec::new();
@@ -374,7 +377,7 @@ impl Search {
             let needed = match (self.incumbent, self.options.mode) {
                 (BASELINE, Mode::Reused) => 1,
                 (BASELINE, Mode::Fresh) => 2,
-                _ => incumbent.rounds().min(ENOUGH),
+                _ => incumbent.rounds().min(MIN_LEADING_ROUNDS),
             };
             let same = self.same(challenger, incumbent);
             let turned =
@@ -387,7 +390,7 @@ impl Search {
             } else if rounds >= needed && ahead > 0.0 {
                 self.leave(number, State::Incumbent);
                 self.incumbent = number;
-            } else if rounds >= PATIENT {
+            } else if rounds >= MAX_TRAILING_ROUNDS {
                 self.leave(number, State::Dropped);
             }
         }
@@ -401,7 +404,7 @@ impl Search {
         if let (Some(origin), Some(point)) =
             (self.origins.get(&number), &self.candidates[number].point)
         {
-            self.proposer.heard(origin, point, won);
+            self.proposer.record_outcome(origin, point, won);
         }
     }
 }

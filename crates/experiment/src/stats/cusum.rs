@@ -15,7 +15,7 @@ use super::Moments;
 /// Half of the change, in standard deviations, that is to be detected fastest.
 const K: f64 = 0.5;
 /// Limit of a single test's influence.
-const MOST: f64 = 3.0;
+const MAX_INFLUENCE: f64 = 3.0;
 const FIRST: usize = 2;
 /// Siegmund's correction for discrete time.
 const OVERSHOOT: f64 = 1.166;
@@ -78,7 +78,7 @@ fn surprise(before: &Moments, value: f64) -> f64 {
     let rounding = before.mean.abs() * f64::EPSILON * 16.0;
     if before.sd <= rounding {
         // Equal values so far: another value is a maximal deviation, the same none.
-        return if distance.abs() <= rounding { 0.0 } else { MOST.copysign(distance) };
+        return if distance.abs() <= rounding { 0.0 } else { MAX_INFLUENCE.copysign(distance) };
     }
     let t = distance / before.sd * (n / (n + 1.0)).sqrt();
     let student =
@@ -86,8 +86,8 @@ fn surprise(before: &Moments, value: f64) -> f64 {
     let tail = student.sf(t.abs());
     let normal = Normal::standard();
     // From the tail, for precision where the other side rounds to 1.
-    let u = if tail < 1e-12 { MOST } else { -normal.inverse_cdf(tail) };
-    u.min(MOST).copysign(t)
+    let u = if tail < 1e-12 { MAX_INFLUENCE } else { -normal.inverse_cdf(tail) };
+    u.min(MAX_INFLUENCE).copysign(t)
 }
 
 /// The first index after the split with the largest standardised difference of means.

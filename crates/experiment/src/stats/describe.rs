@@ -8,7 +8,7 @@ use super::Moments;
 pub const OUTLIER_BOUND: f64 = 3.5;
 
 /// Two close values would make any third one an outlier.
-pub const LEAST_FOR_OUTLIERS: usize = 6;
+pub const MIN_FOR_OUTLIERS: usize = 6;
 
 /// A description of values.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -44,10 +44,10 @@ pub fn describe(values: &[f64]) -> Option<Description> {
     })
 }
 
-/// Indices of outliers; none among fewer than [`LEAST_FOR_OUTLIERS`] values, or if more than half
+/// Indices of outliers; none among fewer than [`MIN_FOR_OUTLIERS`] values, or if more than half
 /// are equal, which makes the deviation 0.
 pub fn outliers(values: &[f64]) -> Vec<usize> {
-    let Some(centre) = median(values).filter(|_| values.len() >= LEAST_FOR_OUTLIERS) else {
+    let Some(centre) = median(values).filter(|_| values.len() >= MIN_FOR_OUTLIERS) else {
         return Vec::new();
     };
     let distances: Vec<f64> = values.iter().map(|value| (value - centre).abs()).collect();

@@ -2,7 +2,7 @@
 //!
 //! After n of N values the final mean is predicted by Student's t with n − 1 degrees of freedom and
 //! variance sd² (1/n − 1/N). From half of the budget on, a predicted probability of a verdict below
-//! [`LEAST_CHANCE`] ends the variant. This costs power but no error. The undivided alpha makes the
+//! [`MIN_CHANCE`] ends the variant. This costs power but no error. The undivided alpha makes the
 //! decision final. Source: predictive power (Spiegelhalter, Freedman & Blackburn 1986) for a known
 //! deviation; the use of t is ours.
 
@@ -12,15 +12,15 @@ use super::Moments;
 use super::spending::{Design, FIRST_LOOK, Look, Sides, critical_t};
 
 /// Minimum chance of a verdict.
-pub const LEAST_CHANCE: f64 = 0.05;
+pub const MIN_CHANCE: f64 = 0.05;
 
-/// The chance of a verdict if below [`LEAST_CHANCE`]; `margin` is a log ratio, `alpha` the family's
+/// The chance of a verdict if below [`MIN_CHANCE`]; `margin` is a log ratio, `alpha` the family's
 /// level.
 pub fn hopeless(moments: &Moments, planned: usize, margin: f64, alpha: f64) -> Option<f64> {
     let late = moments.n >= FIRST_LOOK.max(planned.div_ceil(2)) && moments.n < planned;
     (late && moments.sd > 0.0)
         .then(|| chance(moments, planned, margin, alpha))?
-        .filter(|chance| *chance < LEAST_CHANCE)
+        .filter(|chance| *chance < MIN_CHANCE)
 }
 
 /// The chance of a verdict after `planned` values; `None` without bounds or spread.

@@ -15,7 +15,7 @@ use statrs::function::gamma::ln_gamma;
 const STEPS: usize = 2000;
 
 /// Maximum effect for [`detectable`], in standard deviations.
-const LARGEST: f64 = 1000.0;
+const MAX_EFFECT: f64 = 1000.0;
 
 /// The probability that |t| of `n` values passes `critical` at a true mean of `effect` SDs; 0 for
 /// fewer than two values.
@@ -59,10 +59,10 @@ pub fn power(n: usize, effect: f64, critical: f64) -> f64 {
 /// thousand.
 pub fn detectable(n: usize, critical: f64, wanted: f64) -> Option<f64> {
     let found = |effect: f64| power(n, effect, critical) >= wanted;
-    if !found(LARGEST) {
+    if !found(MAX_EFFECT) {
         return None;
     }
-    let (mut low, mut high) = (0.0, LARGEST);
+    let (mut low, mut high) = (0.0, MAX_EFFECT);
     for _ in 0..40 {
         let middle = 0.5 * (low + high);
         if found(middle) { high = middle } else { low = middle }

@@ -18,7 +18,7 @@ use super::{Interval, Moments};
 pub const MIXTURE: [(f64, f64); 3] = [(0.25, 1.0 / 3.0), (4.0, 1.0 / 3.0), (100.0, 1.0 / 3.0)];
 
 /// Fewer equal values bound nothing: the measure may be coarse.
-pub const LEAST_WITHOUT_SPREAD: usize = 6;
+pub const MIN_WITHOUT_SPREAD: usize = 6;
 
 /// The log e-value against the mean that gives `t` after `n` values; 0 for fewer than two. `t` is
 /// infinite for equal values and another mean.
@@ -52,9 +52,9 @@ pub fn critical_t(n: usize, alpha: f64) -> Option<f64> {
 }
 
 /// The interval at confidence 1 − `alpha` over all looks. Equal values give a point from
-/// [`LEAST_WITHOUT_SPREAD`] on.
+/// [`MIN_WITHOUT_SPREAD`] on.
 pub fn interval(moments: &Moments, alpha: f64) -> Interval {
-    if moments.sd == 0.0 && moments.n < LEAST_WITHOUT_SPREAD {
+    if moments.sd == 0.0 && moments.n < MIN_WITHOUT_SPREAD {
         return Interval::UNBOUNDED;
     }
     match critical_t(moments.n, alpha) {

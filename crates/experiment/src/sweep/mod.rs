@@ -20,16 +20,16 @@ pub struct Sweep {
     /// The scheduler of baseline and variants.
     pub scheduler: String,
     /// The tunables varied, in plan order.
-    pub tunables: Vec<Turned>,
+    pub tunables: Vec<SweptTunable>,
 }
 
 /// A tunable of a sweep.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Turned {
+pub struct SweptTunable {
     /// Its name.
     pub name: String,
     /// The baseline's value; `None`: the kernel default.
-    pub asked: Option<String>,
+    pub baseline_value: Option<String>,
     /// Variants and their values, ascending.
     pub points: Vec<(String, String)>,
 }
@@ -41,7 +41,7 @@ const LISTS_OF_CPUS: [&str; 2] = ["affinity", "isolate"];
 /// CPU setting must be a number in both.
 pub fn of_plan(plan: &Plan) -> Option<Sweep> {
     let baseline = plan.variants.iter().find(|variant| variant.name == plan.baseline())?;
-    let mut tunables: Vec<Turned> = Vec::new();
+    let mut tunables: Vec<SweptTunable> = Vec::new();
     for variant in plan.variants.iter().filter(|variant| variant.scheduler == baseline.scheduler) {
         let Some((name, value)) = only_difference(baseline, variant) else { continue };
         if plan.arena.is_cpu()
@@ -50,21 +50,21 @@ pub fn of_plan(plan: &Plan) -> Option<Sweep> {
             continue;
         }
         let point = (variant.name.clone(), value.to_string());
-        match tunables.iter_mut().find(|turned| turned.name == name) {
-            Some(turned) => turned.points.push(point),
-            None => tunables.push(Turned {
+        match tunables.iter_mut().find(|tunable| tunable.name == name) {
+            Some(tunable) => tunable.points.push(point),
+            None => tunables.push(SweptTunable {
                 name: name.to_string(),
-                asked: baseline.tunables.get(name).cloned(),
+                baseline_value: baseline.tunables.get(name).cloned(),
                 points: vec![point],
             }),
         }
     }
-    if tunables.iter().map(|turned| turned.points.len()).sum::<usize>() < 2 {
+    if tunables.iter().map(|tunable| tunable.points.len()).sum::<usize>() < 2 {
         return None;
     }
-    for turned in &mut tunables {
+    for tunable in &mut tunables {
         // Non-numeric values come last, in plan order.
-        turned.points.sort_by(|a, b| sort_key(&a.1).total_cmp(&sort_key(&b.1)));
+        tunable.points.sort_by(|a, b| sort_key(&a.1).total_cmp(&sort_key(&b.1)));
     }
     Some(Sweep { scheduler: baseline.scheduler.clone(), tunables })
 }
@@ -189,17 +189,17 @@ pub(crate) fn responses(
         let primary: Vec<&Comparison> =
             comparisons.iter().filter(|j| j.primary && j.workload == workload.name).collect();
         let Some(first) = primary.first() else { continue };
-        for turned in &sweep.tunables {
+        for tunable in &sweep.tunables {
             let of_variant = |(variant, value): &(String, String)| {
                 Some(point(value, primary.iter().find(|of| of.variant == *variant)?))
             };
-            let points: Vec<Point> = turned.points.iter().filter_map(of_variant).collect();
-            let default = turned.asked.as_ref().or_else(|| noted?.get(&turned.name));
+            let points: Vec<Point> = tunable.points.iter().filter_map(of_variant).collect();
+            let default = tunable.baseline_value.as_ref().or_else(|| noted?.get(&tunable.name));
             found.push(Response {
                 workload: workload.name.clone(),
                 metric: first.metric.clone(),
                 scheduler: sweep.scheduler.clone(),
-                tunable: turned.name.clone(),
+                tunable: tunable.name.clone(),
                 baseline: first.baseline.clone(),
                 default: default.cloned(),
                 effect: effect(&points, direction(&first.metric)),

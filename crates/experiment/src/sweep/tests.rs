@@ -15,7 +15,7 @@ fn plan(variants: &[&str]) -> Plan {
 }
 
 fn turned(variants: &[&str]) -> Vec<(String, Vec<String>)> {
-    let values = |turned: Turned| turned.points.into_iter().map(|(_, value)| value).collect();
+    let values = |turned: SweptTunable| turned.points.into_iter().map(|(_, value)| value).collect();
     of_plan(&plan(variants)).map_or_else(Vec::new, |sweep| {
         sweep.tunables.into_iter().map(|turned| (turned.name.clone(), values(turned))).collect()
     })
@@ -57,7 +57,7 @@ fn the_baseline_may_be_tuned_itself() {
     assert_eq!(turned(&variants), [one("a", &["5"]), one("b", &["3"]), one("c", &["7"])]);
     let sweep = of_plan(&plan(&variants)).unwrap();
     let asked: Vec<Option<&str>> =
-        sweep.tunables.iter().map(|turned| turned.asked.as_deref()).collect();
+        sweep.tunables.iter().map(|turned| turned.baseline_value.as_deref()).collect();
     assert_eq!(asked, [Some("1"), Some("2"), None]);
 }
 
@@ -227,7 +227,7 @@ fn cpu_settings_with_numbers_are_a_sweep_where_the_baseline_has_them_too() {
     ]);
     let [nice] = &swept.unwrap()[..] else { panic!("one tunable") };
     let point = |variant: &str, value: &str| (variant.to_owned(), value.to_owned());
-    assert_eq!((nice.name.as_str(), nice.asked.as_deref()), ("nice", Some("0")));
+    assert_eq!((nice.name.as_str(), nice.baseline_value.as_deref()), ("nice", Some("0")));
     assert_eq!(nice.points, [point("b", "-20"), point("a", "19")]);
     let slices =
         of_cpus(&["d=default:slice=3ms", "a=default:slice=12000us", "b=default:slice=750us"])

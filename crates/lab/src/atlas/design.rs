@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use experiment::atlas::{About, Hole, Key};
 use experiment::plan::{
-    self, ArenaFacts, Budget, Criteria, LONGEST_S, Method, Plan, TrialLength, Variant,
+    self, ArenaFacts, Budget, Criteria, MAX_TIME_S, Method, Plan, TrialLength, Variant,
 };
 use machine::files::{Bounded, Dir};
 use serde::{Deserialize, Serialize};
@@ -338,7 +338,7 @@ impl Design {
             seed: 1,
             baseline: Some(BASELINE.to_owned()),
             budget: Budget {
-                time_s: LONGEST_S,
+                time_s: MAX_TIME_S,
                 rounds: Some(if self.quick { QUICK_ROUNDS } else { ROUNDS }),
                 no_early_stop: true,
                 figures_only: false,

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
-use experiment::plan::{LONGEST_S, Plan, Variant};
+use experiment::plan::{MAX_TIME_S, Plan, Variant};
 use experiment::results::EndReason;
 use guest::BootError;
 use machine::Root;
@@ -58,7 +58,7 @@ pub(super) fn plan_of(
     if attempt > 1 {
         // New random choices: existing measurements have been used.
         plan.seed = base.seed.wrapping_add(u64::from(attempt - 1));
-        plan.budget.time_s = (base.budget.time_s * f64::from(LONGER)).min(LONGEST_S);
+        plan.budget.time_s = (base.budget.time_s * f64::from(LONGER)).min(MAX_TIME_S);
         let most = u32::try_from(ROUNDS.most).unwrap_or(u32::MAX);
         plan.budget.rounds =
             base.budget.rounds.map(|rounds| rounds.saturating_mul(LONGER).min(most));

@@ -209,7 +209,7 @@ impl Run<'_> {
                 Shown::Nothing => Finding::Skipped,
                 Shown::Interrupted { by } => return Ok(Conclusion::Interrupted { by }),
             };
-            search.take_in(step, finding);
+            search.record(step, finding);
             let Bracket { good, bad } = search.bracket();
             let out = match finding {
                 Finding::Good => before.good,

@@ -10,7 +10,7 @@ use anyhow::Result;
 use experiment::metric;
 use experiment::metric::Direction;
 use experiment::plan::{
-    Better, Budget, FileSystemSpec, LONGEST_S, OwnMetric, Plan, TrialLength, Variant, WorkloadSpec,
+    Better, Budget, FileSystemSpec, MAX_TIME_S, OwnMetric, Plan, TrialLength, Variant, WorkloadSpec,
 };
 
 use crate::arena::kernel;
@@ -270,7 +270,7 @@ fn in_virtual_time(plan: &mut Plan, model: &Model) {
     }
     let needed_s = plan.budget.rounds.map_or(ROUNDS, f64::from) * length::cycle_s(plan);
     if plan.budget.rounds.is_some() || plan.budget.time_s == Budget::default().time_s {
-        plan.budget.time_s = plan.budget.time_s.max(2.0 * needed_s).min(LONGEST_S);
+        plan.budget.time_s = plan.budget.time_s.max(2.0 * needed_s).min(MAX_TIME_S);
     }
 }
 

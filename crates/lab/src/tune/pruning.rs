@@ -17,7 +17,7 @@ use super::scored::Scored;
 use crate::failure::usage;
 
 /// Minimum and maximum. With fewer, values without spread give no bound.
-const ROUNDS: (u32, u32) = (sequence::LEAST_WITHOUT_SPREAD as u32, 40);
+const ROUNDS: (u32, u32) = (sequence::MIN_WITHOUT_SPREAD as u32, 40);
 
 pub(super) struct Remaining {
     pub(super) trials: u32,
@@ -38,7 +38,7 @@ pub(super) fn prune(
     let whole = design.field.variant(
         search.candidates()[winner].point.as_ref().expect("a winner is a point of the space"),
     );
-    let departures = |pruner: &Pruner| search.space().departures(pruner.left());
+    let departures = |pruner: &Pruner| search.space().departures(pruner.current());
     let settings = departures(&pruner);
     let (mut steps, mut ratio, mut early) = (Vec::new(), None, None);
     let mut untried = 0;
@@ -57,7 +57,7 @@ pub(super) fn prune(
         }
         remaining.trials = remaining.trials.saturating_sub(trials);
         remaining.time_s = remaining.time_s.map(|s| s - end.at_ms as f64 / 1e3);
-        shown.put_back = pruner.tell(&interval) == Outcome::PutBack;
+        shown.put_back = pruner.report(&interval) == Outcome::Reverted;
         if shown.put_back {
             ratio = shown.ratio;
         }
@@ -65,7 +65,7 @@ pub(super) fn prune(
     }
     let low = confirmed.low.map_or(f64::NEG_INFINITY, f64::ln);
     let accepted = pruner.recommendable(low) && early.is_none();
-    let variant = design.field.variant(pruner.left());
+    let variant = design.field.variant(pruner.current());
     let loss = pruner.loss();
     let shown = Pruning {
         steps,

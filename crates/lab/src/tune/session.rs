@@ -245,7 +245,7 @@ impl SearchState<'_, '_> {
             }
             let effect = effect(self.plan, own, default);
             let excess = excess(self.session.constraints, own);
-            self.search.tell(*request, &Outcome { effect, excess });
+            self.search.report(*request, &Outcome { effect, excess });
         }
         let incumbent = self.search.incumbent();
         let effect = self.search.candidates()[incumbent].effect();

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use experiment::plan::{self, ArenaFacts, LONGEST_S, Plan, TrialLength};
+use experiment::plan::{self, ArenaFacts, MAX_TIME_S, Plan, TrialLength};
 use experiment::results::{End, EndReason, Ending, Environment, Results};
 use lab::arena::Arena;
 use lab::console::Console;
@@ -114,7 +114,7 @@ pub(super) fn settle(mut plan: Plan, design: &DesignArgs) -> Result<Resolved> {
     let plan = &mut resolved.plan;
     if design.budget.is_none() && plan.budget.rounds.is_some() {
         // The default budget has chosen the trial length; allow four times the expected time.
-        plan.budget.time_s = plan.budget.time_s.max(4.0 * length::expected_s(plan)).min(LONGEST_S);
+        plan.budget.time_s = plan.budget.time_s.max(4.0 * length::expected_s(plan)).min(MAX_TIME_S);
     }
     Ok(resolved)
 }

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use experiment::analysis::Verdict;
-use experiment::environment::{differences, telling};
+use experiment::environment::{differences, relevant_facts};
 use experiment::gate::{Choice, GateComparison, compare, is_green};
 use experiment::outcome::Condition;
-use experiment::plan::{LONGEST_S, Plan};
+use experiment::plan::{MAX_TIME_S, Plan};
 use experiment::results::{Environment, Results};
 use lab::gate::{LAST_GOOD, LastGood, same_machine, same_plan};
 use lab::length;
@@ -120,7 +120,7 @@ fn designed(mut plan: Plan, args: &GateArgs, reference: Option<&Reference>) -> R
     let plan = &mut resolved.plan;
     if plan.budget.rounds.is_some() {
         // All rounds are measured, however long they take.
-        plan.budget.time_s = plan.budget.time_s.max(4.0 * length::expected_s(plan)).min(LONGEST_S);
+        plan.budget.time_s = plan.budget.time_s.max(4.0 * length::expected_s(plan)).min(MAX_TIME_S);
     }
     if let Some(name) = args
         .variant
@@ -186,7 +186,7 @@ fn concluded(
     let choice = Choice { variant: args.variant.clone(), ratios: args.ratios };
     let comparisons = compare(results, &reference.results, &choice);
     let [now, then] =
-        [results, &reference.results].map(|results| telling(&results.header.environment));
+        [results, &reference.results].map(|results| relevant_facts(&results.header.environment));
     let differences = differences(&now, &then);
     let mut conditions = args.conduct.fail_if.conditions();
     conditions.push(Condition::Worse);

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 pub use recursion::Sides;
 use recursion::{Law, State, Step};
 
-use super::sequence::LEAST_WITHOUT_SPREAD;
+use super::sequence::MIN_WITHOUT_SPREAD;
 use super::{Interval, Moments};
 
 /// First look: with fewer values almost no alpha is available.
@@ -26,7 +26,7 @@ pub const FIRST_LOOK: usize = 4;
 /// −4: 61 %, 99 %, 8.0.
 pub const GAMMA: f64 = -2.0;
 
-const KEPT: usize = 64;
+const MAX_TABLES: usize = 64;
 
 /// The look of an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub fn critical_t(design: Design, n: usize, alpha: f64, sides: Sides) -> Option<
 
 /// The interval, two-sided at `alpha`, or with both one-sided bounds at `alpha` each.
 pub fn interval(moments: &Moments, design: Design, alpha: f64, sides: Sides) -> Interval {
-    if moments.n < LEAST_WITHOUT_SPREAD && moments.sd == 0.0 {
+    if moments.n < MIN_WITHOUT_SPREAD && moments.sd == 0.0 {
         return Interval::UNBOUNDED;
     }
     match critical_t(design, moments.n, alpha, sides) {
@@ -97,7 +97,7 @@ fn table(planned: usize, alpha: f64, sides: Sides) -> Arc<Mutex<Table>> {
     let tables = TABLES.get_or_init(Mutex::default);
     let mut tables = tables.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let key = (planned, alpha.to_bits(), sides);
-    if !tables.contains_key(&key) && tables.len() >= KEPT {
+    if !tables.contains_key(&key) && tables.len() >= MAX_TABLES {
         tables.clear();
     }
     let new = || Arc::new(Mutex::new(Table::new(planned, alpha, GAMMA, Law::Student, sides)));

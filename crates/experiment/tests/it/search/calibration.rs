@@ -79,7 +79,7 @@ fn searched(seed: u64, mode: Mode, truth: f64, rule: Rule) -> Option<Searched> {
         for request in wanted {
             let own = truth + shared[request.round as usize] + 0.02 * normal();
             let effect = if request.candidate == BASELINE { 0.0 } else { own };
-            search.tell(request, &Outcome { effect: Some(effect), excess: None });
+            search.report(request, &Outcome { effect: Some(effect), excess: None });
         }
     }
     let winner = &search.candidates()[search.chosen()?];

@@ -61,7 +61,7 @@ fn walk(search: &mut Search, sd: f64, truth: impl Fn(&Space, &Point) -> f64) -> 
                 truth(search.space(), &point)
                     + sd * noise(7, &search.key(request.candidate), request.round)
             };
-            search.tell(request, &Outcome { effect: Some(effect), excess: None });
+            search.report(request, &Outcome { effect: Some(effect), excess: None });
         }
     }
 }
@@ -183,7 +183,7 @@ fn settings_that_do_nothing_have_no_place_in_the_choice() {
                     truth(search.space(), &p)
                         + 0.01 * noise(3, &p.levels[0].to_string(), request.round)
                 });
-                search.tell(request, &Outcome { effect: Some(effect), excess: None });
+                search.report(request, &Outcome { effect: Some(effect), excess: None });
             }
         };
         asked(&mut search);
@@ -205,7 +205,7 @@ fn a_small_space_is_searched_to_its_end_and_invalid_candidates_are_given_up() {
             let invalid = search.key(request.candidate).starts_with("b1");
             let effect =
                 (!invalid).then_some(if request.candidate == BASELINE { 0.0 } else { 0.1 });
-            search.tell(request, &Outcome { effect, excess: None });
+            search.report(request, &Outcome { effect, excess: None });
         }
     }
     assert_eq!(search.ended(), Some(Ended::Exhausted));
@@ -235,7 +235,7 @@ fn a_constraint_outweighs_any_effect_and_a_default_that_breaks_it_is_beaten_by_w
                 let level = point.map_or(2, |p| p.levels[0]);
                 let effect = 0.3 * (level as f64 - 2.0);
                 let excess = level as f64 - 1.5;
-                search.tell(request, &Outcome { effect: Some(effect), excess: Some(excess) });
+                search.report(request, &Outcome { effect: Some(effect), excess: Some(excess) });
             }
         }
         let chosen = search.chosen().expect("something holds it");
