@@ -88,10 +88,10 @@ impl Bucket {
                 let file = object.location.filename().unwrap_or_default();
                 match Entry::of(file, object.size) {
                     Some(entry) => listing.entries.push(entry),
-                    None => listing.others += 1,
+                    None => listing.foreign_files += 1,
                 }
                 if listing.entries.len() as u64 > FLEET_RESULTS.most
-                    || listing.others as u64 > FLEET_RESULTS.most
+                    || listing.foreign_files as u64 > FLEET_RESULTS.most
                 {
                     break;
                 }

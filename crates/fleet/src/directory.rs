@@ -66,7 +66,7 @@ impl Directory {
                 entry.metadata().ok().filter(std::fs::Metadata::is_file).map(|found| found.len());
             match size.and_then(|size| Entry::of(name, size)) {
                 Some(entry) => listing.entries.push(entry),
-                None => listing.others += 1,
+                None => listing.foreign_files += 1,
             }
         }
         Ok(listing)

@@ -44,7 +44,7 @@ pub enum Pushed {
 pub struct Listing {
     pub entries: Vec<Entry>,
     /// Files with other names.
-    pub others: usize,
+    pub foreign_files: usize,
 }
 
 /// Whether these bytes are the complete result of this name.

@@ -26,7 +26,7 @@ pub use entry::{Entry, Listing, Pushed};
 pub use known::{KNOWN, Known, KnownAnswer};
 pub use question::{FleetAnalysis, GroupAnalysis, Key, QuestionAnalysis, Sides, analyze, compare};
 pub use result::{
-    Header, Machine, MachineResult, Series, Value, machine_name, variant_word, workload_word,
+    Header, Machine, MachineResult, Series, Value, compact_variant, compact_workload, machine_name,
 };
 pub use select::Selection;
 pub use sql::view;

@@ -125,7 +125,7 @@ pub fn analyze(loaded: &Loaded, by: &[Key], criteria: &Criteria) -> FleetAnalysi
         groups: groups.into_iter().map(|(values, of)| group(by, values, &of, criteria)).collect(),
         findings: loaded.checked.findings.clone(),
         damaged: loaded.damaged.clone(),
-        others: loaded.others,
+        others: loaded.foreign_files,
         cautions,
     }
 }

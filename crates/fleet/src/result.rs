@@ -259,7 +259,7 @@ fn series_of(
     let setting = plan.variants.iter().find(|found| found.name == *variant)?;
     Some(Series {
         question: question_of(plan, spec),
-        workload: workload_word(spec),
+        workload: compact_workload(spec),
         metric: metric.clone(),
         unit: unit_of(metric),
         better: match plan.direction_of(metric) {
@@ -268,26 +268,26 @@ fn series_of(
             Direction::Descriptive => "descriptive",
         }
         .to_owned(),
-        variant: variant_word(setting),
+        variant: compact_variant(setting),
         scheduler: setting.scheduler.clone(),
         is_baseline: baseline == Some(variant),
         is_deciding,
     })
 }
 
-fn word_of(kind: &str, params: &BTreeMap<String, String>) -> String {
+fn compact(kind: &str, params: &BTreeMap<String, String>) -> String {
     params.iter().fold(kind.to_owned(), |mut word, (key, value)| {
         let _ = write!(word, ":{key}={value}");
         word
     })
 }
 
-pub fn variant_word(variant: &Variant) -> String {
-    word_of(&variant.scheduler, &variant.tunables)
+pub fn compact_variant(variant: &Variant) -> String {
+    compact(&variant.scheduler, &variant.tunables)
 }
 
-pub fn workload_word(spec: &WorkloadSpec) -> String {
-    word_of(&spec.kind, &spec.params)
+pub fn compact_workload(spec: &WorkloadSpec) -> String {
+    compact(&spec.kind, &spec.params)
 }
 
 /// Hashes the workload without label, its background, and the file system.

@@ -24,7 +24,7 @@ pub struct Selection {
 }
 
 impl Selection {
-    pub(crate) fn takes(&self, header: &Header) -> bool {
+    pub(crate) fn matches(&self, header: &Header) -> bool {
         let contains =
             |text: &str, wanted: &String| text.to_lowercase().contains(&wanted.to_lowercase());
         self.model.as_ref().is_none_or(|wanted| contains(&header.model, wanted))
@@ -35,7 +35,7 @@ impl Selection {
     }
 
     /// Whether a series is selected; a variant's baseline always is.
-    pub(crate) fn takes_series(&self, of: &crate::result::Series) -> bool {
+    pub(crate) fn matches_series(&self, of: &crate::result::Series) -> bool {
         let is_metric = match &self.metric {
             Some(metric) => of.metric == *metric,
             None => of.is_deciding,

@@ -56,7 +56,7 @@ pub struct Loaded {
     /// Findings about identities.
     pub checked: Checked,
     pub damaged: Vec<Damaged>,
-    pub others: usize,
+    pub foreign_files: usize,
     /// Results excluded by the filters.
     pub filtered: usize,
 }
@@ -72,9 +72,9 @@ pub fn load(
     criteria: &Criteria,
     now_unix_ms: u64,
 ) -> Result<Loaded> {
-    let Listing { entries, others } = store.list()?;
+    let Listing { entries, foreign_files } = store.list()?;
     let summed = store.read(&entries, |entry, bytes| sum_up(entry, bytes, selection, criteria));
-    let mut loaded = Loaded { others, ..Loaded::default() };
+    let mut loaded = Loaded { foreign_files, ..Loaded::default() };
     let mut found = Vec::new();
     for (entry, summary) in entries.iter().zip(summed) {
         match summary {
@@ -120,7 +120,7 @@ fn sum_up(
     criteria: &Criteria,
 ) -> Result<Option<Summary>> {
     let mut file = ResultFile::open(&entry.name, bytes?)?;
-    if !selection.takes(&file.header) {
+    if !selection.matches(&file.header) {
         return Ok(None);
     }
     let mut rows = file.rows(0)?;
@@ -194,6 +194,6 @@ pub(crate) fn variants_of(
             Repeat::of_rounds(&counted).filter(|_| invalid_share <= criteria.max_invalid_share);
         found
     };
-    let selected = series.iter().enumerate().filter(|(_, row)| selection.takes_series(row));
+    let selected = series.iter().enumerate().filter(|(_, row)| selection.matches_series(row));
     selected.map(of).collect()
 }

@@ -349,8 +349,8 @@ fn contribute(args: &ContributeArgs) -> Result<u8> {
                 let spec = plan.workloads.iter().find(|spec| spec.name == of.workload);
                 let setting = plan.variants.iter().find(|setting| setting.name == of.variant);
                 of.metric == metric
-                    && spec.is_some_and(|spec| fleet::workload_word(spec) == workload)
-                    && setting.is_some_and(|setting| fleet::variant_word(setting) == variant)
+                    && spec.is_some_and(|spec| fleet::compact_workload(spec) == workload)
+                    && setting.is_some_and(|setting| fleet::compact_variant(setting) == variant)
             };
             let of = analysis.comparisons.iter().find(is);
             of.map_or_else(|| "unknown".to_owned(), |of| format!("{:?}", of.verdict).to_lowercase())
