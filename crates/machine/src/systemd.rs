@@ -41,7 +41,7 @@ pub fn unit_text(text: &str) -> Result<String, Error> {
 }
 
 fn check_unit_text(text: &str) -> Result<(), Error> {
-    if text.chars().any(|c| c.is_control() || text::steers(c)) {
+    if text.chars().any(|c| c.is_control() || text::controls_terminal(c)) {
         return Err(Error::NoUnitText {
             text: text.into(),
             found: "a line break or another control character",

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 pub(crate) use ::text::counted;
-use ::text::{escaped, steers};
+use ::text::{controls_terminal, escaped};
 
 /// Also replaces characters that change the direction of writing.
 pub(crate) fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() || steers(c) { ' ' } else { c }).collect()
+    text.chars().map(|c| if c.is_control() || controls_terminal(c) { ' ' } else { c }).collect()
 }
 
 /// Line breaks are significant in column heads.

@@ -100,7 +100,7 @@ impl Form {
         value.filter(|value| (min..=max).contains(value))
     }
 
-    pub fn reads(self, text: &str) -> bool {
+    pub fn accepts(self, text: &str) -> bool {
         self.read(text).is_some()
     }
 }
@@ -146,12 +146,12 @@ mod tests {
             (Form::Flag, ["true", "false"], ["1", "0", "yes", "on", "True", ""]),
             (Form::Words(&["auto", "user"]), ["auto", "user"], ["Auto", "aut", "a", "1", " ", ""]),
         ] {
-            assert!(right.iter().all(|text| form.reads(text)), "{form:?}");
+            assert!(right.iter().all(|text| form.accepts(text)), "{form:?}");
             for text in wrong {
-                assert!(!form.reads(text), "{form:?} {text:?}");
+                assert!(!form.accepts(text), "{form:?} {text:?}");
             }
         }
-        assert!(Form::Text.reads("") && Form::File.reads("a b"));
+        assert!(Form::Text.accepts("") && Form::File.accepts("a b"));
     }
 
     #[test]

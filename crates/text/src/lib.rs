@@ -20,7 +20,9 @@ pub use counts::{counted, grouped};
 pub use fields::{Field, Form, expected_one_of, field, hundredths};
 pub use names::{did_you_mean, nearest, suggestion};
 pub use numbers::{hex, percent};
-pub use outward::{escaped, escaped_but_colours, for_spreadsheet, from_spreadsheet, steers};
+pub use outward::{
+    controls_terminal, escaped, escaped_but_colours, for_spreadsheet, from_spreadsheet,
+};
 pub use quantities::{
     DURATION_FORM, DurationError, SIZE_FORM, format_bytes, format_bytes_decimal, format_duration,
     format_size, format_span, parse_duration, parse_duration_ns, parse_size, parse_switch,

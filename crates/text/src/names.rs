@@ -3,7 +3,7 @@
 //! edit distance.
 
 /// 0 to 1.
-const LEAST_SIMILARITY: f64 = 0.75;
+const MIN_SIMILARITY: f64 = 0.75;
 
 /// The most similar of the `known` names, if similar enough; the first one on a tie. Ignores case,
 /// and `-` equals `_`.
@@ -12,7 +12,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     let mut best = None;
     for name in known {
         let similarity = strsim::jaro_winkler(&word, &normalised(name));
-        if similarity > best.map_or(LEAST_SIMILARITY, |(most, _)| most) {
+        if similarity > best.map_or(MIN_SIMILARITY, |(most, _)| most) {
             best = Some((similarity, name));
         }
     }

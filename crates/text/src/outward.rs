@@ -9,12 +9,16 @@ use std::borrow::Cow;
 /// paragraph separators. Backslashes are unchanged, so the result is not reversible; inside a JSON
 /// string it has the same meaning as before.
 pub fn escaped(text: &str) -> Cow<'_, str> {
-    if !text.contains(steers) {
+    if !text.contains(controls_terminal) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
     for c in text.chars() {
-        if steers(c) { shown.push_str(&format!("\\u{:04x}", c as u32)) } else { shown.push(c) }
+        if controls_terminal(c) {
+            shown.push_str(&format!("\\u{:04x}", c as u32))
+        } else {
+            shown.push(c)
+        }
     }
     Cow::Owned(shown)
 }
@@ -49,7 +53,7 @@ fn colour_length(text: &str) -> usize {
 }
 
 /// Whether a character controls a terminal or the display order.
-pub fn steers(c: char) -> bool {
+pub fn controls_terminal(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
@@ -105,7 +109,7 @@ mod tests {
         let value = serde_json::json!({ "a\x1b\u{9b}": ["\x7f\u{2028}\u{202e}\n\"\\"] });
         let text = serde_json::to_string_pretty(&value).unwrap();
         let escaped = escaped(&text);
-        assert!(!escaped.contains(steers) && escaped != text);
+        assert!(!escaped.contains(controls_terminal) && escaped != text);
         assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped).unwrap(), value);
     }
 
@@ -143,9 +147,9 @@ mod tests {
 
         #[test]
         fn nothing_that_steers_is_left(text in ".*") {
-            proptest::prop_assert!(!escaped(&text).contains(steers));
+            proptest::prop_assert!(!escaped(&text).contains(controls_terminal));
             let coloured = escaped_but_colours(&text);
-            proptest::prop_assert!(!coloured.replace('\x1b', "").contains(steers));
+            proptest::prop_assert!(!coloured.replace('\x1b', "").contains(controls_terminal));
         }
     }
 }

@@ -268,7 +268,9 @@ pub(super) fn is_priority(text: &str) -> bool {
 /// Rejects empty and repeated names, and those that would break a line of a report.
 pub(super) fn unique(what: &'static str, names: &[&str], hint: &str) -> Result<(), PlanError> {
     for (i, name) in names.iter().enumerate() {
-        if name.trim().is_empty() || name.chars().any(|c| c.is_control() || text::steers(c)) {
+        if name.trim().is_empty()
+            || name.chars().any(|c| c.is_control() || text::controls_terminal(c))
+        {
             let remedy = "give it a name of printable characters, e.g. quick";
             return Err(value(format!("{what} {}", i + 1), "has no printable name", remedy));
         }

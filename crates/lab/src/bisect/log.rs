@@ -239,7 +239,7 @@ mod tests {
         log.append(&answer(1)).unwrap();
         drop(log);
         let text = fs::read_to_string(at.path().join(LOG)).unwrap();
-        assert!(text.lines().count() == 2 && !text.contains(text::steers), "{text:?}");
+        assert!(text.lines().count() == 2 && !text.contains(text::controls_terminal), "{text:?}");
         Log::open(&dir, &begun, true).expect("it means the same, and is of the same search");
     }
 

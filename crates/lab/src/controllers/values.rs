@@ -68,7 +68,7 @@ fn of_device(row: &str, text: &str) -> Option<String> {
             "enable" => switch(value)?,
             _ => value.replace('_', ""),
         };
-        row.key(key)?.form.reads(&value).then_some(value)
+        row.key(key)?.form.accepts(&value).then_some(value)
     })
 }
 

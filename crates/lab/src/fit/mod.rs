@@ -325,7 +325,7 @@ fn head(request: &Request, source: &str) -> String {
     let name: String = request
         .device
         .chars()
-        .map(|c| if c.is_control() || text::steers(c) { '?' } else { c })
+        .map(|c| if c.is_control() || text::controls_terminal(c) { '?' } else { c })
         .collect();
     let arena = if request.simulated { " --arena sim" } else { "" };
     format!(

@@ -194,7 +194,7 @@ mod tests {
         let hostile = "x\n{}\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}\u{2028}";
         history.append(&root, entry(hostile, Some(hostile))).unwrap();
         let text = fs::read_to_string(history.dir().join(FILE)).unwrap();
-        assert!(text.lines().count() == 1 && !text.contains(text::steers), "{text:?}");
+        assert!(text.lines().count() == 1 && !text.contains(text::controls_terminal), "{text:?}");
         assert_eq!(History::of(&root, "a").unwrap(), history, "it means the same");
     }
 

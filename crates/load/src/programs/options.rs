@@ -44,7 +44,7 @@ impl Options {
                     key: key.to_string(),
                     expected: expected_one_of(key, rows().map(|row| row.name)),
                 })?;
-            if !row.form.reads(text) {
+            if !row.form.accepts(text) {
                 let (key, form) = (row.name, row.form.words());
                 return Err(OptionsError::Unreadable { runner, key, text: text.to_string(), form });
             }

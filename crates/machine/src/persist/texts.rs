@@ -272,7 +272,7 @@ pub(super) fn old_boot(scheduler: Option<&str>) -> Result<String, String> {
 /// A regular expression for Python. Control characters, which could end the line, match anything.
 fn regex(value: &str) -> String {
     let each = |c: char| match c {
-        c if c.is_control() || text::steers(c) => ".".to_string(),
+        c if c.is_control() || text::controls_terminal(c) => ".".to_string(),
         c if c.is_ascii_alphanumeric() || "_-: /".contains(c) => c.to_string(),
         c => format!("\\{c}"),
     };
@@ -281,8 +281,10 @@ fn regex(value: &str) -> String {
 
 /// Cannot end its comment or continue on the next line.
 fn one_line(text: &str) -> String {
-    let text: String =
-        text.chars().map(|c| if c.is_control() || text::steers(c) { ' ' } else { c }).collect();
+    let text: String = text
+        .chars()
+        .map(|c| if c.is_control() || text::controls_terminal(c) { ' ' } else { c })
+        .collect();
     text.trim_end_matches(['\\', ' ']).to_string()
 }
 

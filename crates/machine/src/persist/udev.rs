@@ -248,7 +248,7 @@ pub(super) fn pattern(value: &str) -> String {
 }
 
 fn is_unwritable(c: char) -> bool {
-    matches!(c, '|' | '"') || c.is_control() || text::steers(c)
+    matches!(c, '|' | '"') || c.is_control() || text::controls_terminal(c)
 }
 
 /// Compares like the pattern of `value`.

@@ -205,7 +205,7 @@ impl Row {
                 let known: Vec<&str> = keys.iter().map(|key| key.name).collect();
                 return Err(format!("only the keys {}, as in: {}", known.join(", "), self.example));
             };
-            if !key.form.reads(value) {
+            if !key.form.accepts(value) {
                 return Err(format!("{name} to be {}", key.form.words()));
             }
         }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use experiment::analysis::{Comparison, Verdict};
-use text::steers;
+use text::controls_terminal;
 
 use super::series::{Exported, Series};
 
@@ -174,7 +174,7 @@ fn escaped(value: &str) -> String {
             '\\' => text.push_str("\\\\"),
             '"' => text.push_str("\\\""),
             '\n' => text.push_str("\\n"),
-            c if c.is_control() || steers(c) => text.push(' '),
+            c if c.is_control() || controls_terminal(c) => text.push(' '),
             c => text.push(c),
         }
     }

@@ -23,8 +23,9 @@ pub fn lines(format: Format, trace: &Trace) -> Option<Box<dyn Iterator<Item = St
 }
 
 fn word(name: &str) -> String {
-    let plain =
-        |c: char| if c.is_whitespace() || c.is_control() || text::steers(c) { '_' } else { c };
+    let plain = |c: char| {
+        if c.is_whitespace() || c.is_control() || text::controls_terminal(c) { '_' } else { c }
+    };
     name.chars().map(plain).collect()
 }
 
@@ -117,7 +118,7 @@ fn event(trace: &Trace, io: &Io, stage: usize, sequence: u64) -> String {
             process
                 .name
                 .chars()
-                .map(|c| if c.is_control() || text::steers(c) { '?' } else { c })
+                .map(|c| if c.is_control() || text::controls_terminal(c) { '?' } else { c })
                 .collect(),
         ),
     };

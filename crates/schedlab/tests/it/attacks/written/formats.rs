@@ -7,7 +7,7 @@ use std::process::Command;
 
 use experiment::plan::Plan;
 use pulldown_cmark::{Event, Options, Parser, Tag};
-use text::steers;
+use text::controls_terminal;
 
 use super::writers::MARK;
 use crate::common::PYTHON;
@@ -60,7 +60,7 @@ impl Format {
             _ => {}
         }
         let text = String::from_utf8(bytes).map_err(|e| e.to_string())?;
-        if let Some(c) = text.chars().find(|c| steers(*c)) {
+        if let Some(c) = text.chars().find(|c| controls_terminal(*c)) {
             return Err(format!("steers a terminal by {c:?}"));
         }
         match self {
