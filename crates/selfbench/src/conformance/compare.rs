@@ -13,7 +13,7 @@ use sim::{Event, EventKind, Observer};
 use super::cases::Case;
 
 #[derive(Debug, Default)]
-pub(super) struct Heard {
+pub(super) struct CommandLog {
     done: Vec<Done>,
     issued: Vec<(u64, Option<u32>, Done)>,
 }
@@ -25,7 +25,7 @@ struct Done {
     transfer: Option<(Op, u64, u32)>,
 }
 
-impl Observer for Heard {
+impl Observer for CommandLog {
     fn event(&mut self, event: &Event) {
         let at_ns = event.at.as_ns();
         let transfer = event.op.map(|op| (op, event.sector, event.nr_sectors));
@@ -39,7 +39,7 @@ impl Observer for Heard {
     }
 }
 
-impl Heard {
+impl CommandLog {
     fn end_ns(&self) -> u64 {
         self.done.iter().map(|done| done.at_ns).max().unwrap_or(0)
     }
@@ -165,16 +165,16 @@ impl Row {
 pub(super) fn row(
     case: &Case,
     sim: &Observation,
-    heard: &Heard,
+    commands: &CommandLog,
     kernel: &Observation,
     log: &Log,
-    others: &[(Observation, Heard)],
+    others: &[(Observation, CommandLog)],
     replayed: Result<usize, String>,
 ) -> Row {
     let done = of_log(log);
     // Flushes show in their effect on other commands.
     let names = |done: &[Done]| done.iter().filter_map(|done| done.transfer).collect::<Vec<_>>();
-    let (ours, theirs) = (names(&heard.done), names(&done));
+    let (ours, theirs) = (names(&commands.done), names(&done));
     let same = ours.iter().zip(&theirs).take_while(|(a, b)| a == b).count();
     // If the window cuts the work, one side may be further.
     let all = if case.workload.is_cut() {
@@ -183,12 +183,12 @@ pub(super) fn row(
         ours.len().max(theirs.len())
     };
     let first_other = (same < all).then_some(same);
-    let requests = heard.done.len().max(1);
+    let requests = commands.done.len().max(1);
     let bound = agreement::bound(case.disk, case.workload.name, case.scheduler);
     let both = |name: &str| Some((*sim.metrics.get(name)?, *kernel.metrics.get(name)?));
     let own = |name: &str| -> Vec<f64> {
-        let of = |(seen, heard): &(Observation, Heard)| match name {
-            "elapsed_s" => Some(heard.end_ns() as f64 / 1e9),
+        let of = |(seen, commands): &(Observation, CommandLog)| match name {
+            "elapsed_s" => Some(commands.end_ns() as f64 / 1e9),
             _ => seen.metrics.get(name).copied(),
         };
         others.iter().filter_map(of).collect()
@@ -222,7 +222,11 @@ pub(super) fn row(
         .map(|done| done.at_ns)
         .max()
         .unwrap_or(0);
-    put("elapsed_s", (heard.end_ns() as f64 / 1e9, end as f64 / 1e9), heard.end_ns() as f64 / 1e9);
+    put(
+        "elapsed_s",
+        (commands.end_ns() as f64 / 1e9, end as f64 / 1e9),
+        commands.end_ns() as f64 / 1e9,
+    );
     for name in ["merges", "anticipations", "anticipation_successes"] {
         if let Some(pair) = both(name) {
             put(name, pair, requests as f64);

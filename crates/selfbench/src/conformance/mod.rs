@@ -124,33 +124,33 @@ fn one(
         duration: case.workload.duration(),
         warmup: Duration::ZERO,
     };
-    let mut heard = compare::Heard::default();
-    let simulated = sim.observed(variant, &trial, &mut heard)?;
+    let mut commands = compare::CommandLog::default();
+    let simulated = sim.observed(variant, &trial, &mut commands)?;
     let (measured, log) = kernel.logged(variant, &trial, LOG)?;
     if let Some(dir) = &options.logs {
-        keep(dir, case, &heard, &log)?;
+        keep(dir, case, &commands, &log)?;
     }
     let log = ::sim::conformance::Log::read(&log)?;
     let replayed = compare::replayed(&log, kernel.model().make(SEED)?.as_mut());
     let others = MORE_SEEDS.map(|seed| {
-        let mut heard = compare::Heard::default();
-        let observation = sim.observed(variant, &TrialSpec { seed, ..trial }, &mut heard)?;
-        Ok((observation, heard))
+        let mut commands = compare::CommandLog::default();
+        let observation = sim.observed(variant, &TrialSpec { seed, ..trial }, &mut commands)?;
+        Ok((observation, commands))
     });
     let others = others.collect::<Result<Vec<_>>>()?;
-    Ok(compare::row(case, &simulated, &heard, &measured, &log, &others, replayed))
+    Ok(compare::row(case, &simulated, &commands, &measured, &log, &others, replayed))
 }
 
 fn keep(
     dir: &std::path::Path,
     case: &cases::Case,
-    heard: &compare::Heard,
+    commands: &compare::CommandLog,
     log: &[u8],
 ) -> Result<()> {
     let path = |side: &str| dir.join(format!("{}.{side}", case.name().replace('/', "-")));
     std::fs::create_dir_all(dir)?;
     let log = ::sim::conformance::Log::read(log)?;
-    std::fs::write(path("sim"), heard.lines())?;
+    std::fs::write(path("sim"), commands.lines())?;
     std::fs::write(path("kernel"), compare::lines(&log))?;
     Ok(())
 }

@@ -18,8 +18,8 @@ const HEADS: [&str; 10] = [
 ];
 
 /// Maximum demerit: milliseconds, or a share of the measured mean.
-const MOST_MS: f64 = 0.4;
-const MOST_SHARE: f64 = 0.05;
+const MAX_MS: f64 = 0.4;
+const MAX_SHARE: f64 = 0.05;
 
 fn cells(row: &Row) -> Vec<String> {
     let ms = |ms: f64| format!("{ms:.2}");
@@ -42,7 +42,7 @@ fn cells(row: &Row) -> Vec<String> {
 
 impl Row {
     fn is_far(&self) -> bool {
-        self.demerit_ms > MOST_MS.max(self.measured_mean_ms * MOST_SHARE)
+        self.demerit_ms > MAX_MS.max(self.measured_mean_ms * MAX_SHARE)
     }
 }
 
@@ -51,7 +51,7 @@ fn explained(report: &Report) -> String {
     let closer = report.rows.iter().filter(at_least).count();
     format!(
         "Milliseconds. Measured, modelled: mean response times. Demerit: root mean square of the horizontal distance of the two \
-         distributions, of reads and of writes alone, and of all; !: above {MOST_MS} ms and above 5 % of the mean. DiskSim's: of its \
+         distributions, of reads and of writes alone, and of all; !: above {MAX_MS} ms and above 5 % of the mean. DiskSim's: of its \
          own model, by its script runvalid. Drawn: the mean demerit where each pause is longer by up to 12 ms, of {} replays, of DiskSim \
          six. At most DiskSim's: {closer} of {}.",
         super::DRAWS,

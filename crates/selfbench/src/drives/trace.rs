@@ -14,7 +14,7 @@ use machine::files::Bounded;
 use text::limits::{TRACE_BYTES, TRACE_REQUESTS};
 
 /// An hour.
-const LONGEST_US: f64 = 3.6e9;
+const MAX_US: f64 = 3.6e9;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Request {
@@ -57,7 +57,7 @@ fn request(line: &str, sectors: u64) -> Result<Request> {
     let op = match op {
         "R" => Op::Read,
         "W" => Op::Write,
-        other => bail!("direction: unknown (found {}, expected R or W)", shown(other)),
+        other => bail!("direction: unknown (found {}, expected R or W)", escape(other)),
     };
     let sector: u64 = number(sector, "first sector")?;
     let nr_sectors: u32 = number(nr, "number of sectors")?;
@@ -69,15 +69,16 @@ fn request(line: &str, sectors: u64) -> Result<Request> {
 }
 
 fn number<T: std::str::FromStr>(word: &str, what: &str) -> Result<T> {
-    word.parse().map_err(|_| anyhow!("{what}: not a whole number in range (found {})", shown(word)))
+    word.parse()
+        .map_err(|_| anyhow!("{what}: not a whole number in range (found {})", escape(word)))
 }
 
 fn time(word: &str) -> Result<f64> {
-    let time = word.parse().ok().filter(|time: &f64| (0.0..=LONGEST_US).contains(time));
-    time.ok_or_else(|| anyhow!("time: not microseconds up to an hour (found {})", shown(word)))
+    let time = word.parse().ok().filter(|time: &f64| (0.0..=MAX_US).contains(time));
+    time.ok_or_else(|| anyhow!("time: not microseconds up to an hour (found {})", escape(word)))
 }
 
-fn shown(word: &str) -> String {
+fn escape(word: &str) -> String {
     word.chars().take(20).flat_map(char::escape_default).collect()
 }
 

@@ -292,7 +292,7 @@ fn verdict(options: &Options, stop: &AtomicBool) -> Result<f64> {
 fn marks(sides: &[Side], verdict_s: &[f64]) -> Vec<Mark> {
     let (plain, ours) = (&sides[0], &sides[1]);
     let measured =
-        [ours.times_real(), ours.against(plain), median(&ours.empty_s), median(verdict_s)];
+        [ours.times_real(), ours.ratio_to(plain), median(&ours.empty_s), median(verdict_s)];
     let mark = |(&(guarantee, bound, at_least), measured): (&(&'static str, f64, bool), f64)| {
         let met = if at_least { measured >= bound } else { measured <= bound };
         Mark { guarantee, bound, at_least, measured, met }
@@ -317,7 +317,7 @@ impl Side {
     }
 
     /// Returns the median of per-round ratios.
-    fn against(&self, other: &Side) -> f64 {
+    fn ratio_to(&self, other: &Side) -> f64 {
         let share =
             |(mine, theirs): (&f64, &f64)| self.ios as f64 / mine / (other.ios as f64 / theirs);
         median(&self.real_s.iter().zip(&other.real_s).map(share).collect::<Vec<_>>())
@@ -350,7 +350,7 @@ impl fmt::Display for Report {
                 format!("{:.2}", median(&side.virtual_s)),
                 format!("{:.0}", side.times_real()),
                 format!("{:.0}", side.rate()),
-                format!("{:.2}", side.against(&self.sides[0])),
+                format!("{:.2}", side.ratio_to(&self.sides[0])),
                 if side.empty_s.is_empty() {
                     "-".to_owned()
                 } else {
@@ -401,9 +401,9 @@ mod tests {
     fn a_ratio_is_the_median_of_the_rounds_own_ratios() {
         // The machine was slow in the last round, for both.
         let (plain, ours) = (side(&[10.0, 10.0, 40.0], 640.0), side(&[2.0, 2.5, 8.0], 640.0));
-        assert_eq!(ours.against(&plain), 5.0);
+        assert_eq!(ours.ratio_to(&plain), 5.0);
         assert_eq!((ours.times_real(), ours.rate()), (256.0, 32_000.0));
-        assert_eq!(plain.against(&plain), 1.0);
+        assert_eq!(plain.ratio_to(&plain), 1.0);
     }
 
     #[test]
