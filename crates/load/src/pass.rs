@@ -164,7 +164,7 @@ fn await_done(
             Ok(Message::Ready(_)) => unreachable!("every client has reported that it is ready"),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                 let now = Duration::from_nanos(shared.now());
-                if stop.load(Ordering::Relaxed) && !shared.stopped() {
+                if stop.load(Ordering::Relaxed) && !shared.is_stopped() {
                     shared.stop();
                     give_up = give_up.min(now + drive.patience);
                 }
@@ -216,7 +216,7 @@ impl Worker {
         }
         if self.flush && tally.vanished.is_none() {
             let result = self.target.file.sync_data();
-            tally.synced(result, &self.target.path, self.shared.now());
+            tally.record_sync(result, &self.target.path, self.shared.now());
         }
         tally.end(self.shared.now());
         drop(means);

@@ -25,7 +25,7 @@ impl Shared {
     }
 
     #[inline]
-    pub(super) fn stopped(&self) -> bool {
+    pub(super) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
@@ -46,7 +46,7 @@ impl Shared {
         let until = wake.min(close);
         loop {
             let now = self.now();
-            if now >= until || self.stopped() {
+            if now >= until || self.is_stopped() {
                 return now;
             }
             thread::sleep(Duration::from_nanos((until - now).min(NAP_NS)));

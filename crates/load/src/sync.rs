@@ -29,15 +29,16 @@ pub(super) fn run(
     let mut now = shared.now();
     let mut last = None;
     tally.begin(now);
-    while now < tally.close_ns && !shared.stopped() {
+    while now < tally.close_ns && !shared.is_stopped() {
         match client.next(Time::from_ns(now), last.as_ref()) {
             Step::Io(request) => {
                 let result = transfer(target, &request, buffer.bytes(request.len));
                 let done = shared.now();
                 match result {
-                    Ok(()) => tally.completed(&request, now, done),
+                    Ok(()) => tally.record_completion(&request, now, done),
                     Err(failure) => {
-                        if !tally.failed(&request, &target.path, target.is_device, &failure) {
+                        if !tally.record_failure(&request, &target.path, target.is_device, &failure)
+                        {
                             break;
                         }
                     }
@@ -55,14 +56,14 @@ pub(super) fn run(
             Step::Sync => {
                 let result = target.file.sync_data();
                 now = shared.now();
-                tally.synced(result, &target.path, now);
+                tally.record_sync(result, &target.path, now);
             }
             Step::End => {
                 tally.finished = true;
                 break;
             }
         }
-        tally.look_at_window(now);
+        tally.check_window(now);
     }
 }
 

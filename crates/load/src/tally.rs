@@ -72,19 +72,19 @@ impl Tally {
 
     pub(super) fn begin(&mut self, now: u64) {
         self.began_ns = now;
-        self.look_at_window(now);
+        self.check_window(now);
     }
 
     /// Notices when the window has opened; call it with each new time.
     #[inline]
-    pub(super) fn look_at_window(&mut self, now: u64) {
+    pub(super) fn check_window(&mut self, now: u64) {
         if self.cpu_at_open.is_none() && now >= self.open_ns {
             self.cpu_at_open = Some(Cpu::now());
         }
     }
 
     #[inline]
-    pub(super) fn completed(&mut self, request: &Request, submitted: u64, completed: u64) {
+    pub(super) fn record_completion(&mut self, request: &Request, submitted: u64, completed: u64) {
         let bytes = u64::from(request.len);
         let totals = match request.op {
             Op::Read => {
@@ -109,7 +109,7 @@ impl Tally {
         }
     }
 
-    pub(super) fn synced(&mut self, result: io::Result<()>, path: &Path, now: u64) {
+    pub(super) fn record_sync(&mut self, result: io::Result<()>, path: &Path, now: u64) {
         match result {
             Ok(()) => self.syncs += u64::from(now >= self.open_ns && now <= self.close_ns),
             Err(error) => self.note(format!("flush of {}: {error}", path.display())),
@@ -117,7 +117,7 @@ impl Tally {
     }
 
     /// Returns whether the client should continue.
-    pub(super) fn failed(
+    pub(super) fn record_failure(
         &mut self,
         request: &Request,
         path: &Path,
@@ -227,7 +227,7 @@ mod tests {
     fn a_request_counts_if_it_completes_inside_the_window_and_is_issued_in_any_case() {
         let mut tally = Tally::new(100, 200);
         for (submitted, completed) in [(10, 99), (90, 100), (150, 160), (190, 200), (199, 201)] {
-            tally.completed(&READ, submitted, completed);
+            tally.record_completion(&READ, submitted, completed);
         }
         assert_eq!((tally.reads.count, tally.reads.bytes), (3, 3 * 4096));
         assert_eq!(tally.reads.latency_sum_ns, 10 + 10 + 10);
@@ -238,9 +238,9 @@ mod tests {
     fn deadlines_are_kept_or_missed_by_the_clock_of_the_clients() {
         let mut tally = Tally::new(100, 200);
         for (deadline, completed) in [(150, 140), (150, 160), (190, 250), (300, 150)] {
-            tally.completed(&READ.due(Time::from_ns(deadline)), 110, completed);
+            tally.record_completion(&READ.due(Time::from_ns(deadline)), 110, completed);
         }
-        tally.completed(&READ, 110, 120);
+        tally.record_completion(&READ, 110, 120);
         let late = tally.deadlines;
         assert_eq!(
             (late.count, late.missed, late.tardiness_max_ns, late.best_effort),
@@ -253,9 +253,9 @@ mod tests {
         let mut tally = Tally::new(0, 100);
         let eio = || Failure::Error(io::Error::from_raw_os_error(libc::EIO));
         for _ in 1..MAX_ERRORS {
-            assert!(tally.failed(&READ, Path::new("/dev/x"), true, &eio()));
+            assert!(tally.record_failure(&READ, Path::new("/dev/x"), true, &eio()));
         }
-        assert!(!tally.failed(&READ, Path::new("/dev/x"), true, &eio()));
+        assert!(!tally.record_failure(&READ, Path::new("/dev/x"), true, &eio()));
         assert_eq!((tally.errors, tally.reads.errors), (MAX_ERRORS, MAX_ERRORS));
         assert!(tally.first_error.unwrap().contains("read of 4096 bytes at 0 of /dev/x"));
     }
@@ -264,8 +264,8 @@ mod tests {
     fn no_space_means_a_full_file_system_for_a_file_and_a_shorter_device_for_a_device() {
         let enospc = Failure::Error(io::Error::from_raw_os_error(libc::ENOSPC));
         let (mut file, mut device) = (Tally::new(0, 1), Tally::new(0, 1));
-        assert!(!file.failed(&READ, Path::new("/tmp/x"), false, &enospc));
-        assert!(!device.failed(&READ, Path::new("/dev/x"), true, &enospc));
+        assert!(!file.record_failure(&READ, Path::new("/tmp/x"), false, &enospc));
+        assert!(!device.record_failure(&READ, Path::new("/dev/x"), true, &enospc));
         assert!(file.no_space.is_some() && file.vanished.is_none());
         assert!(device.no_space.is_none() && device.vanished.is_some());
     }

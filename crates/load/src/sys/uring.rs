@@ -130,7 +130,7 @@ impl Ring {
         let mut state = RingState::Working;
         tally.begin(now);
         loop {
-            if now >= tally.close_ns || shared.stopped() {
+            if now >= tally.close_ns || shared.is_stopped() {
                 state = RingState::Closing;
             }
             if let RingState::Thinking(until) = state
@@ -170,7 +170,7 @@ impl Ring {
                     RingState::Syncing => {
                         let result = target.file.sync_data();
                         now = shared.now();
-                        tally.synced(result, &target.path, now);
+                        tally.record_sync(result, &target.path, now);
                         state = RingState::Working;
                     }
                     RingState::Working | RingState::Awaiting(_) => {
@@ -180,7 +180,7 @@ impl Ring {
                     }
                 }
             }
-            tally.look_at_window(now);
+            tally.check_window(now);
         }
     }
 
@@ -314,7 +314,7 @@ impl Ring {
                 completed: Time::from_ns(now),
             });
             if moved == request.len as i32 {
-                tally.completed(&request, submitted, now);
+                tally.record_completion(&request, submitted, now);
                 continue;
             }
             let start = slot as usize * self.slot_size;
@@ -327,9 +327,10 @@ impl Ring {
                 errno => Err(Failure::Error(io::Error::from_raw_os_error(-errno))),
             };
             match result {
-                Ok(()) => tally.completed(&request, submitted, now),
+                Ok(()) => tally.record_completion(&request, submitted, now),
                 Err(failure) => {
-                    go_on &= tally.failed(&request, &target.path, target.is_device, &failure)
+                    go_on &=
+                        tally.record_failure(&request, &target.path, target.is_device, &failure)
                 }
             }
         }

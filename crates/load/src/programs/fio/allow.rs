@@ -249,7 +249,7 @@ pub(super) fn canonical(option: &str) -> &str {
 }
 
 /// Accepts aliases.
-pub(super) fn fate(option: &str) -> Fate {
+pub(super) fn classify(option: &str) -> Fate {
     if GIVEN.iter().any(|names| names.contains(&option)) {
         return Fate::Given;
     }
@@ -298,9 +298,9 @@ mod tests {
              replay_redirect merge_blktrace_file uid gid profile name mem iomem lockmem hugepage-size allow_mounted_write \
              trigger client server hostname port program uri pool numa_mem_policy error_dump comm";
         for option in outside.split_whitespace() {
-            assert!(matches!(fate(option), Fate::Refused(_) | Fate::Unknown), "{option}");
+            assert!(matches!(classify(option), Fate::Refused(_) | Fate::Unknown), "{option}");
         }
-        assert_eq!(fate("filename"), Fate::FileName);
+        assert_eq!(classify("filename"), Fate::FileName);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use super::allow::{self, Fate};
 use super::output::Wanted;
 
 /// fio splits lines at 4096 bytes.
-const LONGEST_LINE: usize = 1000;
+const MAX_LINE: usize = 1000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct JobFile {
@@ -73,7 +73,7 @@ impl JobFile {
     }
 
     /// The jobs in order.
-    pub(super) fn wanted(&self) -> Vec<Wanted> {
+    pub(super) fn job_kinds(&self) -> Vec<Wanted> {
         let names = self
             .sections
             .iter()
@@ -258,7 +258,7 @@ impl Reader<'_> {
         if plain.is_empty() {
             return;
         }
-        if plain.len() > LONGEST_LINE {
+        if plain.len() > MAX_LINE {
             return self.refuse(at, "the line is longer than 1000 bytes; shorten it");
         }
         if let Some(rest) = plain.strip_prefix('[') {
@@ -320,7 +320,7 @@ impl Reader<'_> {
             Some((key, value)) => (key.trim(), Some(value.trim())),
             None => (text, None),
         };
-        let fate = allow::fate(key);
+        let fate = allow::classify(key);
         if matches!(fate, Fate::Refused(_) | Fate::Unknown) {
             return Err(refusal(key, text));
         }
@@ -365,7 +365,7 @@ impl Reader<'_> {
 }
 
 fn refusal(key: &str, text: &str) -> String {
-    match allow::fate(key) {
+    match allow::classify(key) {
         Fate::Refused(why) => format!("{text} is refused: {why}"),
         _ => {
             let meant = text::suggestion(allow::nearest(key));

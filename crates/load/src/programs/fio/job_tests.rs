@@ -17,7 +17,7 @@ fn refused(text: &str) -> String {
 }
 
 fn names(file: &JobFile) -> Vec<String> {
-    file.wanted().into_iter().map(|job| job.name).collect()
+    file.job_kinds().into_iter().map(|job| job.name).collect()
 }
 
 #[test]

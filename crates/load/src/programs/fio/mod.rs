@@ -134,14 +134,14 @@ impl Runner for Fio {
 
     fn measure(&mut self, bench: &Bench<'_>, trial: &Trial) -> Result<Measurement, RunnerError> {
         let file = self.file()?;
-        let offered = self.offered(file, trial);
+        let offered = self.default_options(file, trial);
         let has_ramp = offered.iter().any(|(key, _)| *key == "ramp_time");
         let exact = file.is_exact() && bench.directory.is_none() && !has_ramp;
         let launch =
             Launch { share: trial.share.clone(), ..self.launch(bench, file, &[], &offered) };
         let ended = bench.run(&launch, trial.deadline)?;
         let jobs = output::read(&ended.stdout).map_err(|missing| unreadable(&missing, &ended))?;
-        output::measurement(&jobs, &file.wanted(), exact)
+        output::measurement(&jobs, &file.job_kinds(), exact)
             .map_err(|missing| unreadable(&missing, &ended))
     }
 }
@@ -152,7 +152,7 @@ impl Fio {
     }
 
     /// Seed, and the trial's length if nothing in the file determines the end.
-    fn offered(&self, file: &JobFile, trial: &Trial) -> Vec<(&'static str, String)> {
+    fn default_options(&self, file: &JobFile, trial: &Trial) -> Vec<(&'static str, String)> {
         // With seed zero, all generators would be equal.
         let mut offered = vec![("randseed", (trial.seed % (1 << 62) + 1).to_string())];
         if self.offers_length && !file.has_length() {
@@ -269,7 +269,7 @@ mod tests {
         let (duration, deadline) = (Duration::from_millis(1500), Duration::ZERO);
         let trial = Trial { seed: 6, duration, warmup, deadline, ..Trial::default() };
         let pairs: Vec<String> = fio
-            .offered(&file, &trial)
+            .default_options(&file, &trial)
             .iter()
             .map(|(key, value)| format!("{key}={value}"))
             .collect();

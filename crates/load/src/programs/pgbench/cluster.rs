@@ -18,7 +18,7 @@ use crate::programs::error::RunnerError;
 use crate::programs::kind::Bench;
 
 /// For initialising or copying; a slow disk may need an hour.
-const PATIENCE: Duration = Duration::from_secs(4 * 3600);
+const TIMEOUT: Duration = Duration::from_secs(4 * 3600);
 
 /// On the file system under test.
 #[derive(Debug)]
@@ -92,7 +92,7 @@ impl Cluster {
             dir: "/".into(),
             ..Launch::default()
         };
-        run(bench, "cp", &launch, PATIENCE)?;
+        run(bench, "cp", &launch, TIMEOUT)?;
         cache::sync(&self.trial)?;
         (self.fresh, self.restored_in) = (true, began.elapsed());
         Ok(())
@@ -130,7 +130,7 @@ impl Cluster {
         let how =
             ["--no-sync", "--auth=trust", "--no-locale", "--encoding=UTF8", "--username=postgres"];
         args.extend(how.map(OsString::from));
-        run(bench, "initdb", &tools.launch_server("initdb", args), PATIENCE)?;
+        run(bench, "initdb", &tools.launch_server("initdb", args), TIMEOUT)?;
         // initdb's has a page of comments and settings of locale and time zone.
         let path = self.base.join("postgresql.conf");
         let text = settings.postgresql_conf(&self.socket.display().to_string());
@@ -143,10 +143,10 @@ impl Cluster {
             &tools.launch_server("postgres", args),
             &self.base,
             &self.socket,
-            PATIENCE,
+            TIMEOUT,
         )?;
         match self.load(bench, tools, &server) {
-            Ok(()) => server.stop(PATIENCE),
+            Ok(()) => server.stop(TIMEOUT),
             Err(error) => Err(server.explain(error)),
         }
     }
@@ -164,9 +164,9 @@ impl Cluster {
             "--quiet".into(),
             format!("--scale={}", self.scale).into(),
         ]);
-        run(bench, "pgbench", &launch, PATIENCE)?;
-        server.query(tools, "vacuum", PATIENCE)?;
-        server.query(tools, "checkpoint", PATIENCE).map(drop)
+        run(bench, "pgbench", &launch, TIMEOUT)?;
+        server.query(tools, "vacuum", TIMEOUT)?;
+        server.query(tools, "checkpoint", TIMEOUT).map(drop)
     }
 }
 

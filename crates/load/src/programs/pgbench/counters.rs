@@ -71,7 +71,7 @@ pub(super) fn read_at_rest(
     read(server, tools, patience)
 }
 
-pub(super) fn between(before: &Counters, after: &Counters) -> Counters {
+pub(super) fn difference(before: &Counters, after: &Counters) -> Counters {
     after
         .iter()
         .filter_map(|(name, value)| Some((name.clone(), value - before.get(name)?)))

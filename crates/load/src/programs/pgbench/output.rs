@@ -58,16 +58,16 @@ pub(super) fn measurement(settings: &Settings, raw: &Raw) -> Result<Measurement,
         seen.metrics.insert(name.to_string(), percentile(&times, per_mille) as f64);
         seen.counts.insert(name.to_string(), logged);
     }
-    seen.counters = counters::between(&raw.before, &raw.after);
+    seen.counters = counters::difference(&raw.before, &raw.after);
     seen.counters.insert("transactions".to_string(), logged as f64);
-    seen.moved = Some(moved(settings, raw, &seen.counters));
+    seen.moved = Some(bytes_moved(settings, raw, &seen.counters));
     Ok(seen)
 }
 
 /// Lower bounds: the flushed log was written, and reads into an empty cache came from the device
 /// until it was full. With updates, vacuum may read a page twice before that, so only pure reads
 /// are counted.
-fn moved(settings: &Settings, raw: &Raw, counted: &counters::Counters) -> Moved {
+fn bytes_moved(settings: &Settings, raw: &Raw, counted: &counters::Counters) -> Moved {
     let all_read = raw.after.get(BLOCKS_READ).copied().unwrap_or(0.0) - raw.at_start(BLOCKS_READ);
     let read = (all_read * BLOCK).min(settings.shared_buffers as f64);
     Moved {

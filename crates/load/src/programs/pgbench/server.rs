@@ -21,10 +21,10 @@ use super::tools::{Tools, full, run};
 use crate::programs::error::RunnerError;
 use crate::programs::kind::Bench;
 
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// For a failed server to exit.
-const GRACE: Duration = Duration::from_secs(5);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Bytes read of the server's status file.
 const NOTE: u64 = 4096;
@@ -62,15 +62,15 @@ impl<'a> Server<'a> {
                 return Err(RunnerError::Interrupted);
             }
             if !server.is_alive() {
-                let said = server.end(Signal::QUIT, GRACE);
+                let said = server.end(Signal::QUIT, EXIT_TIMEOUT);
                 return Err(said.into_error());
             }
             if began.elapsed() > patience {
-                let said = server.end(Signal::QUIT, GRACE);
+                let said = server.end(Signal::QUIT, EXIT_TIMEOUT);
                 let (program, seconds) = ("postgres (starting)".to_string(), patience.as_secs());
                 return Err(RunnerError::TooLong { program, seconds, tail: said.tail() });
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 
@@ -113,10 +113,10 @@ impl<'a> Server<'a> {
         // A server closes connections before it exits.
         let since = Instant::now();
         while alive && since.elapsed() < Duration::from_millis(500) {
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
             alive = self.is_alive();
         }
-        let said = self.end(Signal::QUIT, GRACE);
+        let said = self.end(Signal::QUIT, EXIT_TIMEOUT);
         if let Some(full) = full(&said.text) {
             return full;
         }
@@ -176,7 +176,7 @@ impl<'a> Server<'a> {
 
 impl Drop for Server<'_> {
     fn drop(&mut self) {
-        self.end(Signal::KILL, GRACE);
+        self.end(Signal::KILL, EXIT_TIMEOUT);
     }
 }
 
@@ -217,7 +217,7 @@ impl Said {
 /// Kills servers in or below the directory, and waits until they are gone.
 pub(super) fn end_processes_in(dir: &Path) {
     let since = Instant::now();
-    while since.elapsed() < GRACE {
+    while since.elapsed() < EXIT_TIMEOUT {
         let there = processes_in(dir);
         if there.is_empty() {
             return;
@@ -225,7 +225,7 @@ pub(super) fn end_processes_in(dir: &Path) {
         for server in there {
             let _ = pidfd_send_signal(server, Signal::KILL);
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 

@@ -10,7 +10,7 @@ const MODES: [&str; 3] = ["tpcb", "simple-update", "select-only"];
 const PROTOCOLS: [&str; 3] = ["simple", "extended", "prepared"];
 
 /// Settings reserved for schedlab.
-const OURS: [(&str, &str); 10] = [
+const OWN_SETTINGS: [(&str, &str); 10] = [
     ("data_directory", "the cluster lies on the device under test"),
     ("listen_addresses", "the cluster has a socket of its own and no port"),
     ("port", "the cluster has a socket of its own and no port"),
@@ -227,7 +227,7 @@ fn conf(text: &str) -> Result<Vec<(String, String)>, String> {
                 format!("conf: {word} is not KEY=VALUE; write e.g. conf=\"max_wal_size=256MB wal_compression=on\"")
             })?;
         let key = key.to_ascii_lowercase();
-        if let Some((name, why)) = OURS.iter().find(|(name, _)| *name == key) {
+        if let Some((name, why)) = OWN_SETTINGS.iter().find(|(name, _)| *name == key) {
             return Err(format!("conf: {name} cannot be set: {why}"));
         }
         if let Some(part) =

@@ -18,9 +18,9 @@ const PURPOSE: &str = "as a workload";
 const VERSIONS: &str = "/usr/lib/postgresql";
 
 /// Older output and statistics views are not supported.
-const OLDEST: u32 = 12;
+const MIN_VERSION: u32 = 12;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 const NEEDED: [&str; 4] = ["postgres", "initdb", "pgbench", "psql"];
 
@@ -73,7 +73,7 @@ impl Tools {
         };
         bench.session.expect_user(tools.account.uid)?;
         let says = |name: &str| -> Result<String, RunnerError> {
-            let ended = run(bench, name, &tools.launch(name, ["--version".into()]), PATIENCE)?;
+            let ended = run(bench, name, &tools.launch(name, ["--version".into()]), TIMEOUT)?;
             Ok(ended.stdout.trim().to_string())
         };
         let (server, client) = (says("postgres")?, says("pgbench")?);
@@ -193,10 +193,10 @@ fn checked_major(program: &str, said: &str) -> Result<u32, RunnerError> {
             missing: "version".to_string(),
             tail: format!("; it said:\n  {said}"),
         }),
-        Some(found) if found < OLDEST => Err(RunnerError::Version {
+        Some(found) if found < MIN_VERSION => Err(RunnerError::Version {
             program,
             found: found.to_string(),
-            needed: format!("{OLDEST} or later"),
+            needed: format!("{MIN_VERSION} or later"),
             remedy: "name another directory of programs with bindir=".to_string(),
         }),
         Some(found) => Ok(found),
@@ -212,7 +212,7 @@ fn account(bench: &Bench<'_>, name: &str) -> Result<Account, RunnerError> {
         dir: "/".into(),
         ..Launch::default()
     };
-    let ended = bench.session.start(&launch)?.wait(PATIENCE, bench.stop)?;
+    let ended = bench.session.start(&launch)?.wait(TIMEOUT, bench.stop)?;
     let fields: Vec<&str> = ended.stdout.trim().split(':').collect();
     let id = |at: usize| fields.get(at).and_then(|field| field.parse::<u32>().ok());
     match (id(2), id(3)) {

@@ -18,7 +18,7 @@ use crate::programs::error::RunnerError;
 use crate::programs::kind::Bench;
 
 /// Polling interval for interrupts and the deadline.
-const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+const POLL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// A pipe passes on up to a page in one piece.
 const PAGE: usize = 4096;
@@ -76,7 +76,7 @@ impl Gate {
     }
 
     /// Waits until the program blocks; false if it has exited, or time is over.
-    pub(super) fn halted(&self, bench: &Bench<'_>, pid: u32) -> bool {
+    pub(super) fn wait_until_blocked(&self, bench: &Bench<'_>, pid: u32) -> bool {
         // As in proc(5): the system call and its first argument.
         let waits_to_print = format!("{} 0x1 ", libc::SYS_write);
         while !self.is_over(bench) && !self.is_closed() {
@@ -98,7 +98,7 @@ impl Gate {
     fn wait(&self, bench: &Bench<'_>) -> bool {
         while !self.is_over(bench) {
             let mut watched = [PollFd::new(&self.reader, PollFlags::IN)];
-            if poll(&mut watched, Some(&LOOK)).is_ok_and(|ready| ready > 0) {
+            if poll(&mut watched, Some(&POLL_INTERVAL)).is_ok_and(|ready| ready > 0) {
                 return true;
             }
         }

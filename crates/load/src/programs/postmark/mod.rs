@@ -93,8 +93,8 @@ fn setup(options: &Options) -> Result<PostmarkParams, String> {
                 .into(),
         );
     }
-    if setup.seed.is_some_and(|seed| !(1..=MOST_SEED).contains(&seed)) {
-        return Err(format!("seed: the program takes 1 to {MOST_SEED}"));
+    if setup.seed.is_some_and(|seed| !(1..=MAX_SEED).contains(&seed)) {
+        return Err(format!("seed: the program takes 1 to {MAX_SEED}"));
     }
     let expected = Expected::of(&setup, setup.seed.unwrap_or(42))?;
     if expected.breaks_off {
@@ -106,7 +106,7 @@ fn setup(options: &Options) -> Result<PostmarkParams, String> {
     Ok(setup)
 }
 
-const MOST_SEED: u32 = i32::MAX as u32;
+const MAX_SEED: u32 = i32::MAX as u32;
 
 fn commands(setup: &PostmarkParams, seed: u32, buffering: bool, location: &Path) -> String {
     let bias = |bias: Option<u8>| bias.map_or(-1, i32::from);
@@ -159,7 +159,7 @@ impl Postmark {
     }
 
     fn seed(&self, trial: &Trial) -> u32 {
-        self.setup.seed.unwrap_or(((trial.seed ^ (trial.seed >> 32)) as u32 & MOST_SEED).max(1))
+        self.setup.seed.unwrap_or(((trial.seed ^ (trial.seed >> 32)) as u32 & MAX_SEED).max(1))
     }
 
     /// Follows the phases. After unexpected output, the program runs freely, and its report will
@@ -175,7 +175,7 @@ impl Postmark {
                 None => return Ok(times),
             }
         }
-        if !gate.halted(bench, pid) {
+        if !gate.wait_until_blocked(bench, pid) {
             return Ok(times);
         }
         times.creation = began.elapsed();
@@ -197,7 +197,7 @@ impl Postmark {
                 return Ok(times);
             }
         }
-        if gate.peek(bench).as_deref() != Some(DOT) || !gate.halted(bench, pid) {
+        if gate.peek(bench).as_deref() != Some(DOT) || !gate.wait_until_blocked(bench, pid) {
             return Ok(times);
         }
         times.transactions = resumed.elapsed();
@@ -242,8 +242,8 @@ impl Postmark {
                 "it says that it has {what} {found} files, and these parameters make it {right}"
             ));
         }
-        if !report.bytes_read.is(expected.read_bytes)
-            || !report.bytes_written.is(expected.written_bytes)
+        if !report.bytes_read.prints_as(expected.read_bytes)
+            || !report.bytes_written.prints_as(expected.written_bytes)
         {
             return wrong(format!(
                 "it says that it has read {} and written {} bytes, and these parameters make it {} and {}",

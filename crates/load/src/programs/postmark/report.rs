@@ -26,7 +26,7 @@ pub(super) struct Rounded {
 
 impl Rounded {
     /// Compares like PostMark, which calculates with 24 bits.
-    pub(super) fn is(self, bytes: u64) -> bool {
+    pub(super) fn prints_as(self, bytes: u64) -> bool {
         (self.bytes - bytes as f64).abs() <= self.within * 1.01 + bytes as f64 * 1e-6
     }
 }
@@ -54,7 +54,7 @@ struct Lines<'a>(Vec<&'a str>);
 
 impl<'a> Lines<'a> {
     /// The text before and after `words`, in a line with only a number and these.
-    fn around(&self, words: &str) -> Result<(&'a str, &'a str), String> {
+    fn text_around(&self, words: &str) -> Result<(&'a str, &'a str), String> {
         let found = self.0.iter().filter_map(|line| line.split_once(words));
         let mut found =
             found.filter(|(before, _)| before.starts_with(|first: char| first.is_ascii_digit()));
@@ -62,7 +62,7 @@ impl<'a> Lines<'a> {
     }
 
     fn number(&self, words: &str) -> Result<f64, String> {
-        let (before, _) = self.around(words)?;
+        let (before, _) = self.text_around(words)?;
         number(before).ok_or_else(|| format!("number before `{words}` (found `{before}`)"))
     }
 
@@ -79,13 +79,13 @@ impl<'a> Lines<'a> {
     }
 
     fn rate(&self, words: &str) -> Result<f64, String> {
-        let (_, after) = self.around(words)?;
+        let (_, after) = self.text_around(words)?;
         let rate = after.split(' ').next().unwrap_or_default();
         number(rate).ok_or_else(|| format!("rate after `{words}` (found `{rate}`)"))
     }
 
     fn bytes(&self, words: &str) -> Result<Rounded, String> {
-        let (before, _) = self.around(words)?;
+        let (before, _) = self.text_around(words)?;
         let (value, unit) = before.split_once(' ').unwrap_or((before, ""));
         let unit = match unit {
             "" => 1.0,
@@ -126,7 +126,9 @@ Deleting files...Done\nTime:\n\t1 seconds total\n\t2 seconds of transactions (50
             (100, 53, 47, 100)
         );
         assert_eq!(report.bytes_read, Rounded { bytes: 350.03 * 1024.0, within: 5.12 });
-        assert!(report.bytes_written.is(648_806) && !report.bytes_written.is(648_700));
+        assert!(
+            report.bytes_written.prints_as(648_806) && !report.bytes_written.prints_as(648_700)
+        );
         let large =
             Report::read(&PRINTED.replace("350.03 kilobytes read", "1.36 megabytes read")).unwrap();
         assert_eq!(large.bytes_read.bytes, 1.36 * 1_048_576.0);

@@ -102,13 +102,13 @@ fn check(options: &Options) -> Result<(), String> {
             "program, copy: a path with `..` leads out of the tree that is copied to; name it without".to_string()
         );
     }
-    if options.number("starts").is_some_and(|starts| starts > MOST_STARTS) {
-        return Err(format!("starts: at most {MOST_STARTS} are possible in a trial"));
+    if options.number("starts").is_some_and(|starts| starts > MAX_STARTS) {
+        return Err(format!("starts: at most {MAX_STARTS} are possible in a trial"));
     }
     Ok(())
 }
 
-const MOST_STARTS: u64 = 10_000;
+const MAX_STARTS: u64 = 10_000;
 
 #[derive(Debug)]
 struct Startup {
@@ -311,7 +311,7 @@ impl Runner for Startup {
                 0 => began.elapsed() >= trial.duration,
                 wanted => starts.len() as u64 >= wanted,
             };
-            if enough || starts.len() as u64 >= MOST_STARTS {
+            if enough || starts.len() as u64 >= MAX_STARTS {
                 break;
             }
         }

@@ -14,7 +14,7 @@ use crate::programs::cache;
 use crate::programs::error::RunnerError;
 use crate::programs::kind::Bench;
 
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Files per call of ldd.
 const AT_A_TIME: usize = 200;
@@ -89,7 +89,7 @@ pub(super) fn python_library(bench: &Bench<'_>, python: &Path) -> Result<PathBuf
     let args = ["-c", ask].map(OsString::from).to_vec();
     let launch =
         Launch { program: python.to_path_buf(), args, dir: "/".into(), ..Launch::default() };
-    let ended = bench.run(&launch, PATIENCE)?;
+    let ended = bench.run(&launch, TIMEOUT)?;
     match ended.stdout.trim() {
         "" => Err(RunnerError::Unreadable {
             program: python.display().to_string(),
@@ -171,7 +171,7 @@ fn libraries(bench: &Bench<'_>, objects: &[PathBuf]) -> Result<BTreeSet<PathBuf>
             ..Launch::default()
         };
         // Status 1 for a statically linked one is no error.
-        let ended = bench.session.start(&launch)?.wait(PATIENCE, bench.stop)?;
+        let ended = bench.session.start(&launch)?.wait(TIMEOUT, bench.stop)?;
         if ended.stopped {
             return Err(RunnerError::Interrupted);
         }
