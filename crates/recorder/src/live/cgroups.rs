@@ -10,10 +10,10 @@ use anyhow::{Result, bail};
 use machine::Root;
 
 /// Further groups have no path.
-const MOST_GROUPS: usize = 65_536;
-const MOST_DEPTH: usize = 32;
+const MAX_GROUPS: usize = 65_536;
+const MAX_DEPTH: usize = 32;
 /// Between two reads of the hierarchy, because groups may be created all the time.
-const REST: Duration = Duration::from_secs(1);
+const READ_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The unified hierarchy.
 pub(crate) fn hierarchy(root: &Root) -> Result<PathBuf> {
@@ -46,7 +46,9 @@ impl Cgroups {
         if number == 0 || self.hierarchy.is_none() {
             return String::new();
         }
-        if !self.paths.contains_key(&number) && self.read.is_none_or(|at| at.elapsed() >= REST) {
+        if !self.paths.contains_key(&number)
+            && self.read.is_none_or(|at| at.elapsed() >= READ_INTERVAL)
+        {
             self.refresh();
         }
         self.paths.get(&number).cloned().unwrap_or_else(|| format!("removed group {number}"))
@@ -57,8 +59,8 @@ impl Cgroups {
         let Some(top) = self.hierarchy.clone() else { return };
         // The root has id 1. Old paths stay for further requests of deleted groups.
         self.paths.insert(1, "/".to_owned());
-        let mut left = MOST_GROUPS;
-        walk(&top, "", MOST_DEPTH, &mut left, &mut self.paths);
+        let mut left = MAX_GROUPS;
+        walk(&top, "", MAX_DEPTH, &mut left, &mut self.paths);
     }
 }
 

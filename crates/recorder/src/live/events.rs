@@ -18,7 +18,7 @@ pub(super) trait Events {
     fn stop(&mut self) -> Result<u64>;
 
     /// Whether it works after the process has dropped its privileges.
-    fn goes_on_without_rights(&self, root: &Root) -> bool;
+    fn works_unprivileged(&self, root: &Root) -> bool;
 
     /// The end of the trace removes a name in these.
     fn removes_in(&self) -> Vec<PathBuf> {

@@ -25,7 +25,7 @@ use trace::{About, Io, Trace};
 #[cfg(feature = "full")]
 pub(crate) use tracefs::letters;
 
-pub use options::{MOST_DEVICES, MOST_FILTERS, Options, Source};
+pub use options::{MAX_DEVICES, MAX_FILTERS, Options, Source};
 
 use events::Events;
 use tables::Tables;
@@ -88,7 +88,7 @@ impl Live {
     /// Passes on requests in order of completion; times are relative to the start.
     pub fn drain(&mut self, each: &mut dyn FnMut(&Io)) -> Result<()> {
         self.source.drain(&mut self.tables, each)?;
-        self.tables.lost(self.source.lost());
+        self.tables.set_lost(self.source.lost());
         self.tables.tick();
         Ok(())
     }
@@ -117,7 +117,7 @@ impl Live {
     }
 
     /// Recording includes writes to `file`.
-    pub fn has_on_it(&self, file: &Path) -> Option<&str> {
+    pub fn contains_file(&self, file: &Path) -> Option<&str> {
         let parent =
             file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let number = fs::metadata(parent).ok()?.dev();
@@ -128,8 +128,8 @@ impl Live {
     }
 
     /// Whether recording works without privileges, including the count of losses.
-    pub fn goes_on_without_rights(&self) -> bool {
-        self.source.goes_on_without_rights(&self.root)
+    pub fn works_unprivileged(&self) -> bool {
+        self.source.works_unprivileged(&self.root)
     }
 
     /// The end of the trace removes a name in these.
@@ -143,7 +143,7 @@ impl Live {
         self.source.stop()?;
         self.source.drain(&mut self.tables, each)?;
         let unfinished = self.source.stop()?;
-        self.tables.lost(self.source.lost());
+        self.tables.set_lost(self.source.lost());
         Ok(self.tables.end(unfinished))
     }
 }

@@ -21,5 +21,5 @@ pub struct Options {
 }
 
 /// Of a trace; processes or control groups of a filter.
-pub const MOST_DEVICES: usize = 8;
-pub const MOST_FILTERS: usize = 16;
+pub const MAX_DEVICES: usize = 8;
+pub const MAX_FILTERS: usize = 16;

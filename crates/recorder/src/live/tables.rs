@@ -10,7 +10,7 @@ use super::clock::{self, Began};
 use super::target::{Filter, Target};
 
 /// Further ones are recorded as unknown.
-const MOST_PROCESSES: usize = 1 << 20;
+const MAX_PROCESSES: usize = 1 << 20;
 
 /// A requesting process, as seen by a source.
 #[derive(Debug, Clone, Default)]
@@ -82,7 +82,7 @@ impl Tables {
     }
 
     /// Sets the total so far.
-    pub(crate) fn lost(&mut self, lost: u64) {
+    pub(crate) fn set_lost(&mut self, lost: u64) {
         self.trace.about.lost = lost;
     }
 
@@ -108,8 +108,8 @@ impl Tables {
             }
             return index;
         }
-        if self.trace.processes.len() >= MOST_PROCESSES {
-            return self.unknown();
+        if self.trace.processes.len() >= MAX_PROCESSES {
+            return self.unknown_process();
         }
         let process = Process {
             pid: asker.pid,
@@ -125,20 +125,20 @@ impl Tables {
     }
 
     /// Always a new one, regardless of its id.
-    pub(crate) fn another(&mut self, asker: &Asker, cgroup: String) -> u32 {
-        if self.trace.processes.len() >= MOST_PROCESSES {
-            return self.unknown();
+    pub(crate) fn add_process(&mut self, asker: &Asker, cgroup: String) -> u32 {
+        if self.trace.processes.len() >= MAX_PROCESSES {
+            return self.unknown_process();
         }
         let Asker { pid, tid, began, name, .. } = asker.clone();
         self.add(Process { pid, tid, name, began, io_context: 0, cgroup })
     }
 
     /// Assigns the source's number to a process.
-    pub(crate) fn number(&mut self, number: u32, asker: &Asker) {
+    pub(crate) fn assign_number(&mut self, number: u32, asker: &Asker) {
         let index = self.process(asker);
         // Sources number from 1 in steps of one.
         let at = number as usize;
-        if at <= self.numbers.len().saturating_add(MOST_PROCESSES) {
+        if at <= self.numbers.len().saturating_add(MAX_PROCESSES) {
             if self.numbers.len() <= at {
                 self.numbers.resize(at + 1, NO_INDEX);
             }
@@ -147,14 +147,14 @@ impl Tables {
     }
 
     /// The process with the source's number.
-    pub(crate) fn numbered(&mut self, number: u32) -> u32 {
+    pub(crate) fn by_number(&mut self, number: u32) -> u32 {
         match self.numbers.get(number as usize).copied() {
             Some(index) if index != NO_INDEX => index,
-            _ => self.unknown(),
+            _ => self.unknown_process(),
         }
     }
 
-    pub(crate) fn unknown(&mut self) -> u32 {
+    pub(crate) fn unknown_process(&mut self) -> u32 {
         match self.unknown {
             Some(index) => index,
             None => {
@@ -218,10 +218,10 @@ mod tests {
         assert_eq!(tables.process(&asker(10)), first);
         let second = tables.process(&asker(11));
         assert_ne!(second, first);
-        tables.number(1, &asker(10));
-        tables.number(2, &asker(11));
-        assert_eq!((tables.numbered(1), tables.numbered(2)), (first, second));
-        let unknown = tables.numbered(9);
+        tables.assign_number(1, &asker(10));
+        tables.assign_number(2, &asker(11));
+        assert_eq!((tables.by_number(1), tables.by_number(2)), (first, second));
+        let unknown = tables.by_number(9);
         assert_eq!(tables.trace().processes[unknown as usize], Process::default());
     }
 

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use machine::{Root, device};
 
 use super::cgroups;
-use super::options::{MOST_DEVICES, MOST_FILTERS, Options};
+use super::options::{MAX_DEVICES, MAX_FILTERS, Options};
 
 /// A disk, or a part of it.
 #[derive(Debug, Clone)]
@@ -25,9 +25,9 @@ pub(crate) struct Target {
 
 impl Target {
     pub(crate) fn all(root: &Root, words: &[String]) -> Result<Vec<Target>> {
-        if words.is_empty() || words.len() > MOST_DEVICES {
+        if words.is_empty() || words.len() > MAX_DEVICES {
             bail!(
-                "devices: wrong number (found {}, expected 1 to {MOST_DEVICES}); name those to record",
+                "devices: wrong number (found {}, expected 1 to {MAX_DEVICES}); name those to record",
                 words.len()
             );
         }
@@ -108,9 +108,9 @@ pub(crate) struct Filter {
 
 impl Filter {
     pub(crate) fn new(root: &Root, options: &Options) -> Result<Filter> {
-        if options.pids.len() > MOST_FILTERS || options.cgroups.len() > MOST_FILTERS {
+        if options.pids.len() > MAX_FILTERS || options.cgroups.len() > MAX_FILTERS {
             bail!(
-                "processes and control groups: too many (expected at most {MOST_FILTERS} of each); name a control group that has them all"
+                "processes and control groups: too many (expected at most {MAX_FILTERS} of each); name a control group that has them all"
             );
         }
         if !options.pids.is_empty() && !options.cgroups.is_empty() {

@@ -41,7 +41,7 @@ pub(super) fn begin(
         restore_leftovers(root, progress)?;
     }
     let live = Live::start(root, options)?;
-    if live.goes_on_without_rights() {
+    if live.works_unprivileged() {
         rights::give_up_but_removals(results, &live.removes_in())?;
     }
     Ok(live)

@@ -88,7 +88,7 @@ fn remarks(live: &Live, output: &Output, args: &RecordArgs, progress: &Progress)
     if !output.is_reserved() {
         progress.remark("the file system cannot allocate blocks ahead: should it become full, the trace is lost");
     }
-    if let Some(disk) = live.has_on_it(&args.out) {
+    if let Some(disk) = live.contains_file(&args.out) {
         progress.remark(&format!("{disk}: is recorded and has the trace on it, whose own writes are among the requests; use another disk for --out"));
     }
 }

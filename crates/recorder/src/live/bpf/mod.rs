@@ -14,7 +14,7 @@ use trace::Io;
 
 use super::clock::Began;
 use super::events::Events;
-use super::options::{MOST_DEVICES, MOST_FILTERS};
+use super::options::{MAX_DEVICES, MAX_FILTERS};
 use super::tables::Tables;
 use super::target::{Filter, Target};
 
@@ -41,7 +41,7 @@ const OPEN_WORDS: usize = 8;
 const OPEN_WAYS: usize = 4;
 
 /// Per poll, so that a fast source does not block the reader.
-const MOST_AT_ONCE: usize = 1 << 20;
+const MAX_AT_ONCE: usize = 1 << 20;
 
 pub(super) fn start(
     root: &Root,
@@ -104,7 +104,7 @@ fn check(root: &Root) -> Result<()> {
 }
 
 fn load(btf: &Btf, targets: &[Target], filter: &Filter, now: Began) -> Result<Ebpf> {
-    let mut words = [0u64; MOST_DEVICES * TARGET_WORDS];
+    let mut words = [0u64; MAX_DEVICES * TARGET_WORDS];
     for (target, words) in targets.iter().zip(words.chunks_exact_mut(TARGET_WORDS)) {
         let number = u64::from(target.device.major) << 32 | u64::from(target.device.minor);
         words.copy_from_slice(&[
@@ -114,7 +114,7 @@ fn load(btf: &Btf, targets: &[Target], filter: &Filter, now: Began) -> Result<Eb
             u64::from(target.bio_based),
         ]);
     }
-    let (mut pids, mut cgroups) = ([0u32; MOST_FILTERS], [0u64; MOST_FILTERS]);
+    let (mut pids, mut cgroups) = ([0u32; MAX_FILTERS], [0u64; MAX_FILTERS]);
     pids.iter_mut().zip(&filter.pids).for_each(|(to, pid)| *to = *pid);
     cgroups.iter_mut().zip(&filter.cgroups).for_each(|(to, (number, _))| *to = *number);
     let count = |length: usize| u32::try_from(length).context("BPF: too many filters");
@@ -143,7 +143,7 @@ struct Source {
     ring: RingBuf<MapData>,
     attached: [bool; 2],
     /// By the program's numbers, the first of which is `none`.
-    schedulers: Option<[u8; record::MOST_SCHEDULERS + 1]>,
+    schedulers: Option<[u8; record::MAX_SCHEDULERS + 1]>,
     /// Number of invalid records.
     broken: u64,
 }
@@ -152,9 +152,9 @@ impl Events for Source {
     fn drain(&mut self, tables: &mut Tables, each: &mut dyn FnMut(&Io)) -> Result<()> {
         let schedulers = self.schedulers.get_or_insert_with(|| {
             tables.source("bpf");
-            [tables.scheduler("none"); record::MOST_SCHEDULERS + 1]
+            [tables.scheduler("none"); record::MAX_SCHEDULERS + 1]
         });
-        for _ in 0..MOST_AT_ONCE {
+        for _ in 0..MAX_AT_ONCE {
             let Some(item) = self.ring.next() else { break };
             match record::take(&item, tables, schedulers) {
                 Ok(Some(io)) => each(&io),
@@ -179,7 +179,7 @@ impl Events for Source {
 
     /// False before Linux 6.0 if unprivileged BPF is disabled: a map's descriptor then needs
     /// privileges.
-    fn goes_on_without_rights(&self, root: &Root) -> bool {
+    fn works_unprivileged(&self, root: &Root) -> bool {
         let release = root.read_optional(root.proc("sys/kernel/osrelease")).unwrap_or_default();
         release
             .split('.')

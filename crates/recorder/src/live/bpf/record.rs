@@ -12,7 +12,7 @@ const PROCESS: u32 = 2;
 const SCHEDULER: u32 = 3;
 
 /// Also the number of any further scheduler.
-pub(super) const MOST_SCHEDULERS: usize = 8;
+pub(super) const MAX_SCHEDULERS: usize = 8;
 
 struct Fields<'a>(&'a [u8]);
 
@@ -50,7 +50,7 @@ impl Fields<'_> {
 pub(super) fn take(
     bytes: &[u8],
     tables: &mut Tables,
-    schedulers: &mut [u8; MOST_SCHEDULERS + 1],
+    schedulers: &mut [u8; MAX_SCHEDULERS + 1],
 ) -> Result<Option<Io>, &'static str> {
     let mut fields = Fields(bytes);
     let cut = "it is cut short";
@@ -58,7 +58,7 @@ pub(super) fn take(
         IO => io(&mut fields, tables, schedulers).map(Some).ok_or(cut),
         PROCESS => {
             let (number, asker) = asker(&mut fields).ok_or(cut)?;
-            tables.number(number, &asker);
+            tables.assign_number(number, &asker);
             Ok(None)
         }
         SCHEDULER => {
@@ -74,7 +74,7 @@ pub(super) fn take(
 }
 
 fn io(fields: &mut Fields<'_>, tables: &mut Tables, schedulers: &[u8]) -> Option<Io> {
-    let process = tables.numbered(fields.u32()?);
+    let process = tables.by_number(fields.u32()?);
     let (sector, sectors, flags) = (fields.u64()?, fields.u32()?, fields.u16()?);
     let kind = Kind::ALL.get(usize::from(fields.u8()?)).copied().unwrap_or(Kind::Other);
     let scheduler = match schedulers.get(usize::from(fields.u8()?)) {

@@ -53,7 +53,7 @@ struct Open {
 }
 
 /// Tracked bios and requests. A kernel has thousands, but lost events leave some behind.
-const MOST: usize = 1 << 20;
+const MAX_OPEN: usize = 1 << 20;
 
 impl Follow {
     pub(super) fn new(everybody: bool) -> Follow {
@@ -62,10 +62,10 @@ impl Follow {
 
     /// Returns the request that the event completes.
     pub(super) fn take(&mut self, event: &Event) -> Option<Io> {
-        if self.asked.len() >= MOST {
+        if self.asked.len() >= MAX_OPEN {
             self.asked.pop_first();
         }
-        if self.open.len() >= MOST {
+        if self.open.len() >= MAX_OPEN {
             self.open.pop_first();
         }
         self.last += 1;
@@ -87,7 +87,7 @@ impl Follow {
                 None
             }
             Step::Issue => {
-                let inserted = self.inserted(event);
+                let inserted = self.take_inserted(event);
                 let io = self.begin(event, inserted)?;
                 self.put(Open {
                     io: Io { issued: At::ns(event.at), ..io },
@@ -121,7 +121,7 @@ impl Follow {
 
     /// Returns the request as inserted, or from its bios.
     fn begin(&mut self, event: &Event, inserted: Option<Io>) -> Option<Io> {
-        let bios = self.covered(event);
+        let bios = self.take_covered_bios(event);
         let first = bios.iter().min_by_key(|bio| bio.at).copied();
         let known = inserted.or_else(|| first.map(|bio| bio.io(bio.at)));
         // A passthrough command, or queued before the trace started.
@@ -138,7 +138,7 @@ impl Follow {
     }
 
     /// Removes the bios that become part of the request.
-    fn covered(&mut self, event: &Event) -> Vec<Event> {
+    fn take_covered_bios(&mut self, event: &Event) -> Vec<Event> {
         let from = (event.device, event.is_write(), event.sector, 0);
         let end = event.sector.saturating_add(u64::from(event.sectors.max(1)));
         let keys: Vec<Key> = self
@@ -150,7 +150,7 @@ impl Follow {
     }
 
     /// One at the issued sector, or several merged since.
-    fn inserted(&mut self, event: &Event) -> Option<Io> {
+    fn take_inserted(&mut self, event: &Event) -> Option<Io> {
         let from = (event.device, event.is_write(), event.sector, 0);
         let end = event.sector.saturating_add(u64::from(event.sectors.max(1)));
         let of = self.open.range(from..(event.device, event.is_write(), end, 0));
@@ -170,7 +170,7 @@ impl Follow {
     }
 
     fn complete(&mut self, event: &Event) -> Option<Io> {
-        let Some(key) = self.find(event, true) else { return self.flushed(event) };
+        let Some(key) = self.find(event, true) else { return self.complete_flush(event) };
         let mut open = self.open.remove(&key)?;
         if open.left > event.sectors && event.sectors > 0 && !event.failed {
             // The rest starts after this part.
@@ -183,7 +183,7 @@ impl Follow {
     }
 
     /// The block layer issues one flush for several without data.
-    fn flushed(&mut self, event: &Event) -> Option<Io> {
+    fn complete_flush(&mut self, event: &Event) -> Option<Io> {
         if event.sectors > 0 {
             return None;
         }

@@ -16,7 +16,7 @@ const BUFFER: u64 = 16 << 20;
 /// Of a read; fits larger pages too.
 const PAGE: usize = 64 << 10;
 /// Pages read from a CPU at once.
-const MOST_PAGES: usize = 4096;
+const MAX_PAGES: usize = 4096;
 
 pub(super) struct Instance {
     made: TracingInstance,
@@ -84,7 +84,7 @@ impl Instance {
     /// Passes on all pages available now.
     pub(super) fn pages(&mut self, each: &mut dyn FnMut(&[u8])) -> Result<()> {
         for pipe in &mut self.pipes {
-            for _ in 0..MOST_PAGES {
+            for _ in 0..MAX_PAGES {
                 match pipe.read(&mut self.page) {
                     Ok(0) => break,
                     Ok(bytes) => each(&self.page[..bytes]),

@@ -135,7 +135,7 @@ impl Events for Source {
         Ok(self.follow.unfinished())
     }
 
-    fn goes_on_without_rights(&self, _root: &Root) -> bool {
+    fn works_unprivileged(&self, _root: &Root) -> bool {
         true
     }
 
@@ -159,7 +159,8 @@ impl Source {
         };
         let number = |name: &str| layout.number(event, name);
         let Some(step) = *step else {
-            self.who.ended(number("pid").and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0));
+            self.who
+                .forget_thread(number("pid").and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0));
             return;
         };
         let (Some(dev), Some(sector)) = (number("dev"), number("sector")) else { return };

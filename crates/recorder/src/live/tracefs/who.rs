@@ -26,7 +26,7 @@ impl Who {
     }
 
     /// The thread's id may be reused.
-    pub(super) fn ended(&mut self, tid: u32) {
+    pub(super) fn forget_thread(&mut self, tid: u32) {
         self.known.remove(&tid);
     }
 
@@ -56,7 +56,7 @@ impl Who {
         };
         let index = self
             .is_wanted(&asker, cgroup.as_deref())
-            .then(|| tables.another(&asker, cgroup.unwrap_or_default()));
+            .then(|| tables.add_process(&asker, cgroup.unwrap_or_default()));
         self.known.insert(tid, (index, name.to_vec()));
         index
     }
