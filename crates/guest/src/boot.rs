@@ -154,7 +154,7 @@ impl Boot<'_> {
             memory_mib: self.memory_mib,
             line,
         };
-        let mut supervisor = programs::bare(self.init)
+        let mut supervisor = programs::command_with_empty_env(self.init)
             .args(supervisor::arguments(&spec).map_err(io("start", self.init))?)
             .stdin(self.kernel.as_input().map_err(io("start", self.init))?)
             .stdout(Stdio::piped())

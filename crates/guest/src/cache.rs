@@ -62,9 +62,9 @@ impl Cache {
     /// If it, or a parent, belongs to another user or can be written by others.
     pub fn open(dir: &Path) -> Result<Cache, Error> {
         let dir = std::path::absolute(dir).map_err(|cause| Error::io("find", dir, cause))?;
-        if let Some(top) = machine::files::Dir::private_if_there(&dir)? {
+        if let Some(top) = machine::files::Dir::private_if_exists(&dir)? {
             for part in PARTS {
-                top.subdir_if_there(part)?;
+                top.subdir_if_exists(part)?;
             }
         }
         Ok(Cache { dir })

@@ -228,7 +228,7 @@ impl Apt {
 
     fn command(&self, name: &str) -> Command {
         let mut command = programs::helper(name);
-        programs::pass(&mut command, &PROXIES);
+        programs::pass_env(&mut command, &PROXIES);
         if rustix::process::geteuid().is_root() {
             // Otherwise apt would fetch as its own user, who cannot write here, and print a
             // warning.

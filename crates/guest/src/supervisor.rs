@@ -127,7 +127,8 @@ fn start(spec: &GuestSpec) -> io::Result<Pid> {
         user: USERS.start + std::process::id() % (USERS.end - USERS.start),
         limits: Limits { file_bytes: memory_bytes + FILE_BYTES, descriptors: DESCRIPTORS },
     };
-    let mut command = programs::bare(format!("/proc/self/fd/{}", kernel.as_raw_fd()));
+    let mut command =
+        programs::command_with_empty_env(format!("/proc/self/fd/{}", kernel.as_raw_fd()));
     command.arg0("linux").args(&spec.line).stdin(Stdio::null());
     machine::confine::spawn(&confinement, &mut command).map_err(io::Error::other)
 }

@@ -45,7 +45,7 @@ pub fn numbered(parent: &Dir, name: &str) -> Result<Dir, machine::files::Error> 
     let names =
         std::iter::once(name.to_owned()).chain((2..).map(|number| format!("{name}-{number}")));
     let mut made = names.map(|name| parent.create_subdir(&name, 0o755));
-    made.find(|made| !matches!(made, Err(error) if error.is_already_there()))
+    made.find(|made| !matches!(made, Err(error) if error.already_exists()))
         .expect("numbers do not end")
 }
 

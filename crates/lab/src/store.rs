@@ -155,7 +155,7 @@ pub fn read(source: &Path) -> Result<Results> {
 /// # Errors
 /// It is a link or no regular file, another user controls it, or it is not a valid results file.
 pub fn read_in(dir: &Dir) -> Result<Option<Results>> {
-    let Some(file) = dir.open_if_there(RESULTS)? else { return Ok(None) };
+    let Some(file) = dir.open_if_exists(RESULTS)? else { return Ok(None) };
     let path = dir.file(RESULTS);
     let len = file.metadata().with_context(|| format!("{}: cannot look at", path.display()))?.len();
     if len == 0 { Ok(None) } else { parse(&path, &file, None).map(Some) }

@@ -40,10 +40,10 @@ const BLOCK: u64 = 4096;
 const RESERVE: u64 = 64 << 20;
 
 /// Other processes may take the free loop device first.
-const ATTACH_PATIENCE: Duration = Duration::from_secs(2);
+const ATTACH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// For a detached device to release its file.
-const DETACH_PATIENCE: Duration = Duration::from_secs(5);
+const DETACH_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Each is used once, by one process.
 const KEYS: &str = "schedlab-loop-";
@@ -299,7 +299,7 @@ fn is_loop(name: &str) -> bool {
 /// A crash can come between any two steps, so each may already have been done.
 fn undo(root: &Root, key: &str, made: &Made, boot_id: &str, lock: &Lock) -> Result<(), Error> {
     if boot_id == root.boot_id()? {
-        while let Some((name, file)) = attached(root, made) {
+        while let Some((name, file)) = find_attached(root, made) {
             detach(root, &name, file)?;
         }
     }
@@ -325,7 +325,7 @@ fn delete(made: &Made, same_boot: bool) -> Result<(), Error> {
         .is
         .is_none_or(|is| is.inode == found.inode && (is.device == found.device || !same_boot));
     let owner = file.metadata().map_err(Error::io("look at", &made.file))?.uid();
-    if ours && owner == rustix::process::geteuid().as_raw() && dir.is(&name, &file) {
+    if ours && owner == rustix::process::geteuid().as_raw() && dir.is_same_file(&name, &file) {
         dir.remove(&name)?;
     }
     Ok(())
@@ -346,7 +346,7 @@ fn attach_to_free(root: &Root, backing: &File, options: LoopOptions) -> io::Resu
             .and_then(|device| block::attach_loop(&device, backing, options));
         match attached {
             Ok(()) => return Ok(name),
-            Err(error) if since.elapsed() > ATTACH_PATIENCE => return Err(error),
+            Err(error) if since.elapsed() > ATTACH_TIMEOUT => return Err(error),
             Err(error)
                 if matches!(
                     error.kind(),
@@ -377,7 +377,7 @@ fn detach(root: &Root, name: &str, file: Inode) -> Result<(), Error> {
     let since = Instant::now();
     // The kernel releases the file when the last opener, possibly udev, closes the device.
     while backing_of(root, name) == Some(file) {
-        if since.elapsed() > DETACH_PATIENCE {
+        if since.elapsed() > DETACH_TIMEOUT {
             return Err(match answer {
                 Err(cause) => Error::io("detach", &node)(cause),
                 Ok(()) => Error::StillAttached { node },
@@ -389,7 +389,7 @@ fn detach(root: &Root, name: &str, file: Inode) -> Result<(), Error> {
 }
 
 /// Number and path must match, because file systems reuse a deleted file's number.
-fn attached(root: &Root, made: &Made) -> Option<(String, Inode)> {
+fn find_attached(root: &Root, made: &Made) -> Option<(String, Inode)> {
     let dir = root.sys("block");
     let has_path = |name: &String| {
         let behind = root.read_optional(dir.join(name).join("loop/backing_file"));

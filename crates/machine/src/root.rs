@@ -112,8 +112,8 @@ impl Root {
     }
 
     /// `None` if missing.
-    pub fn state_dir_if_there(&self) -> Result<Option<Dir>, Error> {
-        Ok(Dir::private_if_there(&self.state)?)
+    pub fn state_dir_if_exists(&self) -> Result<Option<Dir>, Error> {
+        Ok(Dir::private_if_exists(&self.state)?)
     }
 
     /// E.g. `6.12.9`; empty if unknown.

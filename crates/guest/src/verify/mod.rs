@@ -70,7 +70,7 @@ pub(crate) fn boot(linux: &Path, scratch: &Path, stop: &AtomicBool) -> Result<St
 
 /// The kernel with our init.
 fn guest(linux: &Path, scratch: &Path, uml: &Path, init: &Path) -> Result<Command, Error> {
-    let mut guest = programs::bare(linux);
+    let mut guest = programs::command_with_empty_env(linux);
     guest
         .args([
             "mem=128M",
@@ -94,7 +94,7 @@ fn guest(linux: &Path, scratch: &Path, uml: &Path, init: &Path) -> Result<Comman
     };
     let landlock =
         Landlock::read_all_write_only(&[scratch, Path::new("/dev/null")]).map_err(confined)?;
-    Seal::new(landlock, LIMITS).map_err(confined)?.on(&mut guest);
+    Seal::new(landlock, LIMITS).map_err(confined)?.apply_to(&mut guest);
     Ok(guest)
 }
 

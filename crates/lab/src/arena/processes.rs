@@ -33,11 +33,11 @@ impl Processes {
         }
         let began = Instant::now();
         for (name, running, _) in &mut all.running {
-            while !running.printed().starts_with(BEGUN) {
+            while !running.stdout().starts_with(BEGUN) {
                 if !running.is_alive() {
                     bail!(
                         "background load {name}: ended before it began: {}",
-                        running.complained().trim()
+                        running.stderr().trim()
                     );
                 }
                 if began.elapsed() > PATIENCE {

@@ -163,7 +163,7 @@ impl Design {
     pub fn read(dir: &Dir) -> Result<Option<Design>> {
         let path = dir.file(DESIGN);
         let wrong = |why: String| usage(format!("{}: {why}", path.display()));
-        let Some(file) = dir.open_if_there(DESIGN)? else { return Ok(None) };
+        let Some(file) = dir.open_if_exists(DESIGN)? else { return Ok(None) };
         let text = ATLAS_BYTES.read_text(file).map_err(|error| wrong(error.to_string()))?;
         let written = toml::from_str::<toml::Table>(&text).unwrap_or_default();
         if let Some(found) =

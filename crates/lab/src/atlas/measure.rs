@@ -66,8 +66,8 @@ fn recorded(dir: &Dir, cell: &Planned) -> Result<Option<Results>> {
 }
 
 fn held(dir: &Dir, cell: &Planned) -> Result<Option<Dir>> {
-    let Some(cells) = dir.subdir_if_there(CELLS)? else { return Ok(None) };
-    Ok(cells.subdir_if_there(&cell.dir)?)
+    let Some(cells) = dir.subdir_if_exists(CELLS)? else { return Ok(None) };
+    Ok(cells.subdir_if_exists(&cell.dir)?)
 }
 
 fn is_whole(results: &Results) -> bool {
@@ -108,7 +108,7 @@ pub fn measure(
 
 fn one(dir: &Dir, cell: &Planned, opening: &OpenOptions, console: Console<'_>) -> Result<End> {
     let at = dir.subdir(CELLS)?.subdir(&cell.dir)?;
-    let begun = at.open_if_there(RESULTS)?.map(|file| file.metadata()).transpose()?;
+    let begun = at.open_if_exists(RESULTS)?.map(|file| file.metadata()).transpose()?;
     let resume = begun.is_some_and(|found| found.len() > 0);
     let options = ResultsOptions {
         output: Output::Named(at.path().to_owned()),
@@ -157,7 +157,7 @@ pub fn adopt(dir: &Dir, from: &Dir, cells: &[Planned]) -> Result<usize> {
         let at = dir.subdir(CELLS)?.subdir(&cell.dir)?;
         let missing = || format!("{}: cannot copy", source.file(RESULTS).display());
         let bytes = RESULTS_BYTES
-            .read(source.open_if_there(RESULTS)?.with_context(missing)?)
+            .read(source.open_if_exists(RESULTS)?.with_context(missing)?)
             .with_context(missing)?;
         // Use the design's plan; a part's own plan file may differ.
         at.replace("plan.toml", cell.plan.to_toml().as_bytes())?;

@@ -154,7 +154,7 @@ impl Git {
     fn command(&self, words: &[&str]) -> Command {
         let mut git = programs::helper("git");
         // Under sudo, git trusts repositories of the calling user.
-        programs::pass(&mut git, &["SUDO_UID"]);
+        programs::pass_env(&mut git, &["SUDO_UID"]);
         git.args([
             "-c",
             "core.fsmonitor=false",

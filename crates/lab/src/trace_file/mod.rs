@@ -118,7 +118,7 @@ impl TraceFile {
 
     /// Replaces an existing file.
     pub fn writer(&self, name: &str) -> Result<Writer> {
-        Writer::create(self.format, self.dir.create_anew(name)?, self.dir.file(name))
+        Writer::create(self.format, self.dir.replace_in_place(name)?, self.dir.file(name))
     }
 
     /// Writes complete requests; only for [`Format::Perfetto`]. Replaces an existing file.
@@ -128,7 +128,7 @@ impl TraceFile {
                 "trace: this format has the events of the simulator; choose perfetto",
             ));
         }
-        let written = recorder::file::write_tracks(self.dir.create_anew(name)?, trace);
+        let written = recorder::file::write_tracks(self.dir.replace_in_place(name)?, trace);
         written.with_context(|| unwritten(&self.dir.file(name)))
     }
 }
@@ -225,7 +225,7 @@ pub fn convert(from: &Path, to: &Path) -> Result<()> {
                 to.display()
             ))
         };
-        if error.is_already_there() { taken() } else { error.into() }
+        if error.already_exists() { taken() } else { error.into() }
     })?;
     let mut writer = Writer::create(format, file, to.to_owned())?;
     read(from, &mut |event| writer.event(event))?;

@@ -38,7 +38,7 @@ impl History {
 
     fn at(root: &Root, key: &str) -> Result<History> {
         let found = match there(root)? {
-            Some(all) => all.subdir_if_there(key)?,
+            Some(all) => all.subdir_if_exists(key)?,
             None => None,
         };
         let bytes = found.map(|dir| dir.read(FILE)).transpose()?.flatten().unwrap_or_default();
@@ -124,8 +124,8 @@ impl History {
 }
 
 fn there(root: &Root) -> Result<Option<Dir>> {
-    let state = root.state_dir_if_there()?;
-    Ok(state.map(|state| state.subdir_if_there(DIR)).transpose()?.flatten())
+    let state = root.state_dir_if_exists()?;
+    Ok(state.map(|state| state.subdir_if_exists(DIR)).transpose()?.flatten())
 }
 
 #[cfg(test)]

@@ -166,8 +166,8 @@ fn file_name(name: &str) -> String {
 }
 
 fn there(root: &Root) -> Result<Option<Dir>> {
-    let state = root.state_dir_if_there()?;
-    Ok(state.map(|state| state.subdir_if_there(DIR)).transpose()?.flatten())
+    let state = root.state_dir_if_exists()?;
+    Ok(state.map(|state| state.subdir_if_exists(DIR)).transpose()?.flatten())
 }
 
 /// Derives a watch name, without characters not allowed in file and unit names.

@@ -131,7 +131,7 @@ impl Bench<'_> {
         self.stats.own_cpu.set(self.stats.own_cpu.get() + ended.own_cpu);
         self.stats.wall.set(ended.wall);
         self.stats.task.replace(ended.task.clone());
-        self.stats.displaced.replace(ended.displaced.clone());
+        self.stats.displaced.replace(ended.placement_deviations.clone());
         let program = name.to_string();
         if ended.stopped {
             return Err(RunnerError::Interrupted);

@@ -9,7 +9,7 @@ use rustix::thread::{CapabilitySet, CapabilitySets};
 use crate::confine::{Error, Result, sys};
 
 /// An upper bound on the kernel's capability numbers.
-const MOST_CAPABILITIES: u32 = 64;
+const MAX_CAPABILITIES: u32 = 64;
 
 /// Makes this thread ignore setuid bits and file capabilities.
 pub fn no_new_privs() -> Result<()> {
@@ -47,7 +47,7 @@ fn keep(kept: CapabilitySet) -> io::Result<()> {
 /// Clears the bounding set. Without `CAP_SETPCAP`, that is impossible and unnecessary.
 pub(crate) fn bounding_set() -> io::Result<()> {
     if rustix::thread::capabilities(None)?.effective.contains(CapabilitySet::SETPCAP) {
-        for number in 0..MOST_CAPABILITIES {
+        for number in 0..MAX_CAPABILITIES {
             if !sys::drop_from_bounding_set(number)? {
                 break;
             }

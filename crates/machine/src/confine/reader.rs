@@ -50,7 +50,7 @@ impl Reader {
     }
 
     /// Applies to the process that `command` will start.
-    pub fn on(&self, command: &mut Command) {
+    pub fn apply_to(&self, command: &mut Command) {
         let reader = self.clone();
         sys::before_exec(command, move || reader.apply());
     }

@@ -38,7 +38,7 @@ impl Seal {
     }
 
     /// Applies to the process that `command` will start.
-    pub fn on(&self, command: &mut Command) {
+    pub fn apply_to(&self, command: &mut Command) {
         let seal = self.clone();
         sys::before_exec(command, move || seal.apply());
     }

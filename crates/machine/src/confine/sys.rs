@@ -116,7 +116,7 @@ pub(crate) fn before_exec(
     command: &mut Command,
     prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
 ) {
-    // SAFETY: the callers are `Seal::on` and `Reader::on`, whose closures only make system calls
-    // with numbers and memory prepared before.
+    // SAFETY: the callers are `Seal::apply_to` and `Reader::apply_to`, whose closures only make
+    // system calls with numbers and memory prepared before.
     unsafe { command.pre_exec(prepare) };
 }

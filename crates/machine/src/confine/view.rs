@@ -32,7 +32,7 @@ const SPARE: u64 = 16 << 20;
 const CLOSED: u64 = libc::MOUNT_ATTR_RDONLY | HARMLESS;
 const HARMLESS: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
 
-struct Held {
+struct VisiblePath {
     path: PathBuf,
     directory: bool,
     /// The mount of the original; `None` if a copy replaces it.
@@ -54,7 +54,7 @@ pub(crate) fn enter(confinement: &Confinement, others: bool) -> Result<()> {
         if others && !readable_by_others(path) {
             copies
                 .push((path.clone(), contents(path).map_err(|cause| failed(path, "read", cause))?));
-            held.push(Held {
+            held.push(VisiblePath {
                 path: path.clone(),
                 directory: path.is_dir(),
                 tree: None,
@@ -84,10 +84,15 @@ fn failed(path: &Path, action: &'static str, cause: impl Into<io::Error>) -> Err
     Error::new(path.display().to_string(), action, cause)
 }
 
-fn hold(path: &Path, attributes: u64) -> Result<Held> {
+fn hold(path: &Path, attributes: u64) -> Result<VisiblePath> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
     let tree = open_tree(CWD, path, flags).map_err(|cause| failed(path, "hold", cause))?;
-    Ok(Held { path: path.to_owned(), directory: path.is_dir(), tree: Some(tree), attributes })
+    Ok(VisiblePath {
+        path: path.to_owned(),
+        directory: path.is_dir(),
+        tree: Some(tree),
+        attributes,
+    })
 }
 
 fn open_device(name: &str) -> Result<OwnedFd> {
@@ -182,7 +187,7 @@ fn make_dir_if_empty(top: &Path, contents: &Contents) -> Result<()> {
 }
 
 /// Creates a mount point below a closed directory; returns that directory's cover.
-fn uncover(held: &Held, others: bool) -> Result<Option<PathBuf>> {
+fn uncover(held: &VisiblePath, others: bool) -> Result<Option<PathBuf>> {
     let path = &held.path;
     let cover = if others { closed_to_others(path) } else { None };
     if let Some(cover) = &cover {
@@ -202,8 +207,8 @@ fn uncover(held: &Held, others: bool) -> Result<Option<PathBuf>> {
 }
 
 /// Mounts a path at its original place.
-fn show(held: &Held, copies: &[(PathBuf, Contents)]) -> Result<()> {
-    let Held { path, tree, attributes, .. } = held;
+fn show(held: &VisiblePath, copies: &[(PathBuf, Contents)]) -> Result<()> {
+    let VisiblePath { path, tree, attributes, .. } = held;
     match (tree, copy_of(path, copies)) {
         (Some(tree), _) => attach(tree, path)?,
         (None, Some(copy)) => {

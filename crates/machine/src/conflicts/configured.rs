@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use super::conflict::{Conflict, Precedence, Question, lines, spread};
+use super::conflict::{Conflict, Precedence, Question, drop_in_files, lines};
 use crate::root::Root;
 
 /// For includes between tuned profiles.
-const DEEPEST: usize = 8;
+const MAX_DEPTH: usize = 8;
 
 pub(super) fn find(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
     let looks = [tuned, tlp, laptop_mode, tmpfiles, sysfsutils, scripts, kernel_parameter];
@@ -30,7 +30,7 @@ fn conflict(
     }
 }
 
-fn assigned<'l>(line: &'l str, name: &str) -> Option<&'l str> {
+fn parse_assignment<'l>(line: &'l str, name: &str) -> Option<&'l str> {
     let (found, value) = line.split_once('=')?;
     (found.trim() == name).then(|| value.trim().trim_matches('"').trim())
 }
@@ -42,7 +42,7 @@ fn tuned(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
     let mut seen: Vec<String> = Vec::new();
     let mut found = Vec::new();
     while let Some(profile) = waiting.pop() {
-        if seen.contains(&profile) || seen.len() > DEEPEST || profile.starts_with("schedlab-") {
+        if seen.contains(&profile) || seen.len() > MAX_DEPTH || profile.starts_with("schedlab-") {
             continue;
         }
         let dirs =
@@ -54,11 +54,11 @@ fn tuned(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
         seen.push(profile);
         let Some(path) = path else { continue };
         for (number, line) in lines(root, &path) {
-            if let Some(included) = assigned(&line, "include") {
+            if let Some(included) = parse_assignment(&line, "include") {
                 waiting.extend(included.split(',').map(|name| name.trim().to_string()));
             }
             let option = |name: &str, attribute: &str| {
-                assigned(&line, name).is_some() && question.asks(attribute)
+                parse_assignment(&line, name).is_some() && question.asks(attribute)
             };
             let sysfs = line.starts_with("/sys/")
                 && question.is_named_in(&line)
@@ -74,12 +74,12 @@ fn tuned(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
 
 fn tlp(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
     let mut files = vec!["/etc/default/tlp".to_string(), "/etc/tlp.conf".to_string()];
-    files.extend(spread(root, &["/etc/tlp.d"], ".conf"));
+    files.extend(drop_in_files(root, &["/etc/tlp.d"], ".conf"));
     let mut found = Vec::new();
     for file in files {
         for (number, line) in lines(root, &file) {
             let Some(value) =
-                assigned(&line, "DISK_IOSCHED").filter(|_| question.asks("scheduler"))
+                parse_assignment(&line, "DISK_IOSCHED").filter(|_| question.asks("scheduler"))
             else {
                 continue;
             };
@@ -99,7 +99,8 @@ fn tlp(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
 
 fn laptop_mode(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
     let file = "/etc/laptop-mode/laptop-mode.conf";
-    let sets = |line: &str| assigned(line, "CONTROL_READAHEAD").is_some_and(|value| value != "0");
+    let sets =
+        |line: &str| parse_assignment(line, "CONTROL_READAHEAD").is_some_and(|value| value != "0");
     let asked = lines(root, file)
         .into_iter()
         .filter(|(_, line)| question.asks("read_ahead_kb") && sets(line));
@@ -111,8 +112,11 @@ fn laptop_mode(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
 }
 
 fn tmpfiles(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
-    let files =
-        spread(root, &["/etc/tmpfiles.d", "/run/tmpfiles.d", "/usr/lib/tmpfiles.d"], ".conf");
+    let files = drop_in_files(
+        root,
+        &["/etc/tmpfiles.d", "/run/tmpfiles.d", "/usr/lib/tmpfiles.d"],
+        ".conf",
+    );
     let mut found = Vec::new();
     for file in files {
         for (number, line) in lines(root, &file) {
@@ -129,7 +133,7 @@ fn tmpfiles(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
 
 fn sysfsutils(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
     let mut files = vec!["/etc/sysfs.conf".to_string()];
-    files.extend(spread(root, &["/etc/sysfs.d"], ".conf"));
+    files.extend(drop_in_files(root, &["/etc/sysfs.d"], ".conf"));
     let mut found = Vec::new();
     for file in files {
         for (number, line) in lines(root, &file) {
@@ -149,7 +153,7 @@ fn sysfsutils(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
 fn scripts(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
     let rc = ["/etc/rc.local", "/etc/rc.d/rc.local", "/etc/init.d/boot.local"]
         .map(|file| ("rc.local", file.to_string()));
-    let units = spread(root, &["/etc/systemd/system"], ".service")
+    let units = drop_in_files(root, &["/etc/systemd/system"], ".service")
         .into_iter()
         .map(|file| ("a systemd unit", file));
     let mut found = Vec::new();

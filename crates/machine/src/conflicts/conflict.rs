@@ -114,7 +114,7 @@ pub(super) fn lines(root: &Root, path: &str) -> Vec<(usize, String)> {
 
 /// Files in drop-in directories, ordered by name. The first directory's file wins; empty files and
 /// dangling links mask others.
-pub(super) fn spread(root: &Root, dirs: &[&str], suffix: &str) -> Vec<String> {
+pub(super) fn drop_in_files(root: &Root, dirs: &[&str], suffix: &str) -> Vec<String> {
     let mut all = std::collections::BTreeMap::new();
     for dir in dirs {
         for name in root.names(root.path(dir)).into_iter().filter(|name| name.ends_with(suffix)) {

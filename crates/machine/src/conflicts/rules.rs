@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::path::PathBuf;
 
-use super::conflict::{Conflict, Precedence, Question, lines, spread};
+use super::conflict::{Conflict, Precedence, Question, drop_in_files, lines};
 use super::pattern::matches;
 use crate::root::Root;
 
@@ -17,7 +17,7 @@ const DIRS: [&str; 5] = [
 ];
 
 /// Appears in our own file names.
-const OURS: &str = "-schedlab-";
+const OWN_MARK: &str = "-schedlab-";
 
 /// `KEY{attribute} OPERATOR "value"`.
 #[derive(Debug, PartialEq, Eq)]
@@ -28,10 +28,10 @@ struct Token {
 }
 
 pub(super) fn find(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
-    let files = spread(root, &DIRS, ".rules");
+    let files = drop_in_files(root, &DIRS, ".rules");
     files
         .iter()
-        .filter(|path| !path.contains(OURS))
+        .filter(|path| !path.contains(OWN_MARK))
         .flat_map(|path| in_file(root, question, path))
         .collect()
 }
@@ -41,7 +41,7 @@ fn in_file(root: &Root, question: &Question<'_>, path: &str) -> Vec<Conflict> {
     let mut found = Vec::new();
     // `ACTION!="add", GOTO="end"` at the top of a file applies to all its rules.
     let mut whole_file = None;
-    for (number, rule) in joined(lines(root, path)) {
+    for (number, rule) in join_lines(lines(root, path)) {
         let tokens = tokens(&rule);
         if let [Token { key, operator, value }, Token { key: goto, .. }] = &tokens[..]
             && (key.as_str(), operator.as_str(), goto.as_str()) == ("ACTION", "!=", "GOTO")
@@ -50,7 +50,7 @@ fn in_file(root: &Root, question: &Question<'_>, path: &str) -> Vec<Conflict> {
             continue;
         }
         let writes = tokens.iter().any(|token| is_conflict(question, token));
-        if !writes || tokens.iter().any(|token| surely_fails(root, question.device, token)) {
+        if !writes || tokens.iter().any(|token| certainly_fails(root, question.device, token)) {
             continue;
         }
         let of_rule = tokens
@@ -92,7 +92,7 @@ fn in_file(root: &Root, question: &Question<'_>, path: &str) -> Vec<Conflict> {
 }
 
 /// Joins continued lines, drops comments and empty lines.
-fn joined(lines: Vec<(usize, String)>) -> Vec<(usize, String)> {
+fn join_lines(lines: Vec<(usize, String)>) -> Vec<(usize, String)> {
     let mut rules: Vec<(usize, String)> = Vec::new();
     let mut goes_on = false;
     for (number, line) in lines {
@@ -160,7 +160,7 @@ fn is_conflict(question: &Question<'_>, token: &Token) -> bool {
 }
 
 /// Whether a condition fails, as far as can be known without udev.
-fn surely_fails(root: &Root, device: &str, token: &Token) -> bool {
+fn certainly_fails(root: &Root, device: &str, token: &Token) -> bool {
     let found = match token.key.as_str() {
         "KERNEL" => device.to_string(),
         "SUBSYSTEM" => "block".to_string(),
@@ -211,7 +211,7 @@ mod tests {
         let numbered =
             text.iter().enumerate().map(|(i, l)| (i + 1, l.trim().to_string())).collect();
         assert_eq!(
-            joined(numbered),
+            join_lines(numbered),
             [(3, "A==\"1\", B=\"2\"".to_string()), (6, "C=\"3\"".to_string())]
         );
     }

@@ -174,7 +174,7 @@ fn open_exclusively(root: &Root, device: &Device) -> Result<File, Error> {
     let is_busy = |error: &io::Error| error.kind() == io::ErrorKind::ResourceBusy;
     let mut opened = open();
     if opened.as_ref().is_err_and(is_busy) {
-        thread::sleep(users::MOMENT);
+        thread::sleep(users::SAMPLE_INTERVAL);
         opened = open();
     }
     opened.map_err(|error| match is_busy(&error) {

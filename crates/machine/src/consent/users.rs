@@ -26,7 +26,7 @@ use crate::root::Root;
 use crate::sys::block::{self, Backing};
 
 /// Shorter uses are ignored: losetup briefly opens devices that another losetup has just attached.
-pub(super) const MOMENT: Duration = Duration::from_millis(500);
+pub(super) const SAMPLE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Everything that a write to the device changes.
 #[derive(Debug, Default)]
@@ -55,7 +55,7 @@ pub(super) fn find(root: &Root, device: &Device) -> Result<Users, Error> {
     if !first.found.iter().any(Use::is_of_process) {
         return Ok(first);
     }
-    thread::sleep(MOMENT);
+    thread::sleep(SAMPLE_INTERVAL);
     let mut second = look(root, device);
     second.found.retain(|user| !user.is_of_process() || first.found.contains(user));
     Ok(second)
@@ -158,7 +158,7 @@ impl Target {
                 Ok(entry) => entry.path(),
                 Err(error) => return unless_gone(error),
             };
-            match self.at(&path) {
+            match self.target_of_path(&path) {
                 Some(Opened::Device) if is_open_for_writing(dir, &path) => {
                     return Ok(Some(Opened::Device));
                 }
@@ -178,7 +178,7 @@ impl Target {
         }
     }
 
-    fn at(&self, path: &Path) -> Option<Opened> {
+    fn target_of_path(&self, path: &Path) -> Option<Opened> {
         let is_file = fs::read_link(path).map_or(true, |link| link.is_absolute());
         let flags = AtFlags::STATX_DONT_SYNC;
         let found = is_file
@@ -210,7 +210,7 @@ impl Target {
         if self.file == Some(Inode { device: makedev(hex(major)?, hex(minor)?), inode }) {
             return Some(Opened::File);
         }
-        self.at(&dir.join("root").join(path.trim_start_matches('/')))
+        self.target_of_path(&dir.join("root").join(path.trim_start_matches('/')))
     }
 }
 

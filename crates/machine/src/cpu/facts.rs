@@ -65,21 +65,27 @@ fn boost(root: &Root) -> Option<String> {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Here {
-    pub is_here: bool,
+pub struct Availability {
+    pub available: bool,
     /// Available names, or the reason for their absence and the remedy.
-    pub words: String,
+    pub description: String,
     /// Names that can follow the key.
     pub names: Vec<String>,
 }
 
 impl Key {
-    pub fn here(&self, root: &Root) -> Here {
-        let yes = |words: String| Here { is_here: true, words, names: Vec::new() };
-        let no = |words: String| Here { is_here: false, words, names: Vec::new() };
+    pub fn availability(&self, root: &Root) -> Availability {
+        let yes =
+            |description: String| Availability { available: true, description, names: Vec::new() };
+        let no =
+            |description: String| Availability { available: false, description, names: Vec::new() };
         let all = |names: Result<Vec<String>, String>| match names {
             Ok(names) if names.is_empty() => no("none is there".to_string()),
-            Ok(names) => Here { is_here: true, words: format!("{} of them", names.len()), names },
+            Ok(names) => Availability {
+                available: true,
+                description: format!("{} of them", names.len()),
+                names,
+            },
             Err(why) => no(why),
         };
         match self.name {
@@ -131,12 +137,12 @@ fn version(release: &str) -> (u32, u32) {
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }
 
-pub fn sched_ext_here(root: &Root) -> Here {
-    let words = match sched_ext::state(root) {
+pub fn sched_ext_availability(root: &Root) -> Availability {
+    let description = match sched_ext::state(root) {
         Some(state) => sched_ext::ops(root).map_or(state.clone(), |ops| format!("{state} ({ops})")),
         None => "this kernel has no sched_ext (Linux 6.12, CONFIG_SCHED_CLASS_EXT)".to_string(),
     };
-    Here { is_here: sched_ext::state(root).is_some(), words, names: Vec::new() }
+    Availability { available: sched_ext::state(root).is_some(), description, names: Vec::new() }
 }
 
 #[cfg(test)]
@@ -176,13 +182,19 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (full, bare) = (machine.root(), Root::at(dir.path()));
         for key in KEYS {
-            let here = key.here(&full);
-            assert!(here.is_here && !here.words.is_empty(), "{}: {here:?}", key.name);
+            let here = key.availability(&full);
+            assert!(here.available && !here.description.is_empty(), "{}: {here:?}", key.name);
             assert_eq!(key.name.ends_with(':'), !here.names.is_empty(), "{}", key.name);
             let always = ["nice", "policy", "affinity", "isolate", "run"].contains(&key.name);
-            let here = key.here(&bare);
-            assert!(here.is_here == always && !here.words.is_empty(), "{}: {here:?}", key.name);
+            let here = key.availability(&bare);
+            assert!(
+                here.available == always && !here.description.is_empty(),
+                "{}: {here:?}",
+                key.name
+            );
         }
-        assert!(sched_ext_here(&full).is_here && !sched_ext_here(&bare).is_here);
+        assert!(
+            sched_ext_availability(&full).available && !sched_ext_availability(&bare).available
+        );
     }
 }

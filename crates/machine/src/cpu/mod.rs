@@ -18,7 +18,7 @@ mod setting;
 
 #[cfg(test)]
 pub(crate) use attributes::fake_machine;
-pub use facts::{Here, facts, sched_ext_here};
+pub use facts::{Availability, facts, sched_ext_availability};
 pub use guard::{Guard, Restoration, UNDO};
 pub use isolate::sees_all_tasks;
 pub use knob::{Knob, SCALES, Scale, knobs, other_numbers};

@@ -87,7 +87,7 @@ fn machine(root: &Root, name: &str) -> Option<i64> {
 /// Whether an online CPU is outside the placement.
 fn leaves_one(root: &Root, placement: &Placement) -> bool {
     match (&placement.affinity, CpuList::online(root)) {
-        (Some(own), Some(online)) => online.without(own).is_some(),
+        (Some(own), Some(online)) => online.difference(own).is_some(),
         _ => false,
     }
 }

@@ -21,9 +21,9 @@ use crate::session::{Launch, Running, Session};
 use crate::settings::Problem;
 
 /// Timeout for loading and for unloading.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-const LOOK: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 const NAME: &str = "sched_ext";
 
@@ -159,11 +159,11 @@ pub(super) fn load(
             }));
         }
         let is_alive = running.is_alive();
-        if !is_alive || since.elapsed() > PATIENCE {
+        if !is_alive || since.elapsed() > TIMEOUT {
             let said = last_words(&mut running);
             let found = state(root).unwrap_or_else(|| "not there".to_string());
             let how = if is_alive {
-                format!("did not load it within {} s", PATIENCE.as_secs())
+                format!("did not load it within {} s", TIMEOUT.as_secs())
             } else {
                 "ended".to_string()
             };
@@ -175,7 +175,7 @@ pub(super) fn load(
                 Err(error) => Err(error),
             };
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -200,7 +200,7 @@ impl Loaded {
             format!("another scheduler, {}", ops.unwrap_or_else(|| "without a name".to_string()))
         } else {
             // Frees the buffer of its output.
-            let _ = running.complained();
+            let _ = running.stderr();
             return Vec::new();
         };
         let wanted = format!("enabled ({})", self.ops.as_deref().unwrap_or("without a name"));
@@ -217,21 +217,21 @@ fn end(root: &Root, running: Running) -> Result<(), Error> {
     running.wait(Duration::ZERO, &AtomicBool::new(false))?;
     let since = Instant::now();
     while let Some(state) = state(root).filter(|state| state != "disabled") {
-        if since.elapsed() > PATIENCE {
+        if since.elapsed() > TIMEOUT {
             let why = format!(
                 "{} s after its program has ended the scheduler is still {state}: another program holds it, see `ps` and dmesg, or \
                  take it out with SysRq-S",
-                PATIENCE.as_secs()
+                TIMEOUT.as_secs()
             );
             return Err(Error::Cpu { what: NAME.to_string(), why });
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
     Ok(())
 }
 
 fn last_words(running: &mut Running) -> String {
-    let said = [running.complained(), running.printed()];
+    let said = [running.stderr(), running.stdout()];
     let last = said.iter().find_map(|text| text.lines().rev().find(|line| !line.trim().is_empty()));
     last.map_or("nothing".to_string(), |line| line.trim().chars().take(200).collect())
 }

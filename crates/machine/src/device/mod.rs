@@ -25,7 +25,7 @@ pub use queue::NoScheduler;
 pub(crate) use queue::{current_scheduler, offered_schedulers};
 pub use signature::Signature;
 pub use usage::Mount;
-pub(crate) use usage::{disk_of_number, mounts_in, numbers, of as usage_of, partitions, unescape};
+pub(crate) use usage::{disk_of_number, mounts_in, numbers, partitions, unescape, usage_of};
 
 use crate::error::Error;
 use crate::modules;
@@ -93,7 +93,7 @@ pub struct Attribute {
 pub fn list(root: &Root) -> Result<Vec<Device>, Error> {
     let names = disk_names(root)?;
     let identities = identity::all(root, &names);
-    let there = names.iter().filter(|name| is_there(root, name));
+    let there = names.iter().filter(|name| exists(root, name));
     Ok(there.map(|name| describe(root, name, &identities[name])).collect())
 }
 
@@ -179,7 +179,7 @@ pub(crate) fn disk_name(root: &Root, word: &str) -> Result<String, Error> {
             disk: node_path(disk).display().to_string(),
         });
     }
-    let known: Vec<String> = disks.into_iter().filter(|name| is_there(root, name)).collect();
+    let known: Vec<String> = disks.into_iter().filter(|name| exists(root, name)).collect();
     Err(Error::UnknownDevice { word: word.into(), known })
 }
 
@@ -200,13 +200,15 @@ pub fn tags(root: &Root, name: &str) -> Option<u64> {
 /// Names the disks below, which may have one.
 pub(crate) fn why_no_scheduler(root: &Root, name: &str) -> String {
     let why = queue::no_scheduler(root, name).map_or_else(String::new, |why| why.to_string());
-    let below: Vec<String> =
-        usage::below(root, name).iter().map(|disk| node_path(disk).display().to_string()).collect();
+    let below: Vec<String> = usage::bottom_disks(root, name)
+        .iter()
+        .map(|disk| node_path(disk).display().to_string())
+        .collect();
     if below.is_empty() { why } else { format!("{why}: {}", below.join(", ")) }
 }
 
 /// False for spare loop devices.
-fn is_there(root: &Root, name: &str) -> bool {
+fn exists(root: &Root, name: &str) -> bool {
     !name.starts_with("loop") || usage::backing_file(root, name).is_some()
 }
 
@@ -294,7 +296,7 @@ fn describe(root: &Root, name: &str, identity: &str) -> Device {
 
 /// A [`Device`] may be minutes old.
 pub(crate) fn usage_now(root: &Root, name: &str) -> usage::Usage {
-    usage::of(root, name, partitions(root, name))
+    usage::usage_of(root, name, partitions(root, name))
 }
 
 pub(crate) fn signature_now(root: &Root, name: &str) -> Signature {

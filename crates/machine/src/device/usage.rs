@@ -31,7 +31,7 @@ pub(crate) struct Usage {
 }
 
 /// Usage of a disk, counting only these partitions.
-pub(crate) fn of(root: &Root, name: &str, partitions: Vec<String>) -> Usage {
+pub(crate) fn usage_of(root: &Root, name: &str, partitions: Vec<String>) -> Usage {
     Usage {
         mounts: mounts(root, name, &partitions),
         swap: swap(root, name, &partitions),
@@ -43,7 +43,7 @@ pub(crate) fn of(root: &Root, name: &str, partitions: Vec<String>) -> Usage {
 }
 
 /// Disks at the bottom of a stacked device; empty if it is not stacked.
-pub(super) fn below(root: &Root, name: &str) -> BTreeSet<String> {
+pub(super) fn bottom_disks(root: &Root, name: &str) -> BTreeSet<String> {
     let disks = root.names(root.sys("block"));
     let whole = |part: String| {
         let disk = disks
@@ -53,7 +53,7 @@ pub(super) fn below(root: &Root, name: &str) -> BTreeSet<String> {
     };
     let mut found = BTreeSet::new();
     for disk in root.names(root.sys("block").join(name).join("slaves")).into_iter().map(whole) {
-        let mut deeper = below(root, &disk);
+        let mut deeper = bottom_disks(root, &disk);
         if deeper.is_empty() {
             deeper.insert(disk);
         }

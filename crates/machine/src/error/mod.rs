@@ -109,7 +109,7 @@ pub enum Error {
     },
     #[error("{device}: {name} is left alone, since it could not be put back: {why}")]
     NoWayBack { device: String, name: String, why: String },
-    #[error("{device}: it was not set: {}; {}", joined(found), taken_back(left))]
+    #[error("{device}: it was not set: {}; {}", join(found), taken_back(left))]
     NotSet { device: String, found: Vec<Problem>, left: Option<Box<Error>> },
     #[error(
         "{device}: it is gone, and was there when the experiment began; check cables and `dmesg`"
@@ -132,16 +132,16 @@ pub enum Error {
         did_you_mean(name, known)
     )]
     UnknownTunable { device: String, scheduler: String, name: String, known: Vec<String> },
-    #[error("{device}: it is not as it was before: {}; `schedlab restore` tries again (old values: {})", joined(found), journal.display())]
+    #[error("{device}: it is not as it was before: {}; `schedlab restore` tries again (old values: {})", join(found), journal.display())]
     NotRestored { device: String, found: Vec<Problem>, journal: PathBuf },
     #[error("{}: the journal entry cannot be read: {why}; check the settings that it names, correct them, then delete that file", path.display())]
     Journal { path: PathBuf, why: String },
     #[error(
         "{device}: refused for writing: {}; to overwrite this device, give --destroy-data {device}",
-        joined(found)
+        join(found)
     )]
     Refused { device: String, found: Vec<Content> },
-    #[error("{device}: in use: {}", joined(found))]
+    #[error("{device}: in use: {}", join(found))]
     InUse { device: String, found: Vec<Use> },
     #[error("{device}: cannot find out what it holds: {why}")]
     ContentUnknown { device: String, why: String },
@@ -218,7 +218,7 @@ fn pid(pid: &Option<u32>) -> String {
     pid.map_or(String::new(), |pid| format!(" (process {pid})"))
 }
 
-fn joined<T: ToString>(found: &[T]) -> String {
+fn join<T: ToString>(found: &[T]) -> String {
     found.iter().map(T::to_string).collect::<Vec<_>>().join("; ")
 }
 

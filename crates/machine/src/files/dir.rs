@@ -46,7 +46,7 @@ impl Dir {
         Dir::at(place, path.as_ref(), trust, false)
     }
 
-    /// Creates it, and its parents if missing; [`Error::is_already_there`] if it exists.
+    /// Creates it, and its parents if missing; [`Error::already_exists`] if it exists.
     pub fn create_new(path: impl AsRef<Path>) -> Result<Dir, Error> {
         let path = path.as_ref();
         let (parent, name) = Dir::of_file_in(path, true)?;
@@ -67,7 +67,7 @@ impl Dir {
     }
 
     /// Like [`Dir::private`], but `None` if missing.
-    pub fn private_if_there(path: impl AsRef<Path>) -> Result<Option<Dir>, Error> {
+    pub fn private_if_exists(path: impl AsRef<Path>) -> Result<Option<Dir>, Error> {
         let trust = Trust::current();
         match walk(path.as_ref(), false, trust) {
             Ok(place) => Dir::private_at(place, path.as_ref(), trust).map(Some),
@@ -92,7 +92,7 @@ impl Dir {
         Ok((Dir::at(place, parent, trust, false)?, name.to_owned()))
     }
 
-    pub fn subdir_if_there(&self, name: &str) -> Result<Option<Dir>, Error> {
+    pub fn subdir_if_exists(&self, name: &str) -> Result<Option<Dir>, Error> {
         match enter(&self.fd, OsStr::new(component(name)?), self.file(name)) {
             Ok(place) => self.checked(place, name).map(Some),
             Err(error) if error.is_not_found() => Ok(None),
@@ -112,7 +112,7 @@ impl Dir {
         Dir::at(place, &self.file(name), self.trust, false)
     }
 
-    /// [`Error::is_already_there`] if the name exists.
+    /// [`Error::already_exists`] if the name exists.
     pub fn create_subdir(&self, name: &str, mode: u32) -> Result<Dir, Error> {
         let path = self.file(component(name)?);
         mkdirat(&self.fd, name, Mode::from_raw_mode(mode)).map_err(Error::io("create", &path))?;
@@ -168,7 +168,7 @@ impl Dir {
     }
 
     /// Creates a file for writing, in a private directory for this user only;
-    /// [`Error::is_already_there`] if the name exists, even as a link.
+    /// [`Error::already_exists`] if the name exists, even as a link.
     pub fn create(&self, name: &str) -> Result<File, Error> {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -194,7 +194,7 @@ impl Dir {
     /// # Errors
     /// [`Error::Refused`] if it is a link or no regular file, or another user owns or can write it.
     pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
-        let Some(mut file) = self.open_if_there(name)? else { return Ok(None) };
+        let Some(mut file) = self.open_if_exists(name)? else { return Ok(None) };
         let mut bytes = Vec::new();
         let read = file.read_to_end(&mut bytes);
         read.map_err(|cause| Error::Io { action: "read", path: self.file(name), cause })?;
@@ -202,7 +202,7 @@ impl Dir {
     }
 
     /// Opens large or bounded contents; `None` if missing. Fails as [`Dir::read`].
-    pub fn open_if_there(&self, name: &str) -> Result<Option<File>, Error> {
+    pub fn open_if_exists(&self, name: &str) -> Result<Option<File>, Error> {
         match self.open_checked(name, OFlags::RDONLY, false) {
             Ok(file) => Ok(Some(file)),
             Err(error) if error.is_not_found() => Ok(None),
@@ -235,9 +235,9 @@ impl Dir {
     }
 
     /// Replaces a file, neither atomically nor durably, if it grows over a long time.
-    pub fn create_anew(&self, name: &str) -> Result<File, Error> {
+    pub fn replace_in_place(&self, name: &str) -> Result<File, Error> {
         match self.create(name) {
-            Err(error) if error.is_already_there() => {
+            Err(error) if error.already_exists() => {
                 self.remove(name)?;
                 self.create(name)
             }
@@ -296,7 +296,7 @@ impl Dir {
     }
 
     /// Whether `name` still is this open file.
-    pub fn is(&self, name: &str, file: &File) -> bool {
+    pub fn is_same_file(&self, name: &str, file: &File) -> bool {
         let open = fstat(file).ok().map(|stat| (stat.st_dev, stat.st_ino));
         open.is_some() && self.id(name) == open
     }

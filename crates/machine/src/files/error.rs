@@ -110,7 +110,7 @@ impl Error {
         self.kind() == Some(io::ErrorKind::NotFound)
     }
 
-    pub fn is_already_there(&self) -> bool {
+    pub fn already_exists(&self) -> bool {
         self.kind() == Some(io::ErrorKind::AlreadyExists)
     }
 

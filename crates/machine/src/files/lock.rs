@@ -78,7 +78,7 @@ impl Dir {
 
     /// Whether `name` still is the lock's file.
     pub fn is_locked(&self, name: &str, lock: &OwnLock) -> bool {
-        self.is(name, lock.file())
+        self.is_same_file(name, lock.file())
     }
 }
 

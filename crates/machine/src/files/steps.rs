@@ -18,7 +18,7 @@ pub trait Files: Debug + Send + Sync {
     fn write_attribute(&self, path: &Path, value: &str) -> io::Result<()>;
     /// Creates or replaces a file.
     fn create(&self, dir: &Dir, name: &str, bytes: &[u8]) -> io::Result<()> {
-        dir.create_anew(name)?.write_all(bytes)
+        dir.replace_in_place(name)?.write_all(bytes)
     }
     fn sync_file(&self, dir: &Dir, name: &str) -> io::Result<()> {
         Ok(dir.sync_file(name)?)
@@ -68,7 +68,7 @@ impl Files for Locking {
     }
 
     fn create(&self, dir: &Dir, name: &str, bytes: &[u8]) -> io::Result<()> {
-        let mut file = dir.create_anew(name)?;
+        let mut file = dir.replace_in_place(name)?;
         // Some file systems have no locks.
         if let Ok(lock) = DataLock::attempt(file.try_clone()?) {
             *self.held.lock().expect("no thread panics while it holds this") = lock;
@@ -124,7 +124,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let out = Dir::open(dir.path()).expect("ours");
         let is_free = |name: &str| {
-            let file = out.open_if_there(name).expect("ours").expect("it is there");
+            let file = out.open_if_exists(name).expect("ours").expect("it is there");
             file.try_lock().is_ok()
         };
         let locking = Locking::default();

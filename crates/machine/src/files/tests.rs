@@ -202,9 +202,7 @@ fn a_sticky_directory_is_passed_and_what_others_have_made_in_it_is_not_used() {
     }
     let sticky = directory(dir.path().join("sticky"), 0o1777, 0);
     Dir::create_new(sticky.join("new")).expect("a new directory in it is ours alone");
-    assert!(
-        Dir::create_new(sticky.join("new")).expect_err("it is no longer new").is_already_there()
-    );
+    assert!(Dir::create_new(sticky.join("new")).expect_err("it is no longer new").already_exists());
     Dir::private(sticky.join("state")).expect("a new directory in it is ours alone");
     directory(sticky.join("planted"), 0o755, STRANGER);
     assert!(matches!(
@@ -259,9 +257,9 @@ fn no_link_is_followed_in_a_directory_whosever_it_is() {
         refusal(out.read("results.jsonl").expect_err("a link")),
         Refusal::NotAFile { .. }
     ));
-    assert!(out.create("results.jsonl").expect_err("a link has the name").is_already_there());
+    assert!(out.create("results.jsonl").expect_err("a link has the name").already_exists());
     out.replace("plan.toml", b"plan").expect("the link is replaced");
-    let mut trace = out.create_anew("trace.csv").expect("the link is replaced");
+    let mut trace = out.replace_in_place("trace.csv").expect("the link is replaced");
     trace.write_all(b"trace").expect("writable");
     assert_eq!(fs::read_to_string(&victim).expect("it is there"), "precious");
     symlink(dir.path(), out.file("traces")).expect("a link");
@@ -298,7 +296,9 @@ fn a_file_of_another_user_or_with_a_second_name_is_not_appended_to() {
 #[test]
 fn a_private_directory_and_its_files_are_for_one_user_and_an_open_one_is_closed() {
     let dir = temporary();
-    assert!(Dir::private_if_there(dir.path().join("state")).expect("absent is no error").is_none());
+    assert!(
+        Dir::private_if_exists(dir.path().join("state")).expect("absent is no error").is_none()
+    );
     let old = dir.path().join("state");
     fs::create_dir(&old).expect("a new directory");
     fs::set_permissions(&old, fs::Permissions::from_mode(0o755)).expect("ours");

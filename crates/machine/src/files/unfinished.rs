@@ -44,10 +44,10 @@ fn is_alive(pid: u32) -> bool {
 
 /// The locked file, if it is this user's, has one name and was not locked.
 fn is_abandoned(dir: &Dir, name: &str) -> Option<File> {
-    let file = dir.open_if_there(name).ok()??;
+    let file = dir.open_if_exists(name).ok()??;
     let about = file.metadata().ok()?;
     let is_ours = about.uid() == rustix::process::geteuid().as_raw() && about.nlink() == 1;
-    (is_ours && file.try_lock().is_ok() && dir.is(name, &file)).then_some(file)
+    (is_ours && file.try_lock().is_ok() && dir.is_same_file(name, &file)).then_some(file)
 }
 
 #[cfg(test)]

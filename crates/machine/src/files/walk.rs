@@ -18,7 +18,7 @@ use crate::files::error::Error;
 use crate::files::trust::{Lookup, Trust, check_is_directory};
 
 /// The kernel's limit.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 
 /// Opens a directory; with `make`, missing ones are created.
 pub(crate) fn walk(path: &Path, make: bool, trust: Trust) -> Result<Lookup, Error> {
@@ -33,7 +33,7 @@ pub(crate) fn walk(path: &Path, make: bool, trust: Trust) -> Result<Lookup, Erro
             Ok(link) if FileType::from_raw_mode(link.st_mode) == FileType::Symlink => {
                 trust.check_link(&named, &link, &at.stat)?;
                 links += 1;
-                if links > MOST_LINKS {
+                if links > MAX_LINKS {
                     return Err(Error::io("follow", &named)(Errno::LOOP));
                 }
                 let target =

@@ -49,10 +49,10 @@ fn owned(attempt: Attempt, what: &str) -> Result<OwnLock, Error> {
 
 pub(super) fn keys(root: &Root) -> Vec<String> {
     let dir = root
-        .state_dir_if_there()
+        .state_dir_if_exists()
         .ok()
         .flatten()
-        .and_then(|state| state.subdir_if_there(DIR).ok().flatten());
+        .and_then(|state| state.subdir_if_exists(DIR).ok().flatten());
     let names = dir.and_then(|dir| dir.names().ok()).unwrap_or_default();
     names.iter().filter_map(|name| name.strip_suffix(".lock")).map(str::to_string).collect()
 }

@@ -189,8 +189,8 @@ pub(super) fn keys(root: &Root) -> Result<Vec<String>, Error> {
 
 /// `None` if it does not exist.
 pub(super) fn dir(root: &Root) -> Result<Option<Dir>, Error> {
-    match root.state_dir_if_there()? {
-        Some(state) => Ok(state.subdir_if_there(DIR)?),
+    match root.state_dir_if_exists()? {
+        Some(state) => Ok(state.subdir_if_exists(DIR)?),
         None => Ok(None),
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use text::limits::MANIFEST_BYTES;
 
 use super::Refusal;
-use super::transaction::{Content, look};
+use super::transaction::{Content, read_plain};
 use super::udev::Address;
 use crate::error::Error;
 use crate::root::Root;
@@ -50,7 +50,7 @@ impl PersistedFile {
     /// # Errors
     /// [`Refusal::CannotWrite`] if it cannot be read, [`Refusal::NoPlainFile`].
     pub fn is_intact(&self) -> Result<bool, Error> {
-        Ok(look(&self.path)?.is_some_and(|found| found.bytes() == self.content.bytes()))
+        Ok(read_plain(&self.path)?.is_some_and(|found| found.bytes() == self.content.bytes()))
     }
 }
 
@@ -89,7 +89,7 @@ pub(super) fn content(persisted: &Persisted) -> Content {
 
 pub(super) fn read(root: &Root, key: &str) -> Result<Option<Persisted>, Error> {
     let path = path(root, key);
-    let Some(content) = look(&path)? else { return Ok(None) };
+    let Some(content) = read_plain(&path)? else { return Ok(None) };
     Persisted::from_json(content.bytes())
         .map(Some)
         .map_err(|why| Refusal::Manifest { path, why }.into())
@@ -105,8 +105,8 @@ pub fn list(root: &Root) -> Result<Vec<Persisted>, Error> {
 }
 
 pub(super) fn keys(root: &Root) -> Result<Vec<String>, Error> {
-    let state = root.state_dir_if_there()?;
-    let Some(dir) = state.map(|state| state.subdir_if_there("kept")).transpose()?.flatten() else {
+    let state = root.state_dir_if_exists()?;
+    let Some(dir) = state.map(|state| state.subdir_if_exists("kept")).transpose()?.flatten() else {
         return Ok(Vec::new());
     };
     Ok(dir
@@ -119,14 +119,14 @@ pub(super) fn keys(root: &Root) -> Result<Vec<String>, Error> {
 
 /// Shows up to six missing (`-`) and new (`+`) lines.
 pub(super) fn difference(written: &str, found: Option<&str>) -> String {
-    const MOST: usize = 6;
+    const MAX_LINES: usize = 6;
     let Some(found) = found else { return "  it is gone".to_string() };
     let only = |of: &str, other: &str, mark: char| -> Vec<String> {
         let lines = of.lines().filter(|line| !other.lines().any(|o| o == *line));
         let lines: Vec<String> = lines.map(|line| format!("  {mark} {line}")).collect();
-        let more = lines.len().saturating_sub(MOST);
+        let more = lines.len().saturating_sub(MAX_LINES);
         let rest = (more > 0).then(|| format!("  {mark} … and {more} lines more"));
-        lines.into_iter().take(MOST).chain(rest).collect()
+        lines.into_iter().take(MAX_LINES).chain(rest).collect()
     };
     let mut all = only(written, found, '-');
     all.extend(only(found, written, '+'));
@@ -137,6 +137,6 @@ pub(super) fn difference(written: &str, found: Option<&str>) -> String {
 }
 
 pub(super) fn difference_of(path: &Path, written: &Content) -> Result<String, Error> {
-    let found = look(path)?.map(|content| content.shown());
+    let found = read_plain(path)?.map(|content| content.shown());
     Ok(difference(&written.shown(), found.as_deref()))
 }

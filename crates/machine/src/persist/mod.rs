@@ -28,7 +28,7 @@ pub use checked::current;
 pub use manifest::{Persisted, PersistedFile, list};
 pub use texts::Note;
 use transaction::FileChange;
-pub use transaction::{Bytes, Content, KIND, PutBack};
+pub use transaction::{Bytes, Content, KIND, Restored};
 pub use udev::{Address, By, When, address};
 pub use units::{install_files, remove_files};
 
@@ -155,7 +155,7 @@ pub fn persist(root: &Root, proposal: &Proposal, force: bool) -> Result<Done, Er
     let former = manifest::read(root, &persisted.key)?;
     let mut changes = Vec::new();
     for file in &mut persisted.files {
-        let before = transaction::look(&file.path)?;
+        let before = transaction::read_plain(&file.path)?;
         let ours =
             former.iter().flat_map(|former| &former.files).find(|former| former.path == file.path);
         match ours {
@@ -188,7 +188,7 @@ pub fn persist(root: &Root, proposal: &Proposal, force: bool) -> Result<Done, Er
         check_intact(file, force)?;
         changes.push(FileChange {
             path: file.path.clone(),
-            before: transaction::look(&file.path)?,
+            before: transaction::read_plain(&file.path)?,
             after: file.replaced.clone(),
         });
     }
@@ -198,7 +198,7 @@ pub fn persist(root: &Root, proposal: &Proposal, force: bool) -> Result<Done, Er
         persisted.files.iter().map(|file| &file.path).chain([&manifest]),
     );
     persisted.directories.extend(new);
-    let before = transaction::look(&manifest)?;
+    let before = transaction::read_plain(&manifest)?;
     changes.push(FileChange { path: manifest, before, after: Some(manifest::content(&persisted)) });
     let rules: Vec<&Path> = persisted
         .files
@@ -218,7 +218,7 @@ pub fn persist(root: &Root, proposal: &Proposal, force: bool) -> Result<Done, Er
     };
     let result = transaction::commit(root, &claim.key, &persisted.device, changes, &[], check);
     // Also after a failure: udevd may have read files that are gone.
-    let caution = if rules.is_empty() { None } else { udev::reload(root) };
+    let caution = if rules.is_empty() { None } else { udev::reload_rules(root) };
     result?;
     Ok(Done { persisted, cautions: caution.into_iter().collect() })
 }
@@ -238,18 +238,18 @@ pub fn unpersist(root: &Root, key: &str, force: bool) -> Result<Done, Error> {
     let mut changes = Vec::new();
     for file in &persisted.files {
         check_intact(file, force)?;
-        let (before, after) = (transaction::look(&file.path)?, file.replaced.clone());
+        let (before, after) = (transaction::read_plain(&file.path)?, file.replaced.clone());
         changes.push(FileChange { path: file.path.clone(), before, after });
     }
     let manifest = manifest::path(root, key);
-    let before = transaction::look(&manifest)?;
+    let before = transaction::read_plain(&manifest)?;
     changes.push(FileChange { path: manifest, before, after: None });
     let emptied: Vec<PathBuf> = persisted.directories.iter().rev().cloned().collect();
     let result =
         transaction::commit(root, &claim.key, &persisted.device, changes, &emptied, || Ok(()));
     let has_rule =
         persisted.files.iter().any(|file| file.path.extension().is_some_and(|e| e == "rules"));
-    let caution = if has_rule { udev::reload(root) } else { None };
+    let caution = if has_rule { udev::reload_rules(root) } else { None };
     result?;
     Ok(Done { persisted, cautions: caution.into_iter().collect() })
 }
@@ -259,7 +259,7 @@ pub fn keys_of(root: &Root, device: &Device) -> Result<Vec<String>, Error> {
     let properties = udev::properties(root, &device.name).unwrap_or_default();
     let by_name_only = |persisted: &Persisted| persisted.address.by == By::Name;
     let is_meant = |persisted: &Persisted| {
-        persisted.address.means(&device.name, &properties)
+        persisted.address.matches(&device.name, &properties)
             || (persisted.address.by == By::Identity
                 && !by_name_only(persisted)
                 && persisted.identity == device.identity)

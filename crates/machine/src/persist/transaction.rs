@@ -147,19 +147,19 @@ pub const KIND: Kind = Kind {
     undo: |root, abandoned| {
         let about = undo_entry(root, abandoned);
         abandoned.lock.retire();
-        Ok(Box::new(PutBack { about: about? }))
+        Ok(Box::new(Restored { about: about? }))
     },
 };
 
 /// After an interrupted `persist` or `unpersist`.
 #[derive(Debug)]
-pub struct PutBack {
+pub struct Restored {
     pub about: String,
 }
 
-impl Undone for PutBack {}
+impl Undone for Restored {}
 
-impl fmt::Display for PutBack {
+impl fmt::Display for Restored {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -179,7 +179,7 @@ pub(super) fn undo_entry(
 }
 
 /// `None` if it does not exist.
-pub(super) fn look(path: &Path) -> Result<Option<Content>, Error> {
+pub(super) fn read_plain(path: &Path) -> Result<Option<Content>, Error> {
     let failed = |cause| Refusal::CannotWrite { action: "look at", path: path.into(), cause };
     let meta = match fs::symlink_metadata(path) {
         Ok(meta) => meta,
@@ -236,7 +236,9 @@ pub(super) fn commit(
     journal::write(root, key, &Entry::new(root, KIND.name, &changes)?)?;
     let Changes { files, directories, .. } = &changes;
     let done = directories.iter().try_for_each(|dir| make_directory(root, dir)).and_then(|()| {
-        files.iter().try_for_each(|change| put(root, &change.path, change.after.as_ref()))?;
+        files
+            .iter()
+            .try_for_each(|change| write_or_remove(root, &change.path, change.after.as_ref()))?;
         emptied.iter().try_for_each(|dir| remove_if_empty(root, dir))?;
         check()
     });
@@ -255,7 +257,7 @@ pub(super) fn commit(
 /// The caller holds the entry's lock.
 fn undo(root: &Root, key: &str, Changes { files, directories, .. }: &Changes) -> Result<(), Error> {
     for change in files {
-        let found = look(&change.path)?;
+        let found = read_plain(&change.path)?;
         let found = found.as_ref().map(Content::bytes);
         let is = |wanted: &Option<Content>| found == wanted.as_ref().map(Content::bytes);
         if found.is_some() && !is(&change.before) && !is(&change.after) {
@@ -268,11 +270,11 @@ fn undo(root: &Root, key: &str, Changes { files, directories, .. }: &Changes) ->
         if unfinished.exists() {
             remove(root, &unfinished)?;
         }
-        if look(&change.path)? != change.before {
+        if read_plain(&change.path)? != change.before {
             missing_directories(change.before.iter().map(|_| &change.path))
                 .iter()
                 .try_for_each(|dir| make_directory(root, dir))?;
-            put(root, &change.path, change.before.as_ref())?;
+            write_or_remove(root, &change.path, change.before.as_ref())?;
         }
     }
     directories.iter().rev().try_for_each(|dir| remove_if_empty(root, dir))?;
@@ -286,7 +288,7 @@ fn unfinished(path: &Path) -> PathBuf {
 }
 
 /// Writes a file durably; `None` removes it.
-fn put(root: &Root, path: &Path, content: Option<&Content>) -> Result<(), Error> {
+fn write_or_remove(root: &Root, path: &Path, content: Option<&Content>) -> Result<(), Error> {
     let Some(content) = content else {
         return if path.exists() { remove(root, path) } else { Ok(()) };
     };

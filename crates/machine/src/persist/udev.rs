@@ -23,7 +23,7 @@ use crate::root::Root;
 const VERIFIES_SINCE: u32 = 254;
 
 /// A file name is limited to 255 bytes.
-const LONGEST_KEY: usize = 160;
+const MAX_KEY: usize = 160;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -67,13 +67,15 @@ impl Address {
         all.join(" ")
     }
 
-    pub(super) fn means(&self, name: &str, properties: &Properties) -> bool {
+    pub(super) fn matches(&self, name: &str, properties: &Properties) -> bool {
         self.conditions.iter().all(|(key, value)| {
             let property = key.strip_prefix("ENV{").and_then(|key| key.strip_suffix('}'));
             match property {
                 None => name == value,
                 // Like a pattern: characters that it cannot contain match any.
-                Some(property) => properties.get(property).is_some_and(|found| alike(value, found)),
+                Some(property) => {
+                    properties.get(property).is_some_and(|found| matches_pattern(value, found))
+                }
             }
         })
     }
@@ -154,14 +156,14 @@ fn from_property(
 fn of(by: By, when: When, prefix: &str, conditions: Vec<(String, String)>) -> Address {
     let values: Vec<&str> = conditions.iter().map(|(_, value)| value.as_str()).collect();
     let whole = journal::key(&format!("{prefix}-{}", values.join("-")));
-    let key = if whole.len() <= LONGEST_KEY {
+    let key = if whole.len() <= MAX_KEY {
         whole
     } else {
         // FNV-1a over the whole name keeps long names with a common prefix distinct.
         let hash = whole.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
-        format!("{}-{hash:016x}", &whole[..LONGEST_KEY - 17])
+        format!("{}-{hash:016x}", &whole[..MAX_KEY - 17])
     };
     Address { key, conditions, by, when }
 }
@@ -200,7 +202,7 @@ fn duplicate_of(root: &Root, device: &Device, address: &Address) -> Result<Optio
     for name in root.names(root.sys("block")).iter().filter(|name| **name != device.name) {
         let hidden =
             root.read_optional(root.sys("block").join(name).join("hidden")).as_deref() == Some("1");
-        if !hidden && address.means(name, &properties(root, name)?) {
+        if !hidden && address.matches(name, &properties(root, name)?) {
             return Ok(Some(format!("/dev/{}", name.replace('!', "/"))));
         }
     }
@@ -252,7 +254,7 @@ fn is_unwritable(c: char) -> bool {
 }
 
 /// Compares like the pattern of `value`.
-fn alike(value: &str, found: &str) -> bool {
+fn matches_pattern(value: &str, found: &str) -> bool {
     let inner = value.trim_end_matches('\\').chars().count();
     value.chars().count() == found.chars().count()
         && value
@@ -293,7 +295,7 @@ fn about(stderr: &[u8], file: &str) -> Vec<String> {
 }
 
 /// Returns the reason for a failure worth reporting.
-pub(super) fn reload(root: &Root) -> Option<String> {
+pub(super) fn reload_rules(root: &Root) -> Option<String> {
     if !root.path("/run/udev/control").exists() {
         return Some("udevd is not running here: it reads the rules when it starts".to_string());
     }

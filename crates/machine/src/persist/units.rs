@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::transaction::{self, Content, FileChange, look};
+use super::transaction::{self, Content, FileChange, read_plain};
 use super::{Claim, Refusal, manifest};
 use crate::error::Error;
 use crate::root::Root;
@@ -21,7 +21,7 @@ pub fn install_files(
     let claim = Claim::take(root, key, about)?;
     let mut changes = Vec::new();
     for (path, text) in files {
-        let (path, before, after) = (path.clone(), look(path)?, Content::text(text));
+        let (path, before, after) = (path.clone(), read_plain(path)?, Content::text(text));
         if let Some(found) = before.as_ref().filter(|found| found.bytes() != after.bytes()) {
             let difference = manifest::difference(text, Some(&found.shown()));
             return Err(Refusal::NotOurs { path, difference }.into());
@@ -45,7 +45,7 @@ pub fn remove_files(
     let claim = Claim::take(root, key, about)?;
     let mut changes = Vec::new();
     for (path, text) in files {
-        let before = look(path)?;
+        let before = read_plain(path)?;
         let (Some(found), path) = (&before, path.clone()) else { continue };
         if let Some(text) = text.as_ref().filter(|text| !force && found.bytes() != text.as_bytes())
         {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::root::Root;
 
 /// Linux supports 8192 CPUs.
-const MOST: u32 = 8191;
+const MAX_CPU: u32 = 8191;
 
 /// Never empty.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -35,11 +35,11 @@ impl CpuList {
     }
 
     /// `None` if empty.
-    pub fn without(&self, other: &CpuList) -> Option<CpuList> {
+    pub fn difference(&self, other: &CpuList) -> Option<CpuList> {
         CpuList::of(self.0.difference(&other.0).copied())
     }
 
-    pub fn with(&self, other: &CpuList) -> CpuList {
+    pub fn union(&self, other: &CpuList) -> CpuList {
         CpuList(self.0.union(&other.0).copied().collect())
     }
 
@@ -47,7 +47,7 @@ impl CpuList {
         self.0.is_subset(&other.0)
     }
 
-    pub fn touches(&self, other: &CpuList) -> bool {
+    pub fn intersects(&self, other: &CpuList) -> bool {
         !self.0.is_disjoint(&other.0)
     }
 
@@ -72,7 +72,7 @@ impl FromStr for CpuList {
         for part in text.trim().split([',', '+']) {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             let number = |word: &str| {
-                word.trim().parse::<u32>().ok().filter(|cpu| *cpu <= MOST).ok_or_else(wrong)
+                word.trim().parse::<u32>().ok().filter(|cpu| *cpu <= MAX_CPU).ok_or_else(wrong)
             };
             let (first, last) = (number(first)?, number(last)?);
             if last < first {
@@ -132,11 +132,11 @@ mod tests {
     #[test]
     fn taking_all_away_leaves_no_set() {
         let list = |text: &str| text.parse::<CpuList>().unwrap();
-        assert_eq!(list("0-3").without(&list("1")), Some(list("0,2-3")));
-        assert_eq!(list("1").without(&list("0-3")), None);
+        assert_eq!(list("0-3").difference(&list("1")), Some(list("0,2-3")));
+        assert_eq!(list("1").difference(&list("0-3")), None);
         assert!(list("1").is_within(&list("0-3")) && !list("0-3").is_within(&list("1")));
-        assert_eq!(list("0").with(&list("2")).count(), 2);
-        assert!(list("0-1").touches(&list("1-2")) && !list("0").touches(&list("1")));
+        assert_eq!(list("0").union(&list("2")).count(), 2);
+        assert!(list("0-1").intersects(&list("1-2")) && !list("0").intersects(&list("1")));
         assert_eq!([list("0").in_words(), list("0-1").in_words()], ["CPU 0", "CPUs 0-1"]);
     }
 }

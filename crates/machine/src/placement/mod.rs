@@ -46,7 +46,7 @@ impl Placement {
 
     /// Applies it to the calling process, between fork and exec, where allocation is forbidden. The
     /// error names what was refused.
-    pub(crate) fn take(&self, mask: &Mask) -> Result<(), (&'static str, io::Error)> {
+    pub(crate) fn apply(&self, mask: &Mask) -> Result<(), (&'static str, io::Error)> {
         if self.affinity.is_some() {
             mask.give(0).map_err(|cause| (AFFINITY, cause))?;
         }
@@ -75,18 +75,18 @@ impl Placement {
     }
 
     /// Setting, expected and found value of parts not in effect; empty if the process has exited.
-    pub fn missing(&self, pid: Pid) -> Vec<(&'static str, String, String)> {
-        let mut missing = Vec::new();
-        let Ok(found) = Attributes::of_task(pid.as_raw_nonzero().get()) else { return missing };
+    pub fn deviations(&self, pid: Pid) -> Vec<(&'static str, String, String)> {
+        let mut deviations = Vec::new();
+        let Ok(found) = Attributes::of_task(pid.as_raw_nonzero().get()) else { return deviations };
         let wanted = self.attributes();
         if let Some(policy) = self.policy
             && !wanted.is_same_policy(&found)
         {
-            missing.push(("policy", policy.to_string(), found.in_words()));
+            deviations.push(("policy", policy.to_string(), found.in_words()));
         }
         let is_fair = !self.policy.is_some_and(Policy::is_realtime);
         if let Some(nice) = self.nice.filter(|nice| is_fair && *nice != found.nice) {
-            missing.push(("nice", nice.to_string(), found.nice.to_string()));
+            deviations.push(("nice", nice.to_string(), found.nice.to_string()));
         }
         if let Some(slice) = self.slice.filter(|slice| is_fair && *slice != found.runtime) {
             let shown = if found.runtime == 0 {
@@ -95,12 +95,12 @@ impl Placement {
             } else {
                 format!("{} ns", found.runtime)
             };
-            missing.push(("slice", format!("{slice} ns"), shown));
+            deviations.push(("slice", format!("{slice} ns"), shown));
         }
         if let Some(affinity) = &self.affinity
             && let Some(found) = affinity_of(pid).filter(|found| found != affinity)
         {
-            missing.push(("affinity", affinity.to_string(), found.to_string()));
+            deviations.push(("affinity", affinity.to_string(), found.to_string()));
         }
         missing
     }
@@ -132,5 +132,5 @@ pub fn affinity_of(pid: Pid) -> Option<CpuList> {
 pub fn own_place(root: &Root) -> Vec<(&'static str, String, String)> {
     let (nice, policy, affinity) = (Some(0), Some(Policy::Other), CpuList::online(root));
     let usual = Placement { nice, policy, affinity, ..Placement::default() };
-    usual.missing(rustix::process::getpid())
+    usual.deviations(rustix::process::getpid())
 }

@@ -18,13 +18,13 @@ pub fn online(root: &Root) -> Result<CpuList, Error> {
 /// [`Error::Session`] names missing or offline CPUs, and the available ones.
 pub fn check_online(root: &Root, cpus: &CpuList) -> Result<(), Error> {
     let online = online(root)?;
-    let Some(missing) = cpus.without(&online) else { return Ok(()) };
+    let Some(missing) = cpus.difference(&online) else { return Ok(()) };
     let possible = root
         .read_optional(root.sys("devices/system/cpu/present"))
         .and_then(|text| text.parse().ok());
     let absent = possible
         .as_ref()
-        .map_or(Some(missing.clone()), |possible: &CpuList| missing.without(possible));
+        .map_or(Some(missing.clone()), |possible: &CpuList| missing.difference(possible));
     let why = match absent {
         Some(absent) => format!("this machine has no {}; it has {online}", absent.in_words()),
         None => format!(

@@ -20,7 +20,7 @@ use super::{Placement, Policy};
 const UNTIL_KNOWN: Duration = Duration::from_secs(60);
 
 /// From the deadline until the kernel kills the program; before, the waiting thread does.
-const GRACE: Duration = Duration::from_secs(10);
+const KILL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// No program has this priority.
 const HIGHEST: u8 = 99;
@@ -57,8 +57,10 @@ impl Overseer {
         else {
             return none;
         };
-        let (soft, hard) =
-            (micros(deadline.saturating_add(GRACE)), micros(deadline.saturating_add(2 * GRACE)));
+        let (soft, hard) = (
+            micros(deadline.saturating_add(KILL_TIMEOUT)),
+            micros(deadline.saturating_add(2 * KILL_TIMEOUT)),
+        );
         // The program may have exited; a lower limit stays.
         let _ = prlimit(
             Some(program),

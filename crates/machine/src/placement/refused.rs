@@ -22,7 +22,7 @@ impl Placement {
         let Some(affinity) = &self.affinity else { return Ok(()) };
         check_online(root, affinity)?;
         let refused = |what: String, why: String| Err(Fault::Placement { what, why }.into());
-        if let Some(outside) = isolate.and_then(|isolate| affinity.without(isolate)) {
+        if let Some(outside) = isolate.and_then(|isolate| affinity.difference(isolate)) {
             return refused(
                 format!("affinity={affinity}"),
                 format!(

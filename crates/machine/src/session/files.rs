@@ -25,10 +25,10 @@ use crate::journal::payload::{expect, is_name, name_in};
 use crate::root::Root;
 
 /// For programs that use the mount (virus scanner, indexer, exiting process).
-const PATIENCE: Duration = Duration::from_secs(5);
+const UNMOUNT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// For programs that only check whether the device is free.
-const MOMENT: Duration = Duration::from_millis(500);
+const BUSY_TIMEOUT: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSystem {
@@ -111,7 +111,7 @@ impl MadeFiles {
         Ok(MadeFiles { identity: device.identity.clone(), device: device.name.clone(), uuid, at })
     }
 
-    pub(super) fn at(&self) -> &Path {
+    pub(super) fn mount_point(&self) -> &Path {
         &self.at
     }
 
@@ -177,7 +177,7 @@ pub(super) struct Mounted {
 }
 
 impl Mounted {
-    pub(super) fn at(&self) -> &Path {
+    pub(super) fn mount_point(&self) -> &Path {
         &self.at
     }
 
@@ -356,7 +356,7 @@ fn unmount(root: &Root, at: &Path) -> Result<(), Error> {
     while let Some(innermost) = mounted_at(root, at).pop() {
         match rustix::mount::unmount(&innermost, UnmountFlags::NOFOLLOW) {
             Ok(()) => {}
-            Err(rustix::io::Errno::BUSY) if since.elapsed() < PATIENCE => {
+            Err(rustix::io::Errno::BUSY) if since.elapsed() < UNMOUNT_TIMEOUT => {
                 thread::sleep(Duration::from_millis(10))
             }
             Err(rustix::io::Errno::BUSY) => {
@@ -385,7 +385,7 @@ fn run(root: &Root, key: &str, dir: &Path, tool: &str, args: &[&str]) -> Result<
     loop {
         match run_once(root, key, dir, tool, args) {
             Err(Error::ToolFailed { stderr, .. })
-                if is_in_use(&stderr) && since.elapsed() < MOMENT =>
+                if is_in_use(&stderr) && since.elapsed() < BUSY_TIMEOUT =>
             {
                 thread::sleep(Duration::from_millis(20));
             }

@@ -13,7 +13,7 @@ pub(super) fn give_v2(dir: &Path, limits: &Limits, device: &str) -> Result<(), R
     if !limits.max.is_empty() {
         let bounds: Vec<String> =
             limits.max.iter().map(|(name, bound)| format!("{name}={bound}")).collect();
-        give(
+        apply_share(
             dir,
             "io.max",
             &format!("{device} {}", bounds.join(" ")),
@@ -22,13 +22,13 @@ pub(super) fn give_v2(dir: &Path, limits: &Limits, device: &str) -> Result<(), R
     }
     if let Some(us) = limits.latency_us {
         let config = "the kernel needs CONFIG_BLK_CGROUP_IOLATENCY";
-        give(dir, "io.latency", &format!("{device} target={us}"), config)?;
+        apply_share(dir, "io.latency", &format!("{device} target={us}"), config)?;
     }
     if let Some(class) = limits.prio_class {
-        give(dir, "io.prio.class", class, "the kernel needs CONFIG_BLK_CGROUP_IOPRIO")?;
+        apply_share(dir, "io.prio.class", class, "the kernel needs CONFIG_BLK_CGROUP_IOPRIO")?;
     }
     if let Some(weight) = limits.cost_weight {
-        give(
+        apply_share(
             dir,
             "io.weight",
             &format!("default {weight}"),
@@ -42,7 +42,7 @@ pub(super) fn give_v2(dir: &Path, limits: &Limits, device: &str) -> Result<(), R
     // The device decides whether the cost model's or bfq's weight takes effect.
     let has = |name: &str| dir.join(name).exists();
     if !has("io.weight") && !has("io.bfq.weight") {
-        return give(
+        return apply_share(
             dir,
             "io.weight",
             "",
@@ -50,7 +50,7 @@ pub(super) fn give_v2(dir: &Path, limits: &Limits, device: &str) -> Result<(), R
         );
     }
     if has("io.weight") {
-        give(dir, "io.weight", &format!("default {weight}"), "")?;
+        apply_share(dir, "io.weight", &format!("default {weight}"), "")?;
     }
     if has("io.bfq.weight") { give_bfq(dir, "io.bfq.weight", weight) } else { Ok(()) }
 }
@@ -70,13 +70,13 @@ pub(super) fn give_v1(
         ));
     }
     if let Some(class) = limits.prio_class {
-        give(dir, "blkio.prio.class", class, "the kernel needs CONFIG_BLK_CGROUP_IOPRIO")?;
+        apply_share(dir, "blkio.prio.class", class, "the kernel needs CONFIG_BLK_CGROUP_IOPRIO")?;
     }
     for (name, bound) in &limits.max {
         let direction = if name.starts_with('r') { "read" } else { "write" };
         let unit = if name.ends_with("bps") { "bps" } else { "iops" };
         let file = format!("blkio.throttle.{direction}_{unit}_device");
-        give(
+        apply_share(
             dir,
             &file,
             &format!("{device} {bound}"),
@@ -94,7 +94,7 @@ fn give_bfq(dir: &Path, file: &str, weight: u32) -> Result<(), Refused> {
         );
         return Err((format!("io_weight {weight}"), why));
     }
-    give(
+    apply_share(
         dir,
         file,
         &weight.to_string(),
@@ -102,7 +102,7 @@ fn give_bfq(dir: &Path, file: &str, weight: u32) -> Result<(), Refused> {
     )
 }
 
-fn give(dir: &Path, file: &str, value: &str, advice: &str) -> Result<(), Refused> {
+fn apply_share(dir: &Path, file: &str, value: &str, advice: &str) -> Result<(), Refused> {
     let path = dir.join(file);
     write(&path, value).map_err(|cause| {
         (file.to_string(), format!("`{value}` in {}: {cause}; {advice}", path.display()))

@@ -22,7 +22,7 @@ use crate::journal::payload::{expect, is_name, name_in};
 use crate::root::Root;
 
 /// For a group of killed processes to become empty.
-const PATIENCE: Duration = Duration::from_secs(5);
+const EMPTY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A controller enabled for a session at the root.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,7 +51,7 @@ impl Enabled {
 pub(super) struct Group {
     pub(super) dirs: Vec<PathBuf>,
     /// The files to which a joining process writes its id.
-    pub(super) doors: Vec<File>,
+    pub(super) membership_files: Vec<File>,
     /// The file with its I/O, and the device's number.
     account: Option<(PathBuf, String)>,
 }
@@ -99,7 +99,7 @@ fn fill(
 ) -> Result<(), Error> {
     let refuse = |why: String| Error::from(Fault::Share { what: limits.text(), why });
     // Without permission, or in a container, processes are found by their mark.
-    let v2 = found.v2.as_ref().and_then(|v2| Some((v2, group.enter(v2.join(name)).ok()?)));
+    let v2 = found.v2.as_ref().and_then(|v2| Some((v2, group.create_group(v2.join(name)).ok()?)));
     if !limits.needs_group()
         && !(limits.own_group && (found.io().is_some() || found.blkio.is_some()))
     {
@@ -119,7 +119,7 @@ fn fill(
         let why = "there is neither the controller io of control groups v2 (`cat /sys/fs/cgroup/cgroup.controllers`) nor v1's blkio: it takes a kernel with CONFIG_BLK_CGROUP, root, and a container that may make control groups";
         return Err(refuse(why.to_string()));
     };
-    let dir = group.enter(blkio.join(name)).map_err(|cause| {
+    let dir = group.create_group(blkio.join(name)).map_err(|cause| {
         refuse(format!(
             "no group can be made in {}: {cause} (are you root, and is it writable in this container?)",
             blkio.display()
@@ -164,7 +164,7 @@ fn switch_on(
 
 impl Group {
     /// Creates a group and opens its membership file.
-    fn enter(&mut self, dir: PathBuf) -> io::Result<PathBuf> {
+    fn create_group(&mut self, dir: PathBuf) -> io::Result<PathBuf> {
         fs::create_dir_all(&dir)?;
         self.dirs.push(dir.clone());
         let door = OpenOptions::new().write(true).open(dir.join("cgroup.procs"));
@@ -172,7 +172,7 @@ impl Group {
             let _ = fs::remove_dir(&dir);
             self.dirs.pop();
         })?;
-        self.doors.push(door);
+        self.membership_files.push(door);
         Ok(dir)
     }
 
@@ -184,7 +184,7 @@ impl Group {
 
     /// Its processes must be dead.
     pub(super) fn remove(&mut self) -> Result<(), Error> {
-        self.doors.clear();
+        self.membership_files.clear();
         self.dirs.drain(..).try_for_each(|dir| remove_tree(&dir))
     }
 }
@@ -227,7 +227,7 @@ pub(super) fn of_session(root: &Root, key: &str) -> Vec<PathBuf> {
 pub(super) fn members(root: &Root, dir: &Path) -> Vec<i32> {
     let own = root.read_optional(dir.join("cgroup.procs")).unwrap_or_default();
     let mut all: Vec<i32> = own.lines().filter_map(|line| line.parse().ok()).collect();
-    all.extend(below(dir).iter().flat_map(|dir| members(root, dir)));
+    all.extend(descendants(dir).iter().flat_map(|dir| members(root, dir)));
     all
 }
 
@@ -240,12 +240,13 @@ pub(super) fn kill(dir: &Path) {
 pub(super) fn remove_tree(dir: &Path) -> Result<(), Error> {
     let since = Instant::now();
     loop {
-        below(dir).iter().try_for_each(|dir| remove_tree(dir))?;
+        descendants(dir).iter().try_for_each(|dir| remove_tree(dir))?;
         match fs::remove_dir(dir) {
             Ok(()) => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error)
-                if error.kind() == io::ErrorKind::ResourceBusy && since.elapsed() < PATIENCE =>
+                if error.kind() == io::ErrorKind::ResourceBusy
+                    && since.elapsed() < EMPTY_TIMEOUT =>
             {
                 thread::sleep(Duration::from_millis(1));
             }
@@ -254,7 +255,7 @@ pub(super) fn remove_tree(dir: &Path) -> Result<(), Error> {
     }
 }
 
-fn below(dir: &Path) -> Vec<PathBuf> {
+fn descendants(dir: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     entries
         .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))

@@ -54,7 +54,7 @@ struct Made {
 
 impl Made {
     fn mount_point(&self) -> Option<PathBuf> {
-        self.files.as_ref().map(|files| files.at().to_path_buf())
+        self.files.as_ref().map(|files| files.mount_point().to_path_buf())
     }
 
     fn device(&self) -> Option<String> {
@@ -185,8 +185,8 @@ impl Session {
         if let Some(name) = state.user.clone() {
             let user = self.look_up(&mut state, &name)?;
             let (uid, gid) = (user.uid.as_raw(), user.gid.as_raw());
-            std::os::unix::fs::chown(made.at(), Some(uid), Some(gid))
-                .map_err(Error::io("give to the user", made.at()))?;
+            std::os::unix::fs::chown(made.mount_point(), Some(uid), Some(gid))
+                .map_err(Error::io("give to the user", made.mount_point()))?;
         }
         drop(state);
         self.files = Some(made);

@@ -25,16 +25,16 @@ use crate::root::Root;
 use crate::sys::{Usage, usage_of_ended};
 
 /// Time from SIGTERM to SIGKILL.
-const GRACE: Duration = Duration::from_secs(5);
+const TERM_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Descendants that live longer count as left behind.
-const FAREWELL: Duration = Duration::from_millis(100);
+const DESCENDANTS_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Interval of checks of deadline and output size.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Bytes of output; older output is dropped.
-const KEPT: u64 = 64 << 20;
+const MAX_OUTPUT: u64 = 64 << 20;
 
 #[derive(Debug, Clone, Default)]
 pub struct Launch {
@@ -97,13 +97,13 @@ pub struct Ended {
     /// Counters of the program and of the children that it waited for.
     pub usage: Usage,
     /// Parts of its placement not in effect at its end: setting, expected and found value.
-    pub displaced: Vec<(&'static str, String, String)>,
+    pub placement_deviations: Vec<(&'static str, String, String)>,
     /// Only with a weight or limits, which need a group that the kernel counts for. v1 does not
     /// attribute write-back.
     pub io: Option<Io>,
 }
 
-pub(super) fn cpu_of_our_own() -> Duration {
+pub(super) fn own_cpu_time() -> Duration {
     let now = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
@@ -117,10 +117,10 @@ impl Running {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    pub fn displaced(&self) -> Vec<(&'static str, String, String)> {
+    pub fn placement_deviations(&self) -> Vec<(&'static str, String, String)> {
         self.id()
             .filter(|_| !self.placement.is_plain())
-            .map(|pid| self.placement.missing(pid))
+            .map(|pid| self.placement.deviations(pid))
             .unwrap_or_default()
     }
 
@@ -146,7 +146,11 @@ impl Running {
         let status = loop {
             // Until it is reaped what the kernel counted for it is still there.
             if let Some(usage) = self.id().and_then(usage_of_ended) {
-                at_end = (TaskCounters::read(&self.root, self.pid()), usage, self.displaced());
+                at_end = (
+                    TaskCounters::read(&self.root, self.pid()),
+                    usage,
+                    self.placement_deviations(),
+                );
             }
             if let Some(status) =
                 self.child.try_wait().map_err(Error::io("wait for", "the program"))?
@@ -160,7 +164,7 @@ impl Running {
                     self.signal_all(Signal::TERM);
                     terminated_at = Some(Instant::now());
                 }
-                Some(since) if since.elapsed() > GRACE => {
+                Some(since) if since.elapsed() > TERM_TIMEOUT => {
                     self.whose.end(&self.root, Duration::ZERO)?;
                 }
                 _ => {}
@@ -169,12 +173,12 @@ impl Running {
             self.sleep();
         };
         let wall = self.began.elapsed();
-        let own_cpu = cpu_of_our_own().saturating_sub(self.cpu_before);
+        let own_cpu = own_cpu_time().saturating_sub(self.cpu_before);
         let left = self.end()?;
         let io = self.group.io();
         self.group.remove()?;
         let [stdout, stderr] = [&self.stdout, &self.stderr].map(text_of);
-        let (task, usage, displaced) = at_end;
+        let (task, usage, placement_deviations) = at_end;
         Ok(Ended {
             status,
             stdout,
@@ -186,17 +190,17 @@ impl Running {
             own_cpu,
             task,
             usage,
-            displaced,
+            placement_deviations,
             io,
         })
     }
 
-    pub fn printed(&mut self) -> String {
+    pub fn stdout(&mut self) -> String {
         self.bound();
         text_of(&self.stdout)
     }
 
-    pub fn complained(&mut self) -> String {
+    pub fn stderr(&mut self) -> String {
         self.bound();
         text_of(&self.stderr)
     }
@@ -208,7 +212,7 @@ impl Running {
 
     /// Kills remaining descendants; returns their names.
     fn end(&mut self) -> Result<Vec<String>, Error> {
-        let left = self.whose.end(&self.root, FAREWELL)?;
+        let left = self.whose.end(&self.root, DESCENDANTS_TIMEOUT)?;
         self.ended = true;
         Ok(left)
     }
@@ -227,7 +231,7 @@ impl Running {
     /// Waits briefly, or until it exits.
     fn sleep(&self) {
         let Some(handle) = &self.handle else { return thread::sleep(Duration::from_millis(1)) };
-        let wait = Timespec { tv_sec: 0, tv_nsec: i64::from(LOOK.subsec_nanos()) };
+        let wait = Timespec { tv_sec: 0, tv_nsec: i64::from(POLL_INTERVAL.subsec_nanos()) };
         if poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&wait)).is_err() {
             thread::sleep(Duration::from_millis(1));
         }
@@ -236,12 +240,12 @@ impl Running {
     fn bound(&self) {
         for file in [&self.stdout, &self.stderr] {
             let printed = file.metadata().map_or(0, |meta| meta.len());
-            if printed > 2 * KEPT {
+            if printed > 2 * MAX_OUTPUT {
                 let _ = fallocate(
                     file,
                     FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE,
                     0,
-                    printed - KEPT,
+                    printed - MAX_OUTPUT,
                 );
             }
         }
@@ -257,7 +261,7 @@ impl Drop for Running {
         let _ = self.whose.end(&self.root, Duration::ZERO);
         // Reaped unless it hangs in the kernel.
         let since = Instant::now();
-        while self.is_alive() && since.elapsed() < GRACE {
+        while self.is_alive() && since.elapsed() < TERM_TIMEOUT {
             self.sleep();
         }
         let _ = self.group.remove();
@@ -267,7 +271,7 @@ impl Drop for Running {
 /// Reads the end of the output without moving the program's write position.
 fn text_of(file: &File) -> String {
     let printed = file.metadata().map_or(0, |meta| meta.len());
-    let start = printed.saturating_sub(KEPT);
+    let start = printed.saturating_sub(MAX_OUTPUT);
     let mut bytes = vec![0; usize::try_from(printed - start).unwrap_or(0)];
     let mut read = 0;
     while read < bytes.len() {

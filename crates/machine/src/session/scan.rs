@@ -26,7 +26,7 @@ use crate::root::Root;
 pub(super) const MARK: &str = "SCHEDLAB_SESSION";
 
 /// A killed process can be waiting for a device.
-const PATIENCE: Duration = Duration::from_secs(30);
+const KILL_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Process {
@@ -128,12 +128,14 @@ impl Whose {
                 self.groups.iter().for_each(|dir| group::kill(dir));
                 alive.iter().for_each(|process| process.signal(root, Signal::KILL));
             }
-            if since.elapsed() > patience + PATIENCE {
+            if since.elapsed() > patience + KILL_TIMEOUT {
                 let programs = alive
                     .iter()
                     .map(|process| format!("{} ({})", process.name, process.pid))
                     .collect();
-                return Err(Fault::StillRunning { seconds: PATIENCE.as_secs(), programs }.into());
+                return Err(
+                    Fault::StillRunning { seconds: KILL_TIMEOUT.as_secs(), programs }.into()
+                );
             }
             thread::sleep(Duration::from_millis(2));
         }

@@ -18,7 +18,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::Fault;
 use super::group::Group;
-use super::process::{Launch, Running, cpu_of_our_own};
+use super::process::{Launch, Running, own_cpu_time};
 use super::scan::{MARK, Whose};
 use super::user::User;
 use crate::error::Error;
@@ -38,7 +38,7 @@ pub(super) struct LaunchContext<'a> {
 }
 
 pub(super) fn start(launch: &Launch, mut place: LaunchContext<'_>) -> Result<Running, Error> {
-    let (began, cpu_before) = (Instant::now(), cpu_of_our_own());
+    let (began, cpu_before) = (Instant::now(), own_cpu_time());
     let started = memory_files(&launch.input).and_then(|files| {
         let child = spawn(launch, &place, &files)?;
         Ok((child, files))
@@ -48,7 +48,7 @@ pub(super) fn start(launch: &Launch, mut place: LaunchContext<'_>) -> Result<Run
     })?;
     let handle = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let handle = handle.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-    place.group.doors.clear();
+    place.group.membership_files.clear();
     let whose = Whose::program(place.key, place.number, place.group.dirs.clone(), &place.users);
     let root = place.root.clone();
     let placement = launch.placement.clone();
@@ -90,7 +90,7 @@ fn spawn(launch: &Launch, place: &LaunchContext<'_>, files: &[File; 3]) -> Resul
         }
         None => Stdio::from(stdout?),
     };
-    let mut command = programs::bare(&launch.program);
+    let mut command = programs::command_with_empty_env(&launch.program);
     command
         .args(&launch.args)
         .env("PATH", programs::path_of_the_user())
@@ -127,7 +127,8 @@ fn arrange(
     is_apart: bool,
 ) -> Result<(), Error> {
     let clone = |door: &File| door.try_clone().map_err(Error::io("open", "the control group"));
-    let doors: Vec<File> = place.group.doors.iter().map(clone).collect::<Result<_, _>>()?;
+    let doors: Vec<File> =
+        place.group.membership_files.iter().map(clone).collect::<Result<_, _>>()?;
     let user = place.user.clone().map(|User { uid, gid, groups, .. }| (uid, gid, groups));
     let (placement, mask) = (placement.clone(), placement.mask());
     BeforeExec { doors, ioprio: place.ioprio, placement, mask, is_apart, user }.arrange(command);

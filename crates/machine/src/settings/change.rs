@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::apply::{self, Write, in_order};
 use super::attribute::{Directory, is_limit, is_schedulers_own, same};
 use super::device_attributes;
-use super::legal::Asked;
+use super::legal::Request;
 use super::{Guard, Lasting, Problem, Restored, Setting, Snapshot, undo};
 use crate::device::{self, Device, offered_schedulers, queue_dir};
 use crate::error::Error;
@@ -110,8 +110,8 @@ impl Change {
             check_offered(root, device, asked)?;
         }
         let scheduler = switch_to.as_ref().unwrap_or(present);
-        let asked = Asked::of(root, device, scheduler, switch_to.is_some(), setting);
-        let writes: Vec<Write> = in_order(asked.writes()?.into_iter()).collect();
+        let request = Request::new(root, device, scheduler, switch_to.is_some(), setting);
+        let writes: Vec<Write> = in_order(request.writes()?.into_iter()).collect();
         let moves_read_ahead =
             writes.iter().any(|write| write.place == Directory::Queue && is_limit(&write.name));
         let keeps_read_ahead = moves_read_ahead
@@ -169,7 +169,7 @@ impl Change {
     /// was written then.
     pub fn carry_out(self) -> Result<Done, Error> {
         let (guard, done) = self.begin(None)?;
-        guard.keep()?;
+        guard.release()?;
         Ok(done)
     }
 
@@ -218,7 +218,7 @@ impl Change {
         let kept = |place, name: &str| {
             place == Directory::Queue && !is_schedulers_own(name) && !is_named(name)
         };
-        let problems = guard.settle(guard.original(), kept);
+        let problems = guard.write_differences(guard.original(), kept);
         if !problems.is_empty() {
             return Err(problems);
         }

@@ -181,7 +181,7 @@ impl Guard {
     /// # Errors
     /// [`Error::Io`] if the journal entry cannot be removed; settings are then restored as far as
     /// possible.
-    pub(super) fn keep(mut self) -> Result<(), Error> {
+    pub(super) fn release(mut self) -> Result<(), Error> {
         journal::remove(&self.root, &self.key)?;
         self.finished = true;
         Ok(())
@@ -218,7 +218,7 @@ impl Guard {
         } else if known || is_fresh_none(root, device, scheduler) {
             Ok(())
         } else {
-            there_and_back(root, device, scheduler)
+            switch_away_and_back(root, device, scheduler)
         };
         if let Err(problem) = switched {
             return Ok(Err(problem));
@@ -256,7 +256,7 @@ impl Guard {
     fn apply_on(&mut self, target: &Snapshot, setting: &Setting) -> Result<Vec<Problem>, Error> {
         let named = self.place(setting)?;
         let is_named = |name: &str| named.iter().any(|write| write.name == name);
-        let mut problems = self.settle(target, |_, name| !is_named(name));
+        let mut problems = self.write_differences(target, |_, name| !is_named(name));
         for write in in_order(named.iter().cloned()) {
             self.throttling_written |= write.name == THROTTLING;
             problems.extend(apply::write(&self.root, &self.device, &write).err());
@@ -265,7 +265,7 @@ impl Guard {
         let others = |place, name: &str| {
             place == Directory::Queue && !is_schedulers_own(name) && !is_named(name)
         };
-        problems.extend(self.settle(target, others));
+        problems.extend(self.write_differences(target, others));
         let refused = |name: &str| {
             problems
                 .iter()
@@ -281,7 +281,7 @@ impl Guard {
     }
 
     /// Writes only attributes selected by `concerns`.
-    pub(super) fn settle(
+    pub(super) fn write_differences(
         &self,
         target: &Snapshot,
         concerns: impl Fn(Directory, &str) -> bool,
@@ -300,7 +300,7 @@ impl Guard {
     }
 
     fn take_back_device(&self) -> Vec<Problem> {
-        self.settle(&self.original, |place, _| place == Directory::Device)
+        self.write_differences(&self.original, |place, _| place == Directory::Device)
     }
 
     /// Device attributes precede tunables, which precede queue attributes.
@@ -379,7 +379,7 @@ fn is_fresh_none(root: &Root, device: &str, scheduler: &str) -> bool {
 
 /// Resets the scheduler's state. With only one scheduler, nothing is done: no other can have run
 /// before.
-fn there_and_back(root: &Root, device: &str, scheduler: &str) -> Result<(), Problem> {
+fn switch_away_and_back(root: &Root, device: &str, scheduler: &str) -> Result<(), Problem> {
     let offered = offered_schedulers(root, device);
     let away = offered.iter().find(|name| *name == "none").filter(|name| *name != scheduler);
     match away.or_else(|| offered.iter().find(|name| *name != scheduler)) {

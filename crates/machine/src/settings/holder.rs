@@ -59,7 +59,7 @@ pub fn end(root: &Root, device: &Device) -> Result<Option<Restoration>, Error> {
         Err(Error::Busy { .. }) if entry.lasting.is_some() => {}
         Err(error) => return Err(error),
     }
-    tell(root, &key, &what, &entry)?;
+    terminate_owner(root, &key, &what, &entry)?;
     let since = Instant::now();
     loop {
         match Lock::take(root, &key, &what) {
@@ -86,7 +86,7 @@ fn restore_dead(root: &Root, key: &str, lock: &Lock) -> Result<Option<Restoratio
 /// Sends SIGTERM to an entry's owner. Process ids are reused, so a pidfd is opened first: if the
 /// same entry is then still locked by another process, its owner was alive all the time, and is
 /// that process.
-fn tell(root: &Root, key: &str, what: &str, entry: &Entry) -> Result<(), Error> {
+fn terminate_owner(root: &Root, key: &str, what: &str, entry: &Entry) -> Result<(), Error> {
     let pid = i32::try_from(entry.pid).ok().and_then(Pid::from_raw);
     let Some(Ok(process)) = pid.map(|pid| pidfd_open(pid, PidfdFlags::empty())) else {
         return Ok(());

@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::root::Root;
 
 /// A device's current attributes and future scheduler.
-pub(super) struct Asked<'a> {
+pub(super) struct Request<'a> {
     root: &'a Root,
     device: &'a Device,
     /// The scheduler for the named values.
@@ -30,8 +30,8 @@ pub(super) struct Asked<'a> {
     setting: &'a Setting,
 }
 
-impl<'a> Asked<'a> {
-    pub(super) fn of(
+impl<'a> Request<'a> {
+    pub(super) fn new(
         root: &'a Root,
         device: &'a Device,
         scheduler: &'a str,
@@ -39,7 +39,7 @@ impl<'a> Asked<'a> {
         setting: &'a Setting,
     ) -> Self {
         let dir = queue_dir(root, &device.name);
-        Asked {
+        Request {
             root,
             device,
             scheduler,

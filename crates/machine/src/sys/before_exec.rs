@@ -47,7 +47,7 @@ impl BeforeExec {
             set_ioprio(ioprio)
                 .map_err(|cause| failed("its priority (ioprio) is not permitted", cause))?;
         }
-        self.placement.take(&self.mask).map_err(|(what, cause)| failed(what, cause))?;
+        self.placement.apply(&self.mask).map_err(|(what, cause)| failed(what, cause))?;
         if self.is_apart {
             apart::leave_terminal()
                 .map_err(|errno| failed("it cannot leave the terminal", errno.into()))?;

@@ -27,7 +27,7 @@ const NAMES: &str = "schedlab-record-";
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
 /// An exited process must close the buffers before removal.
-const CLOSE_PATIENCE: Duration = Duration::from_secs(5);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub const KIND: Kind = Kind {
     name: "tracing-instance",
@@ -169,7 +169,7 @@ fn remove(root: &Root, name: &str) -> Result<(), Error> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error)
                 if error.kind() == io::ErrorKind::ResourceBusy
-                    && since.elapsed() < CLOSE_PATIENCE =>
+                    && since.elapsed() < CLOSE_TIMEOUT =>
             {
                 thread::sleep(Duration::from_millis(5));
             }

@@ -48,13 +48,13 @@ const ESCAPED: u64 = 6;
 /// If it is this user's, and no process records into it.
 fn remove_abandoned(path: &Path, dir: &Dir, name: &str) -> Result<()> {
     let found = dir
-        .open_if_there(name)?
+        .open_if_exists(name)?
         .context("trace: its file was removed while it was looked at; repeat")?;
     let about = found.metadata()?;
     if about.len() > 0 || about.uid() != rustix::process::geteuid().as_raw() || about.nlink() > 1 {
         bail!("{}: exists already; remove it or name another file", path.display());
     }
-    if found.try_lock().is_err() || !dir.is(name, &found) {
+    if found.try_lock().is_err() || !dir.is_same_file(name, &found) {
         bail!("{}: another process records into it; name another file", path.display());
     }
     Ok(dir.remove(name)?)
@@ -70,14 +70,16 @@ impl Output {
         }
         let (dir, name) = Dir::of_file(path)?;
         let file = match dir.create(&name) {
-            Err(error) if error.is_already_there() => {
+            Err(error) if error.already_exists() => {
                 remove_abandoned(path, &dir, &name)?;
                 dir.create(&name)?
             }
             made => made?,
         };
         // Held, so that no other trace treats the empty file as abandoned.
-        if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) || !dir.is(&name, &file) {
+        if matches!(file.try_lock(), Err(TryLockError::WouldBlock))
+            || !dir.is_same_file(&name, &file)
+        {
             bail!("{}: another process records into it; name another file", path.display());
         }
         dir.set_mode(&name, 0o600)?;

@@ -48,7 +48,7 @@ pub fn write(path: &Path, trace: &Trace) -> Result<()> {
     can_write(path)?;
     let (dir, name) = Dir::of_file(path)?;
     let file = dir.create(&name).map_err(|error| {
-        if error.is_already_there() {
+        if error.already_exists() {
             anyhow::anyhow!("{}: exists already; name a new file", path.display())
         } else {
             error.into()

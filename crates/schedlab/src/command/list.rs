@@ -299,26 +299,30 @@ fn formats() -> Vec<Value> {
 }
 
 fn settings(root: &Root) -> Vec<Value> {
-    let row = |name: &str, example: String, help: &str, here: machine::cpu::Here| {
-        let (now, why) = if here.is_here {
-            (here.words, None)
+    let row = |name: &str, example: String, help: &str, here: machine::cpu::Availability| {
+        let (now, why) = if here.available {
+            (here.description, None)
         } else {
-            ("not here".to_owned(), Some(here.words))
+            ("not here".to_owned(), Some(here.description))
         };
-        json!({"name": name, "example": example, "help": help, "here": here.is_here, "now": now, "why": why, "names": here.names})
+        json!({"name": name, "example": example, "help": help, "here": here.available, "now": now, "why": why, "names": here.names})
     };
     let schedulers = [
         row(
             "default",
             "default".to_owned(),
             "the kernel's own scheduler, as it was found",
-            machine::cpu::Here { is_here: true, words: "yes".to_owned(), names: Vec::new() },
+            machine::cpu::Availability {
+                available: true,
+                description: "yes".to_owned(),
+                names: Vec::new(),
+            },
         ),
         row(
             "sched_ext:",
             "sched_ext:/usr/bin/scx_simple".to_owned(),
             "a scheduler that a program loads",
-            machine::cpu::sched_ext_here(root),
+            machine::cpu::sched_ext_availability(root),
         ),
     ];
     let keys = machine::cpu::KEYS.iter().map(|key| {
@@ -328,7 +332,7 @@ fn settings(root: &Root) -> Vec<Value> {
             "debug:" => "debug:base_slice_ns",
             name => name,
         };
-        row(key.name, format!("{name}={}", key.example), key.help, key.here(root))
+        row(key.name, format!("{name}={}", key.example), key.help, key.availability(root))
     });
     schedulers.into_iter().chain(keys).collect()
 }

@@ -86,7 +86,7 @@ fn pdf(svg: &str) -> Result<Vec<u8>> {
     )?;
     let mut converter = programs::helper_at(&program);
     if rustix::process::geteuid().is_root() {
-        Reader::new(&program, &FONTS.map(Path::new))?.on(&mut converter);
+        Reader::new(&program, &FONTS.map(Path::new))?.apply_to(&mut converter);
     }
     let mut child = converter
         .args(["--format", "pdf"])

@@ -204,7 +204,7 @@ fn command(inside: &Inside) -> Result<u8> {
     let Some(file) = found(program, &order.path) else {
         return missing(NOT_FOUND, &"no such program");
     };
-    let mut command = programs::bare(file);
+    let mut command = programs::command_with_empty_env(file);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.env("PATH", &order.path).env("HOME", "/tmp").env("LANG", "C.UTF-8").env("TZ", "UTC");
     if let Some(wanted) = &order.disk {

@@ -137,7 +137,7 @@ fn write(control: &Control, file: &Path, device: &str) -> Result<()> {
 
 /// Starts a process that waits for its request.
 fn start(flow: &FlowWork, controls: &[Control]) -> Result<Child> {
-    let mut command = programs::itself(Path::new(ITSELF));
+    let mut command = programs::self_command(Path::new(ITSELF));
     command.arg(ROLE).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command
         .spawn()

@@ -233,7 +233,7 @@ impl Startup {
         let began = Instant::now();
         loop {
             let alive = running.is_alive();
-            if ready.is_match(&running.printed()) {
+            if ready.is_match(&running.stdout()) {
                 let took = began.elapsed();
                 running.signal(Signal::TERM);
                 running.wait(Duration::ZERO, bench.stop)?;

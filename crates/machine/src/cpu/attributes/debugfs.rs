@@ -143,7 +143,11 @@ pub(super) fn file(root: &Root, name: &str, value: &str) -> Result<Resolved, Str
             list(&known.iter().filter(|name| !name.contains('/')).cloned().collect::<Vec<_>>());
         return Err(match gone::find(name) {
             Some(row) => {
-                format!("this kernel does not have it: {name} {}{}", row.what, instead(root, row))
+                format!(
+                    "this kernel does not have it: {name} {}{}",
+                    row.what,
+                    replacement_hint(root, row)
+                )
             }
             None => format!(
                 "there is no such file, expected one of {all}{}",
@@ -180,8 +184,8 @@ pub(super) fn file(root: &Root, name: &str, value: &str) -> Result<Resolved, Str
 }
 
 /// The replacement, and whether it is available.
-pub(super) fn instead(root: &Root, row: &gone::Gone) -> String {
-    let Some(key) = row.instead(&root.kernel_release()) else { return String::new() };
+pub(super) fn replacement_hint(root: &Root, row: &gone::Gone) -> String {
+    let Some(key) = row.replacement(&root.kernel_release()) else { return String::new() };
     let unreachable = dir(root).err().filter(|_| !key.starts_with("sysctl:"));
     unreachable.map_or_else(|| format!("; use {key}"), |why| format!("; use {key} ({why})"))
 }

@@ -15,7 +15,7 @@ pub(super) struct Gone {
     /// What happened to it, as the second half of a sentence.
     pub(super) what: &'static str,
     /// Nearest setting before Linux 6.6, and since; may be empty.
-    pub(super) instead: [&'static str; 2],
+    pub(super) replacements: [&'static str; 2],
 }
 
 const NOTHING: [&str; 2] = ["", ""];
@@ -34,152 +34,164 @@ static GONE: &[Gone] = &[
     Gone {
         name: "kernel.sched_latency_ns",
         what: WITH_EEVDF,
-        instead: ["debug:latency_ns", "debug:base_slice_ns"],
+        replacements: ["debug:latency_ns", "debug:base_slice_ns"],
     },
     Gone {
         name: "kernel.sched_min_granularity_ns",
         what: "left /proc/sys for /sys/kernel/debug/sched in Linux 5.13, and is called base_slice_ns there since Linux 6.6",
-        instead: ["debug:min_granularity_ns", "debug:base_slice_ns"],
+        replacements: ["debug:min_granularity_ns", "debug:base_slice_ns"],
     },
     Gone {
         name: "kernel.sched_wakeup_granularity_ns",
         what: WITH_EEVDF,
-        instead: ["debug:wakeup_granularity_ns", "debug:base_slice_ns"],
+        replacements: ["debug:wakeup_granularity_ns", "debug:base_slice_ns"],
     },
     Gone {
         name: "kernel.sched_tunable_scaling",
         what: TO_DEBUGFS,
-        instead: both("debug:tunable_scaling"),
+        replacements: both("debug:tunable_scaling"),
     },
     Gone {
         name: "kernel.sched_migration_cost_ns",
         what: TO_DEBUGFS,
-        instead: both("debug:migration_cost_ns"),
+        replacements: both("debug:migration_cost_ns"),
     },
-    Gone { name: "kernel.sched_nr_migrate", what: TO_DEBUGFS, instead: both("debug:nr_migrate") },
+    Gone {
+        name: "kernel.sched_nr_migrate",
+        what: TO_DEBUGFS,
+        replacements: both("debug:nr_migrate"),
+    },
     Gone {
         name: "kernel.numa_balancing_scan_delay_ms",
         what: TO_DEBUGFS,
-        instead: both("debug:numa_balancing/scan_delay_ms"),
+        replacements: both("debug:numa_balancing/scan_delay_ms"),
     },
     Gone {
         name: "kernel.numa_balancing_scan_period_min_ms",
         what: TO_DEBUGFS,
-        instead: both("debug:numa_balancing/scan_period_min_ms"),
+        replacements: both("debug:numa_balancing/scan_period_min_ms"),
     },
     Gone {
         name: "kernel.numa_balancing_scan_period_max_ms",
         what: TO_DEBUGFS,
-        instead: both("debug:numa_balancing/scan_period_max_ms"),
+        replacements: both("debug:numa_balancing/scan_period_max_ms"),
     },
     Gone {
         name: "kernel.numa_balancing_scan_size_mb",
         what: TO_DEBUGFS,
-        instead: both("debug:numa_balancing/scan_size_mb"),
+        replacements: both("debug:numa_balancing/scan_size_mb"),
     },
     Gone {
         name: "kernel.sched_domain.",
         what: TO_DEBUGFS,
-        instead: both("debug:domains/cpu0/domain0/imbalance_pct"),
+        replacements: both("debug:domains/cpu0/domain0/imbalance_pct"),
     },
     Gone {
         name: "kernel.sched_features",
         what: "left /proc/sys in Linux 2.6.33: features are set one at a time",
-        instead: both("feature:NAME"),
+        replacements: both("feature:NAME"),
     },
     // Unused since 6.6 according to the removing commit; removal in 6.7: recalled.
     Gone {
         name: "kernel.sched_child_runs_first",
         what: "does nothing since Linux 6.6, whose scheduler is EEVDF, and was removed after that; who runs first follows from deadlines",
-        instead: both("feature:PLACE_DEADLINE_INITIAL"),
+        replacements: both("feature:PLACE_DEADLINE_INITIAL"),
     },
     Gone {
         name: "kernel.sched_schedstats",
         what: "is there only where the kernel is built with CONFIG_SCHEDSTATS",
-        instead: NOTHING,
+        replacements: NOTHING,
     },
     Gone {
         name: "kernel.sched_energy_aware",
         what: "is there only where the kernel is built with CONFIG_ENERGY_MODEL, and sets something only where CPUs differ in \
                capacity, have no SMT, and run under the governor schedutil; a write elsewhere changes nothing",
-        instead: NOTHING,
+        replacements: NOTHING,
     },
-    Gone { name: "kernel.sched_util_clamp_", what: UCLAMP, instead: NOTHING },
+    Gone { name: "kernel.sched_util_clamp_", what: UCLAMP, replacements: NOTHING },
     Gone {
         name: "kernel.sched_uclamp_",
         what: UCLAMP,
-        instead: both("sysctl:kernel.sched_util_clamp_min"),
+        replacements: both("sysctl:kernel.sched_util_clamp_min"),
     },
     Gone {
         name: "kernel.sched_autogroup_enabled",
         what: "is there only where the kernel is built with CONFIG_SCHED_AUTOGROUP",
-        instead: NOTHING,
+        replacements: NOTHING,
     },
     Gone {
         name: "kernel.sched_cfs_bandwidth_slice_us",
         what: "is there only where the kernel is built with CONFIG_CFS_BANDWIDTH",
-        instead: NOTHING,
+        replacements: NOTHING,
     },
     // Recalled: removed in 4.19 with the average of realtime load.
     Gone {
         name: "kernel.sched_time_avg_ms",
         what: "went in Linux 4.19 together with the average that it was for",
-        instead: NOTHING,
+        replacements: NOTHING,
     },
     // Recalled: 4.13.
     Gone {
         name: "kernel.sched_shares_window_ns",
         what: "went in the 4.x kernels: the load of groups is averaged over a fixed time",
-        instead: NOTHING,
+        replacements: NOTHING,
     },
     // Recalled: 2.6.39.
     Gone {
         name: "kernel.sched_compat_yield",
         what: "went in Linux 2.6.39: yielding has one meaning since",
-        instead: NOTHING,
+        replacements: NOTHING,
     },
     // Recalled: about 6.14.
     Gone {
         name: "kernel.sched_itmt_enabled",
         what: "is there only on x86 machines with favoured cores, and newer kernels have it as /sys/kernel/debug/x86/sched_itmt_enabled",
-        instead: NOTHING,
+        replacements: NOTHING,
     },
     Gone {
         name: "kernel.numa_balancing",
         what: "is there only where the kernel is built with CONFIG_NUMA_BALANCING",
-        instead: NOTHING,
+        replacements: NOTHING,
     },
-    Gone { name: "latency_ns", what: CFS_ONLY, instead: ["", "debug:base_slice_ns"] },
-    Gone { name: "wakeup_granularity_ns", what: CFS_ONLY, instead: ["", "debug:base_slice_ns"] },
-    Gone { name: "idle_min_granularity_ns", what: CFS_ONLY, instead: ["", "debug:base_slice_ns"] },
+    Gone { name: "latency_ns", what: CFS_ONLY, replacements: ["", "debug:base_slice_ns"] },
+    Gone {
+        name: "wakeup_granularity_ns",
+        what: CFS_ONLY,
+        replacements: ["", "debug:base_slice_ns"],
+    },
+    Gone {
+        name: "idle_min_granularity_ns",
+        what: CFS_ONLY,
+        replacements: ["", "debug:base_slice_ns"],
+    },
     Gone {
         name: "min_granularity_ns",
         what: "is called base_slice_ns since Linux 6.6",
-        instead: ["", "debug:base_slice_ns"],
+        replacements: ["", "debug:base_slice_ns"],
     },
     Gone {
         name: "base_slice_ns",
         what: "is there from Linux 6.6 on; before, the nearest thing is min_granularity_ns",
-        instead: ["debug:min_granularity_ns", ""],
+        replacements: ["debug:min_granularity_ns", ""],
     },
     Gone {
         name: "preempt",
         what: "is there only where the kernel is built with CONFIG_PREEMPT_DYNAMIC",
-        instead: NOTHING,
+        replacements: NOTHING,
     },
     Gone {
         name: "numa_balancing/",
         what: "is there only where the kernel is built with CONFIG_NUMA_BALANCING",
-        instead: NOTHING,
+        replacements: NOTHING,
     },
 ];
 
 impl Gone {
     /// The replacement on a kernel of this release.
-    pub(super) fn instead(&self, release: &str) -> Option<&'static str> {
+    pub(super) fn replacement(&self, release: &str) -> Option<&'static str> {
         let mut numbers = release.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));
         let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-        let key = self.instead[usize::from(version >= (6, 6))];
+        let key = self.replacements[usize::from(version >= (6, 6))];
         (!key.is_empty()).then_some(key)
     }
 }
@@ -205,7 +217,7 @@ mod tests {
                 row.name.to_string()
             };
             assert_eq!(find(&name).unwrap().name, row.name, "row {i}");
-            for key in row.instead.into_iter().filter(|key| !key.is_empty()) {
+            for key in row.replacements.into_iter().filter(|key| !key.is_empty()) {
                 let (begin, rest) = key.split_once(':').unwrap();
                 assert!(
                     KEYS.iter().any(|known| known.name == format!("{begin}:")) && !rest.is_empty(),
@@ -214,9 +226,9 @@ mod tests {
             }
         }
         let latency = find("kernel.sched_latency_ns").unwrap();
-        assert_eq!(latency.instead("6.5.13-x86"), Some("debug:latency_ns"));
-        assert_eq!(latency.instead("6.6.0"), Some("debug:base_slice_ns"));
-        assert_eq!(latency.instead("7.0-rc1"), Some("debug:base_slice_ns"));
+        assert_eq!(latency.replacement("6.5.13-x86"), Some("debug:latency_ns"));
+        assert_eq!(latency.replacement("6.6.0"), Some("debug:base_slice_ns"));
+        assert_eq!(latency.replacement("7.0-rc1"), Some("debug:base_slice_ns"));
         assert!(find("kernel.sched_latency").is_none() && find("latency").is_none());
     }
 }

@@ -51,7 +51,7 @@ impl Item {
     }
 
     /// Whether both are the same setting under different names.
-    pub(super) fn is(&self, other: &Item) -> bool {
+    pub(super) fn same_setting(&self, other: &Item) -> bool {
         (&self.path, &self.shape) == (&other.path, &other.shape)
     }
 
@@ -88,12 +88,12 @@ impl Item {
 
 impl Write {
     pub(super) fn holds(&self, root: &Root) -> bool {
-        self.item.read(root).is_some_and(|found| means_same(&self.value, &found))
+        self.item.read(root).is_some_and(|found| equal_values(&self.value, &found))
     }
 }
 
 /// Compares texts, numbers or lists of numbers.
-pub(super) fn means_same(one: &str, other: &str) -> bool {
+pub(super) fn equal_values(one: &str, other: &str) -> bool {
     let (one, other): (Vec<&str>, Vec<&str>) =
         (one.split_whitespace().collect(), other.split_whitespace().collect());
     one.len() == other.len() && one.iter().zip(&other).all(|(one, other)| same(one, other))

@@ -32,7 +32,7 @@ pub(super) use check::check;
 pub(super) use debugfs::{dir as debug_dir, features, files as debug_files};
 pub(super) use frequency::{boost_file, policies};
 pub(super) use item::Write;
-use item::{Item, means_same};
+use item::{Item, equal_values};
 pub(crate) use original::Original;
 use resolve::{refused, resolve};
 pub(super) use sysctl::{names as sysctls, path as sysctl_path};
@@ -51,7 +51,7 @@ pub(super) fn admit(root: &Root, wanted: &[Attribute]) -> Result<(), Error> {
     for attribute in wanted {
         let resolved = resolve(root, attribute)?;
         for write in resolved.writes {
-            if let Some((other, _)) = seen.iter().find(|(_, item)| item.is(&write.item)) {
+            if let Some((other, _)) = seen.iter().find(|(_, item)| item.same_setting(&write.item)) {
                 return Err(refused(
                     &attribute.key,
                     format!("it is the same thing as {other}: leave one of them out"),
@@ -89,7 +89,8 @@ pub(super) fn apply(
     }
     note(root, ledger, &mut writes, &moved, &mut problems)?;
     let named = |item: &Item| {
-        writes.iter().any(|write| write.item.is(item)) || moved.iter().any(|other| other.is(item))
+        writes.iter().any(|write| write.item.same_setting(item))
+            || moved.iter().any(|other| other.same_setting(item))
     };
     let made = ledger.made();
     let others =
@@ -113,14 +114,15 @@ fn note(
     let made = ledger.made();
     let mut attributes = made.attributes.clone();
     for item in moved {
-        if !attributes.iter().any(|original| original.item.is(item))
+        if !attributes.iter().any(|original| original.item.same_setting(item))
             && let Some(value) = item.read(root)
         {
             attributes.push(Original { item: item.clone(), value, written: Vec::new() });
         }
     }
     writes.retain(|write| {
-        if let Some(original) = attributes.iter_mut().find(|original| original.item.is(&write.item))
+        if let Some(original) =
+            attributes.iter_mut().find(|original| original.item.same_setting(&write.item))
         {
             original.will_be(&write.value);
             return true;
@@ -177,7 +179,7 @@ fn settle(root: &Root, targets: &[Write]) -> Vec<Problem> {
     }
     let problem = |write: &Write| {
         let (attribute, wanted) = (write.item.name.clone(), write.value.clone());
-        match refused.iter().find(|(item, _)| item.is(&write.item)) {
+        match refused.iter().find(|(item, _)| item.same_setting(&write.item)) {
             Some((_, error)) => Problem::WriteFailed { attribute, wanted, error: explain(error) },
             None => Problem::NotInEffect { attribute, wanted, found: write.found(root) },
         }
@@ -210,8 +212,8 @@ pub(super) fn put_back(root: &Root, originals: &[Original]) -> (Vec<String>, Vec
         }
         let found = original.item.read(root);
         match &found {
-            Some(found) if means_same(found, value) => {}
-            Some(found) if original.written.iter().any(|ours| means_same(ours, found)) => {
+            Some(found) if equal_values(found, value) => {}
+            Some(found) if original.written.iter().any(|ours| equal_values(ours, found)) => {
                 done.push(format!("{name} {found} -> {value}"));
             }
             Some(found) if original.written.is_empty() => {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::Root;
 use crate::journal::payload::{expect, is_name, is_value};
 
-use super::item::{Item, Shape, Write, means_same};
+use super::item::{Item, Shape, Write, equal_values};
 use super::{debugfs, frequency, sysctl};
 
 /// A file's contents before the first write.
@@ -43,7 +43,7 @@ impl Original {
     }
 
     pub(super) fn will_be(&mut self, value: &str) {
-        if !self.written.iter().any(|known| means_same(known, value)) {
+        if !self.written.iter().any(|known| equal_values(known, value)) {
             self.written.push(value.to_string());
         }
     }

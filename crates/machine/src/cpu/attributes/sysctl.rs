@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::debugfs::instead;
+use super::debugfs::replacement_hint;
 use super::gone;
 use super::item::{Item, Write};
 use super::value::{Resolved, denied, fits, switch};
@@ -11,7 +11,7 @@ use crate::names::{did_you_mean, list};
 
 const AUTOGROUP: &str = "kernel.sched_autogroup_enabled";
 
-const OURS: &str = "kernel.sched_*, kernel.numa_balancing* and kernel.timer_migration";
+const OWN_SYSCTLS: &str = "kernel.sched_*, kernel.numa_balancing* and kernel.timer_migration";
 
 fn is_ours(name: &str) -> bool {
     name.starts_with("kernel.sched_")
@@ -42,7 +42,7 @@ pub(super) fn resolve(root: &Root, name: &str, value: &str) -> Result<Resolved, 
         let with = format!("kernel.{name}");
         let hint = if is_ours(&with) { format!(" (write sysctl:{with})") } else { String::new() };
         return Err(format!(
-            "it is none of the CPU scheduler's sysctls, {OURS}{hint}: schedlab writes no others"
+            "it is none of the CPU scheduler's sysctls, {OWN_SYSCTLS}{hint}: schedlab writes no others"
         ));
     }
     let path = path(root, &name);
@@ -71,7 +71,7 @@ fn missing(root: &Root, name: &str) -> String {
     };
     match gone::find(name) {
         Some(row) => {
-            format!("{kernel} does not have it: {name} {}{}", row.what, instead(root, row))
+            format!("{kernel} does not have it: {name} {}{}", row.what, replacement_hint(root, row))
         }
         None => {
             let known = names(root);

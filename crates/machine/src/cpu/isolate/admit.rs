@@ -9,7 +9,7 @@ pub(super) fn admit(root: &Root, cpus: &CpuList) -> Result<(), Error> {
     let refused =
         |why: String| Err(Fault::Placement { what: format!("isolate={cpus}"), why }.into());
     let online = online(root)?;
-    if online.without(cpus).is_none() {
+    if online.difference(cpus).is_none() {
         return refused(format!(
             "no CPU would be left for the other tasks: online {} {online}; leave at least one out",
             if online.count() == 1 { "is only" } else { "are only" }

@@ -36,7 +36,7 @@ struct Done {
     back: BTreeSet<(u32, u64)>,
     heirs: BTreeSet<(u32, u64)>,
     /// Changed by another program during the isolation.
-    left: BTreeSet<String>,
+    changed_by_others: BTreeSet<String>,
     failed: BTreeSet<String>,
 }
 
@@ -84,7 +84,7 @@ fn pass(tasks: &dyn Tasks, moved: &Moved, set: &Mask, done: &mut Done) -> (bool,
         for id in threads {
             match tasks.touch(id, set) {
                 None => vanished = true,
-                Some(Touch::Apart) => match (tasks.look(id), tasks.mask(id)) {
+                Some(Touch::Apart) => match (tasks.stat(id), tasks.mask(id)) {
                     (Some(task), Some(mask)) if !task.is_over => {
                         changed |= set_back(tasks, moved, process, id, &task, &mask, done);
                     }
@@ -110,13 +110,13 @@ fn set_back(
 ) -> bool {
     let noted = moved.last_of(id, task.start);
     let wanted = match noted {
-        Some(noted) if moved.is_left_of(noted, mask) => noted.mask.clone(),
+        Some(noted) if moved.is_reduced_mask_of(noted, mask) => noted.mask.clone(),
         Some(_) => {
-            done.left.insert(format!("{} ({id}) has {mask}", task.name));
+            done.changed_by_others.insert(format!("{} ({id}) has {mask}", task.name));
             return false;
         }
         None if task.start <= moved.since => return false,
-        None => match line(tasks, moved, process, task, mask) {
+        None => match find_ancestor(tasks, moved, process, task, mask) {
             Some(noted) => noted.mask.clone(),
             None => return false,
         },
@@ -136,7 +136,7 @@ fn set_back(
 
 /// The noted task whose mask a later one inherited: the nearest of its own process, its parent's,
 /// and so on, or else any, because a parent may have exited.
-fn line<'a>(
+fn find_ancestor<'a>(
     tasks: &dyn Tasks,
     moved: &'a Moved,
     process: u32,
@@ -144,13 +144,13 @@ fn line<'a>(
     mask: &CpuList,
 ) -> Option<&'a MovedTask> {
     let fitting: Vec<&MovedTask> =
-        moved.tasks.iter().filter(|noted| moved.left_to(&noted.mask) == *mask).collect();
+        moved.tasks.iter().filter(|noted| moved.reduced_mask(&noted.mask) == *mask).collect();
     let (mut process, mut parent) = (process, task.parent);
     for _ in 0..GENERATIONS {
         if let Some(noted) = fitting.iter().rfind(|noted| noted.process == process) {
             return Some(noted);
         }
-        let first = tasks.look(process);
+        let first = tasks.stat(process);
         // Orphans are reparented to init, whose mask is unrelated.
         let is_older = process != 1
             && first.is_some_and(|first| {
@@ -160,7 +160,7 @@ fn line<'a>(
             // Its ancestor had this mask all along.
             return None;
         }
-        let Some(next) = (parent != 0).then(|| tasks.look(parent)).flatten() else { break };
+        let Some(next) = (parent != 0).then(|| tasks.stat(parent)).flatten() else { break };
         (process, parent) = (parent, next.parent);
     }
     fitting.into_iter().max_by_key(|noted| (noted.mask.count(), std::cmp::Reverse(noted.task)))
@@ -172,10 +172,10 @@ impl Done {
         if !moved.tasks.iter().any(|noted| noted.task == id) {
             return;
         }
-        if let (Some(task), Some(mask)) = (tasks.look(id), tasks.mask(id))
+        if let (Some(task), Some(mask)) = (tasks.stat(id), tasks.mask(id))
             && moved.last_of(id, task.start).is_some_and(|noted| noted.mask != mask)
         {
-            self.left.insert(format!("{} ({id}) has {mask}", task.name));
+            self.changed_by_others.insert(format!("{} ({id}) has {mask}", task.name));
         }
     }
 
@@ -192,8 +192,8 @@ impl Done {
             words
                 .push(format!("{} started meanwhile may use {cpus}, too", tasks(self.heirs.len())));
         }
-        if !self.left.is_empty() {
-            let names: Vec<&str> = self.left.iter().map(String::as_str).collect();
+        if !self.changed_by_others.is_empty() {
+            let names: Vec<&str> = self.changed_by_others.iter().map(String::as_str).collect();
             words.push(format!(
                 "left as somebody else has set them meanwhile: {}",
                 names.join(", ")

@@ -197,7 +197,7 @@ impl Tasks for Fake {
             .collect()
     }
 
-    fn look(&self, task: u32) -> Option<Task> {
+    fn stat(&self, task: u32) -> Option<Task> {
         let machine = self.call();
         let FakeTask { start, parent, is_bound, .. } = *machine.tasks.get(&task)?;
         Some(Task { start, parent, name: format!("t{task}"), is_bound, is_over: false })

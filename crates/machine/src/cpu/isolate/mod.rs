@@ -35,7 +35,7 @@ use crate::session::Fault;
 use crate::settings::Problem;
 
 /// Between two looks for new tasks.
-const LOOK: Duration = Duration::from_millis(100);
+const SWEEP_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Every nth look checks all threads of all processes.
 const THOROUGH: u32 = 10;
@@ -79,8 +79,9 @@ impl Isolation {
     /// [`Error::Io`] if the journal cannot be written, [`Error::Session`] if the CPUs do not exist.
     pub(super) fn begin(root: &Root, cpus: &CpuList, ledger: &Ledger) -> Result<Isolation, Error> {
         admit::admit(root, cpus)?;
-        let others =
-            crate::placement::online(root)?.without(cpus).expect("it is admitted, so one is left");
+        let others = crate::placement::online(root)?
+            .difference(cpus)
+            .expect("it is admitted, so one is left");
         let mut sweep = Sweep::new(Arc::new(Kernel(root.clone())), ledger.clone(), cpus, &others);
         sweep.moved.namespace = namespace(root);
         sweep.begin()?;
@@ -89,7 +90,7 @@ impl Isolation {
         let shared = state.clone();
         let keep = move || {
             for look in 1u32.. {
-                if stopped.recv_timeout(LOOK) != Err(RecvTimeoutError::Timeout) {
+                if stopped.recv_timeout(SWEEP_INTERVAL) != Err(RecvTimeoutError::Timeout) {
                     return;
                 }
                 let mut state = lock(&shared);
@@ -164,13 +165,13 @@ impl Isolation {
     /// # Errors
     /// [`Error::Session`] naming the remaining tasks, [`Error::Io`]; the journal then keeps them.
     pub(super) fn end(mut self) -> Result<(), Error> {
-        self.rest();
+        self.stop_thread();
         let moved = lock(&self.state).sweep.moved.clone();
         put_back(&self.root, &moved)?;
         self.ledger.note(|made| made.moved = None)
     }
 
-    fn rest(&mut self) {
+    fn stop_thread(&mut self) {
         self.stop = None;
         if let Some(keeper) = self.keeper.take() {
             let _ = keeper.join();
@@ -180,7 +181,7 @@ impl Isolation {
 
 impl Drop for Isolation {
     fn drop(&mut self) {
-        self.rest();
+        self.stop_thread();
     }
 }
 

@@ -33,13 +33,13 @@ impl MovedTask {
 }
 
 impl Moved {
-    pub(super) fn left_to(&self, mask: &CpuList) -> CpuList {
-        mask.without(&self.cpus).unwrap_or_else(|| self.others.clone())
+    pub(super) fn reduced_mask(&self, mask: &CpuList) -> CpuList {
+        mask.difference(&self.cpus).unwrap_or_else(|| self.others.clone())
     }
 
     /// Whether `mask` is the reduced mask of a noted task, possibly restricted by its cpuset.
-    pub(super) fn is_left_of(&self, noted: &MovedTask, mask: &CpuList) -> bool {
-        *mask == self.left_to(&noted.mask)
+    pub(super) fn is_reduced_mask_of(&self, noted: &MovedTask, mask: &CpuList) -> bool {
+        *mask == self.reduced_mask(&noted.mask)
             || (noted.mask.is_within(&self.cpus) && mask.is_within(&self.others))
     }
 

@@ -18,7 +18,7 @@ use crate::placement::{Mask, Touch};
 const PASSES: u32 = 50;
 
 /// Above this, notes of exited tasks with the mask of another note are dropped.
-const MANY: usize = 1024;
+const MAX_NOTES: usize = 1024;
 
 /// Records tasks to be moved.
 pub(super) trait Notes: std::fmt::Debug + Send {
@@ -100,10 +100,10 @@ impl<N: Notes> Sweep<N> {
         }
         let mut moved = 0;
         for task in found {
-            if self.tasks.look(task.task).is_none_or(|now| now.start != task.start) {
+            if self.tasks.stat(task.task).is_none_or(|now| now.start != task.start) {
                 continue;
             }
-            match self.tasks.bind(task.task, &self.moved.left_to(&task.mask)) {
+            match self.tasks.bind(task.task, &self.moved.reduced_mask(&task.mask)) {
                 Ok(()) => moved += 1,
                 Err(error) if error.raw_os_error() == Some(Errno::SRCH.raw_os_error()) => {}
                 Err(error) => {
@@ -133,7 +133,7 @@ impl<N: Notes> Sweep<N> {
         if touch == Touch::Apart {
             return None;
         }
-        let Task { start, name, is_bound, is_over, .. } = self.tasks.look(id)?;
+        let Task { start, name, is_bound, is_over, .. } = self.tasks.stat(id)?;
         let is_left_alone = touch == Touch::Within && self.has_begun && !self.moved.has(id, start);
         if is_over || is_left_alone || self.unmovable.contains_key(&(id, start)) {
             return None;
@@ -143,17 +143,17 @@ impl<N: Notes> Sweep<N> {
                 .insert((id, start), (name, "the kernel binds it to its CPUs".to_string()));
             return None;
         }
-        let mask = self.tasks.mask(id).filter(|mask| mask.touches(&self.moved.cpus))?;
+        let mask = self.tasks.mask(id).filter(|mask| mask.intersects(&self.moved.cpus))?;
         Some(MovedTask { task: id, process, start, name, mask })
     }
 
     /// Bounds the notes when there are many short-lived tasks.
     fn forget_the_dead(&mut self) {
-        if self.moved.tasks.len() <= MANY {
+        if self.moved.tasks.len() <= MAX_NOTES {
             return;
         }
         let is_alive = |noted: &MovedTask| {
-            self.tasks.look(noted.task).is_some_and(|now| now.start == noted.start)
+            self.tasks.stat(noted.task).is_some_and(|now| now.start == noted.start)
         };
         let (alive, dead): (Vec<MovedTask>, Vec<MovedTask>) =
             self.moved.tasks.drain(..).partition(is_alive);

@@ -36,7 +36,7 @@ pub(super) trait Tasks: Debug + Send + Sync {
     fn processes(&self) -> Vec<u32>;
     /// All threads, including the first.
     fn threads(&self, process: u32) -> Vec<u32>;
-    fn look(&self, task: u32) -> Option<Task>;
+    fn stat(&self, task: u32) -> Option<Task>;
     /// The affinity mask, including offline CPUs.
     fn mask(&self, task: u32) -> Option<CpuList>;
     /// Much cheaper than `mask`.
@@ -65,7 +65,7 @@ impl Tasks for Kernel {
         self.ids(format!("{process}/task"))
     }
 
-    fn look(&self, task: u32) -> Option<Task> {
+    fn stat(&self, task: u32) -> Option<Task> {
         read_stat(&self.0.read_optional(self.0.proc(format!("{task}/stat")))?)
     }
 
@@ -135,7 +135,7 @@ mod tests {
         let kernel = Kernel(Root::real());
         let own = std::process::id();
         assert!(kernel.processes().contains(&own) && kernel.threads(own).contains(&own));
-        let task = kernel.look(own).unwrap();
+        let task = kernel.stat(own).unwrap();
         assert!(task.start <= kernel.ticks() && task.start + 100 * 60 * 60 * 24 > kernel.ticks());
         assert_eq!(task.parent, std::os::unix::process::parent_id());
     }

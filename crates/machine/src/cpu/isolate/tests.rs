@@ -16,7 +16,7 @@ fn list(text: &str) -> CpuList {
 }
 
 fn sweep_of(fake: &Fake, cpus: &CpuList) -> Sweep<Fake> {
-    let others = CpuList::of(0..CPUS).unwrap().without(cpus).unwrap();
+    let others = CpuList::of(0..CPUS).unwrap().difference(cpus).unwrap();
     Sweep::new(Arc::new(fake.clone()), fake.clone(), cpus, &others)
 }
 
@@ -208,13 +208,13 @@ fn all_as_before(fake: &Fake, moved: &Moved) -> Result<(), TestCaseError> {
         let lines: Vec<&MovedTask> = moved
             .tasks
             .iter()
-            .filter(|noted| moved.left_to(&noted.mask) == moved.left_to(&task.own))
+            .filter(|noted| moved.reduced_mask(&noted.mask) == moved.reduced_mask(&task.own))
             .collect();
         let is_alike = moved.has(*id, task.start) || task.start <= moved.since;
         // Two tasks of a line have the same reduced mask, or one has bound itself to it.
         let is_in_doubt = !is_alike && lines.iter().any(|noted| noted.mask != task.own);
-        let is_taken_for_ours =
-            task.is_self_made && moved.tasks.iter().any(|noted| moved.is_left_of(noted, &task.own));
+        let is_taken_for_ours = task.is_self_made
+            && moved.tasks.iter().any(|noted| moved.is_reduced_mask_of(noted, &task.own));
         if is_taken_for_ours || (is_in_doubt && lines.iter().any(|noted| noted.mask == task.mask)) {
             continue;
         }
@@ -268,9 +268,9 @@ proptest! {
             while sweep.pass(true).unwrap() > 0 {}
             for (id, task) in &fake.state().tasks {
                 let stays = task.is_bound || (task.mask.is_within(&isolated) && !sweep.moved.has(*id, task.start));
-                prop_assert!(stays || !task.mask.touches(&isolated), "{id}: {task:?}");
+                prop_assert!(stays || !task.mask.intersects(&isolated), "{id}: {task:?}");
                 let listed = sweep.unmovable.contains_key(&(*id, task.start));
-                prop_assert_eq!(listed, task.is_bound && task.mask.touches(&isolated), "{} {:?}", id, task);
+                prop_assert_eq!(listed, task.is_bound && task.mask.intersects(&isolated), "{} {:?}", id, task);
             }
         }
         let noted = fake.state().noted.clone();

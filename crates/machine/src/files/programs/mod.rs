@@ -14,7 +14,9 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-pub use start::{HELPERS, bare, helper, helper_at, itself, pass, python};
+pub use start::{
+    HELPERS, command_with_empty_env, helper, helper_at, pass_env, python, self_command,
+};
 
 const SYSTEM: [&str; 4] = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
@@ -31,7 +33,7 @@ pub fn directories() -> Vec<PathBuf> {
 
 /// PATH for helpers of a helper.
 fn path() -> OsString {
-    joined(&directories())
+    join_paths(&directories())
 }
 
 pub fn find(name: &str) -> Option<PathBuf> {
@@ -46,7 +48,7 @@ pub fn find_for_the_user(name: &str) -> Option<PathBuf> {
 /// PATH without elements that depend on the current directory; never empty.
 pub fn path_of_the_user() -> OsString {
     let own: Vec<PathBuf> = absolute(env::var_os("PATH").unwrap_or_default().as_os_str()).collect();
-    if own.is_empty() { joined(&SYSTEM.map(PathBuf::from)) } else { joined(&own) }
+    if own.is_empty() { join_paths(&SYSTEM.map(PathBuf::from)) } else { join_paths(&own) }
 }
 
 fn of(path: &std::ffi::OsStr, is_root: bool) -> Vec<PathBuf> {
@@ -90,7 +92,7 @@ fn found_in(directories: &[PathBuf], name: &str) -> Option<PathBuf> {
     directories.iter().map(|dir| dir.join(name)).find(|file| is_plain && file.is_file())
 }
 
-fn joined(directories: &[PathBuf]) -> OsString {
+fn join_paths(directories: &[PathBuf]) -> OsString {
     env::join_paths(directories).expect("elements of a PATH have no colon")
 }
 

@@ -67,7 +67,7 @@ pub fn helper_at(file: &Path) -> Command {
     let name = file.file_name().and_then(OsStr::to_str).unwrap_or_default();
     debug_assert!(HELPERS.contains(&name), "{name} is missing in HELPERS");
     let is_root = rustix::process::geteuid().is_root();
-    let mut command = bare(file);
+    let mut command = command_with_empty_env(file);
     command.env("PATH", path()).env("LC_ALL", "C");
     for name in OWN_DIRECTORIES {
         if let Some(dir) = env::var_os(name).filter(|dir| !is_root || is_of_root(Path::new(dir))) {
@@ -95,14 +95,14 @@ fn is_script(file: &Path) -> bool {
 }
 
 /// The user's program or a guest's kernel, with an empty environment in `/`.
-pub fn bare(program: impl AsRef<OsStr>) -> Command {
+pub fn command_with_empty_env(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     command.env_clear().current_dir("/");
     command
 }
 
 /// Starts in the same directory, because its arguments may be relative paths.
-pub fn itself(file: &Path) -> Command {
+pub fn self_command(file: &Path) -> Command {
     let mut command = Command::new(file);
     command.env_clear();
     let is_own = |name: &OsStr| {
@@ -113,7 +113,7 @@ pub fn itself(file: &Path) -> Command {
 }
 
 /// Passes on those of the variables that are set.
-pub fn pass(command: &mut Command, names: &[&str]) {
+pub fn pass_env(command: &mut Command, names: &[&str]) {
     command.envs(names.iter().filter_map(|name| Some((name, env::var_os(name)?))));
 }
 
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_program_of_the_users_gets_an_empty_environment() {
-        let ran = bare("/usr/bin/env").output().expect("it runs");
+        let ran = command_with_empty_env("/usr/bin/env").output().expect("it runs");
         assert!(
             ran.status.success() && ran.stdout.is_empty(),
             "{}",

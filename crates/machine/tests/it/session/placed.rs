@@ -96,7 +96,7 @@ fn a_deadline_program_can_start_others_which_get_fair_shares() {
         "{}",
         ended.stderr
     );
-    assert!(ended.displaced.is_empty(), "{:?}", ended.displaced);
+    assert!(ended.placement_deviations.is_empty(), "{:?}", ended.placement_deviations);
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_program_has_what_it_was_given_and_what_differs_is_found() {
     let run = |script: &str, placement| {
         run_for(&session, &placed(script, placement), Duration::from_secs(30))
             .expect("it runs")
-            .displaced
+            .placement_deviations
     };
     let fair =
         |policy: Option<Policy>| Placement { nice: Some(-3), policy, ..Placement::default() };

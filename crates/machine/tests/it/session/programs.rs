@@ -61,8 +61,8 @@ fn reading_what_is_printed_so_far_does_not_disturb_what_is_printed_later() {
     let read = bench.dir.path().join("read");
     let script = format!("echo one; read _ < /proc/self/fd/0; {}; echo two", wait_for(&read));
     let mut running = session.start(&shell(&script)).expect("a shell");
-    eventually("it has printed", || !running.printed().is_empty());
-    assert_eq!(running.printed(), "one\n");
+    eventually("it has printed", || !running.stdout().is_empty());
+    assert_eq!(running.stdout(), "one\n");
     std::fs::write(&read, "").expect("own directory");
     assert_eq!(running.wait(LONG, &AtomicBool::new(false)).expect("it ends").stdout, "one\ntwo\n");
 }
@@ -73,8 +73,8 @@ fn of_very_much_that_is_printed_the_end_is_kept_and_the_memory_of_the_rest_given
     let session = begin(&bench);
     let script = "head -c 150000000 /dev/zero | tr '\\0' x; echo end; exec sleep 1000";
     let mut running = session.start(&shell(script)).expect("a shell");
-    eventually("it has printed everything", || running.printed().ends_with("xend\n"));
-    assert_eq!(running.printed().len(), 64 << 20);
+    eventually("it has printed everything", || running.stdout().ends_with("xend\n"));
+    assert_eq!(running.stdout().len(), 64 << 20);
     let file =
         std::fs::metadata(format!("/proc/{}/fd/1", running.pid())).expect("its standard output");
     assert_eq!(file.len(), 150_000_004);
@@ -122,8 +122,8 @@ fn what_belongs_to_other_programs_of_the_session_survives_the_end_of_one_and_not
     let mut server = session.start(&shell(&format!("{SLEEPER}; wait"))).expect("a shell");
     run_to_end(&session, &shell("true"));
     assert!(server.is_alive());
-    eventually("it has printed", || !server.printed().is_empty());
-    let child = numbers(&server.printed())[0];
+    eventually("it has printed", || !server.stdout().is_empty());
+    let child = numbers(&server.stdout())[0];
     assert_eq!(session.end().expect("they die"), ["sh", "sleep"]);
     assert!(!server.is_alive() && !is_alive(child));
     assert_no_trace(&bench);
@@ -134,8 +134,8 @@ fn a_running_program_that_is_dropped_is_ended_with_its_children() {
     let Some(bench) = Bench::set_up(&[]) else { return };
     let session = begin(&bench);
     let mut server = session.start(&shell(&format!("{SLEEPER}; wait"))).expect("a shell");
-    eventually("it has printed", || !server.printed().is_empty());
-    let pids = [server.pid(), numbers(&server.printed())[0]];
+    eventually("it has printed", || !server.stdout().is_empty());
+    let pids = [server.pid(), numbers(&server.stdout())[0]];
     drop(server);
     assert!(pids.iter().all(|pid| !is_alive(*pid)));
     assert_eq!(session.end().expect("nothing is left"), Vec::<String>::new());
@@ -149,7 +149,7 @@ fn a_program_that_takes_too_long_is_told_to_end_and_may_do_so_in_its_own_way() {
         "trap 'echo in order; exit 7' TERM; echo ready; while :; do sleep 0.05; done",
     ));
     let mut running = running.expect("a shell");
-    eventually("it has printed", || !running.printed().is_empty());
+    eventually("it has printed", || !running.stdout().is_empty());
     let ended = running.wait(Duration::ZERO, &AtomicBool::new(false)).expect("it ends");
     assert_eq!(
         (ended.too_long, ended.stopped, ended.status.code()),

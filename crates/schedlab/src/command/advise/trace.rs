@@ -24,7 +24,7 @@ const SUMMARY_BYTES: u64 = 1 << 20;
 /// A signal ends the trace early.
 pub(super) fn of(args: &AdviseArgs, dir: &Path, stop: &Stop) -> Result<PathBuf> {
     let file = dir.join("trace.parquet");
-    let mut command = programs::itself(&watch::program()?);
+    let mut command = programs::self_command(&watch::program()?);
     command.args(["trace", "record", "--json", "--for", &args.length, "--out"]).arg(&file);
     if args.quiet || args.json {
         command.arg("--quiet");

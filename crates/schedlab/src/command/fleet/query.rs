@@ -35,7 +35,7 @@ pub(super) fn query(location: Location, args: &FleetQueryArgs) -> Result<u8> {
     let mut command = duckdb(&sql)?;
     let program = PathBuf::from(command.get_program());
     if rustix::process::geteuid().is_root() {
-        Reader::new(&program, &[&dir])?.on(&mut command);
+        Reader::new(&program, &[&dir])?.apply_to(&mut command);
     }
     let started =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();

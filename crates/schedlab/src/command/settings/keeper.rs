@@ -73,7 +73,7 @@ pub(super) fn start(
     let state = path::absolute(root.state("")).context("state directory: no absolute path")?;
     let scheduler = setting.scheduler.iter().map(|name| format!("scheduler={name}"));
     let named = setting.tunables.iter().map(|(name, value)| format!("{name}={value}"));
-    let mut keeper = programs::itself(&exe)
+    let mut keeper = programs::self_command(&exe)
         .arg(ROLE)
         .env(STATE_DIR, state)
         .arg(&device.path)

@@ -221,7 +221,7 @@ fn tell(command: &str, words: &str) {
         .env("PATH", programs::path_of_the_user())
         .env_remove("LC_ALL")
         .stdin(Stdio::piped());
-    programs::pass(&mut shell, &["LANG"]);
+    programs::pass_env(&mut shell, &["LANG"]);
     let told = shell.spawn().and_then(|mut child| {
         if let Some(mut stdin) = child.stdin.take() {
             // A command may ignore its standard input.
