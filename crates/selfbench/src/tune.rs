@@ -422,7 +422,7 @@ impl<'a> Bench<'a> {
                 };
                 self.prepare(&[variant.clone(), baseline.clone()], &[seed])?;
                 let effect = self.value(&variant, seed) - self.value(&baseline, seed);
-                search.tell(
+                search.report(
                     request,
                     &Outcome { effect: Some(effect).filter(|e| e.is_finite()), excess: None },
                 );

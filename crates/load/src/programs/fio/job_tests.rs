@@ -32,7 +32,7 @@ fn what_a_job_does_follows_from_its_mode() {
         ("randtrim", (false, false, true)),
         ("trimwrite", (false, true, true)),
     ] {
-        let job = &read(&format!("[a]\nrw={mode}\n")).wanted()[0];
+        let job = &read(&format!("[a]\nrw={mode}\n")).job_kinds()[0];
         assert_eq!((job.reads, job.writes, job.trims), does, "{mode}");
     }
 }
