@@ -24,9 +24,7 @@ pub(crate) const ROW: Importer = Importer {
     ],
     metrics: METRICS,
     own_metrics: "",
-    lacks: &[
-        "the order of records is not read: --round run takes the numbers of the files for rounds",
-    ],
+    lacks: &["the order of records is not read: --round run uses the file numbers as rounds"],
     variants: &["file", "dir", "comment", "gpu", "driver", "cpu"],
     repeat: REPEAT,
     within: Some(|path| path.ends_with(".json")),

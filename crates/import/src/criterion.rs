@@ -25,8 +25,8 @@ pub(crate) const ROW: Importer = Importer {
     metrics: &[("time_ns", "ns", "wall-clock time of an iteration")],
     own_metrics: "",
     lacks: &[
-        "the samples of a benchmark share a process and are no independent trials: together they are one",
-        "criterion measures one baseline after the other: what drifts between them is part of the effect; --round run takes the numbers of baselines for rounds",
+        "the samples of a benchmark share a process and are not independent: together they are one trial",
+        "criterion measures one baseline after the other: drift biases the comparison; --round run uses the baseline numbers as rounds",
     ],
     variants: &["dir", "file", "benchmark"],
     repeat: "start each version at least five times, alternating, with a baseline for each start: cargo bench -- --save-baseline old-1, … new-1, … old-2, …",

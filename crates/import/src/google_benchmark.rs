@@ -29,7 +29,7 @@ pub(crate) const ROW: Importer = Importer {
     own_metrics: "",
     lacks: &[
         "the repetitions of a file share a process and are no independent trials: their mean is one trial",
-        "the files do not say in which order they were measured: --round run takes their numbers for rounds",
+        "measurement order is unknown: --round run uses the file numbers as rounds",
     ],
     variants: &["file", "dir", "benchmark"],
     repeat: "start each program at least five times, alternating: for i in 1 2 3 4 5; do for p in old new; do ./$p \

@@ -17,9 +17,7 @@ pub(crate) const ROW: Importer = Importer {
     labels: &[("kernel", "as the log has it; also os, cpu, gpu, ram, driver and cpuscheduler")],
     metrics: METRICS,
     own_metrics: "",
-    lacks: &[
-        "logs of frames do not say in which order they were recorded: --round run takes the numbers of the files for rounds",
-    ],
+    lacks: &["frame logs contain no recording order: --round run uses the file numbers as rounds"],
     variants: &["file", "dir", "kernel", "driver", "cpuscheduler"],
     repeat: REPEAT,
     within: Some(|path| path.ends_with(".csv") && !path.ends_with("_summary.csv")),
@@ -57,7 +55,7 @@ fn read(files: &[File]) -> Result<Rows, Error> {
             let fps = cells[0].parse().ok().filter(|fps: &f64| fps.is_finite() && *fps > 0.0);
             let Some(fps) = fps else {
                 let problem = format!("{:?} is not a number of frames per second", cells[0]);
-                return Err(Error::new(&file.path, problem, "record it again, or leave it out")
+                return Err(Error::new(&file.path, problem, "record it again, or omit it")
                     .at(format!("line {}", at + 1)));
             };
             frames_ms.push(1e3 / fps);

@@ -57,7 +57,9 @@ pub(crate) fn read(files: &[&File], rows: &mut Rows) -> Result<(), Error> {
         let prefix = name.rsplit_once('.').map_or(name, |(prefix, _)| prefix);
         entry.labels.push(("file".to_owned(), prefix.to_owned()));
         if trial.aggregated {
-            rows.remark("the last interval of a log of intervals is left out: it is shorter than the others");
+            rows.remark(
+                "the last interval of an interval log is omitted: it is shorter than the others",
+            );
         }
         values(file, &trial, &mut entry)?;
         rows.entries.push(entry);
