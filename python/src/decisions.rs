@@ -84,7 +84,7 @@ impl Decisions {
         let plan = &resolved.plan;
         if !plan.arena.is_in_process() || workload >= plan.workloads.len() {
             return Err(usage(
-                "plan: not of the sim arena, or without that workload; name a workload of its own by number",
+                "plan: not a sim plan, or no such workload; give the index of one of its workloads",
             ));
         }
         let (duration, warmup) = lab::length::trial_length(plan);
