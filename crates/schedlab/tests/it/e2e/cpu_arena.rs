@@ -174,7 +174,7 @@ fn what_cannot_be_is_told_with_the_next_step_before_anything_is_measured() {
         ("--tunables nise", "did you mean \"nice\""),
         ("--values nice=20", "from -20 to 19"),
         ("--tunables affinity", "expected one of nice"),
-        ("--scheduler policy=fifo:1", "mean nothing under this policy"),
+        ("--scheduler policy=fifo:1", "have no effect under this policy"),
         (
             "--scheduler policy=fifo:1 --tunables nice",
             "a nice level means nothing under a realtime policy",

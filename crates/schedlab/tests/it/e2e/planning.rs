@@ -76,8 +76,8 @@ fn a_length_that_the_user_has_set_is_kept_with_a_caution_before_and_after() {
         .run(&format!("{SIM} --trial-time 100ms --budget 5s --quiet --out {}", out.display()))
         .expect_measured()
         .says(&[
-            "CAUTION: randread: a trial will hold about",
-            "iops takes 100",
+            "CAUTION: randread: a trial will have about",
+            "iops needs 100",
             "leave out --trial-time",
         ]);
     assert!(ran.stdout.contains("fewer than the 100 that iops"), "{}", ran.stdout);

@@ -160,7 +160,7 @@ fn slips_in_programs_and_loads_are_named_before_anything_is_touched() {
         .says(&["orders_done", "better=higher"]);
     compare("--workload randread:io_weight=50").says(&["no I/O share of its own"]);
     compare("--workload randread --background command:run=true").says(&["is a program"]);
-    compare("--workload randread --background iozone").says(&["ends by itself"]);
+    compare("--workload randread --background iozone").says(&["ends on its own"]);
     compare("--workload randread --background seqwrite:ioprio=high").says(&["best-effort"]);
     compare("--workload randread --fs ext9").says(&["ext4"]);
     let listed = lab.run("list workloads").expect_status(0);

@@ -161,7 +161,7 @@ fn what_this_machine_lacks_is_said_before_anything_is_measured() {
         ("\"io.cost.qos\" = \"enable=1\"", vec!["io.cost.qos", "boot with cgroup_no_v1=io"]),
         ("\"cdl_enable\" = 1", vec!["cdl_enable", "there is no"]),
         ("\"io.weight@heavi\" = 1", vec!["did you mean \"heavy\""]),
-        ("\"io.weight@../../x\" = 1", vec!["no name of a flow"]),
+        ("\"io.weight@../../x\" = 1", vec!["invalid flow name"]),
     ] {
         fs::write(
             lab.path("plan.toml"),
