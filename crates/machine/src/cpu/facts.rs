@@ -113,7 +113,7 @@ impl Key {
                 Err(why) => no(why),
             },
             "slice" if version(&root.kernel_release()) < (6, 12) => {
-                no("it takes Linux 6.12 or later".to_string())
+                no("it requires Linux 6.12 or later".to_string())
             }
             "sysctl:" => all(Ok(sysctls(root))),
             "feature:" => {
