@@ -153,7 +153,7 @@ fn slips_in_programs_and_loads_are_named_before_anything_is_touched() {
             .expect_status(2)
     };
     compare("--workload comand:run=true").says(&["did you mean \"command\""]);
-    compare("--workload command").says(&["say what to run"]);
+    compare("--workload command").says(&["give the program to run"]);
     compare("--workload command:run=true:deadlin=1s").says(&["did you mean \"deadline\""]);
     compare("--workload command:run=true:primary=wall").says(&["unknown metric", "wall_s"]);
     compare("--workload command:run=true:metric=orders_done:regex=(x)")
