@@ -17,7 +17,7 @@ const MADE_BY: &str = "CapFrameX 1.5 or later";
 pub(crate) const ROW: Importer = Importer {
     name: "capframex",
     reads: "records of CapFrameX (Documents/CapFrameX/Captures/*.json)",
-    trial: "a run of a record; its frames are put together",
+    trial: "a run of a record; its frames are combined",
     labels: &[
         ("comment", "the comment of the record"),
         ("game", "the game; also cpu, gpu and driver"),

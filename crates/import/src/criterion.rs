@@ -20,7 +20,7 @@ const MADE_BY: &str = "cargo bench -- --save-baseline NAME";
 pub(crate) const ROW: Importer = Importer {
     name: "criterion",
     reads: "the directory target/criterion of Criterion.rs, sample.json of its baselines, or raw.csv",
-    trial: "a benchmark of a baseline; its samples, which share a process, are put together",
+    trial: "a benchmark of a baseline; its samples, which share a process, are combined",
     labels: &[("benchmark", "group, function and value; dir is the baseline")],
     metrics: &[("time_ns", "ns", "wall-clock time of an iteration")],
     own_metrics: "",
@@ -116,7 +116,9 @@ fn table(file: &File, rows: &mut Rows) -> Result<(), Error> {
             return Err(wrong(line, format!("unit {unit:?} (expected ns)")));
         }
         let number = |at: usize| {
-            row[at].parse::<f64>().map_err(|_| wrong(line, format!("{:?} is no number", &row[at])))
+            row[at]
+                .parse::<f64>()
+                .map_err(|_| wrong(line, format!("{:?} is not a number", &row[at])))
         };
         let parts: Vec<&str> = row.iter().take(3).filter(|part| !part.is_empty()).collect();
         let sums = all.entry(parts.join("/")).or_default();

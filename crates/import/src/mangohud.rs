@@ -13,7 +13,7 @@ use crate::rows::{Entry, File, Rows, each};
 pub(crate) const ROW: Importer = Importer {
     name: "mangohud",
     reads: "the logs of MangoHud (PROGRAM_DATE.csv, not the _summary.csv), named after the variant: old-1.csv, new-1.csv, …",
-    trial: "a log; its frames are put together",
+    trial: "a log; its frames are combined",
     labels: &[("kernel", "as the log has it; also os, cpu, gpu, ram, driver and cpuscheduler")],
     metrics: METRICS,
     own_metrics: "",
@@ -65,7 +65,7 @@ fn read(files: &[File]) -> Result<Rows, Error> {
             return Ok(());
         }
         if are_samples(&frames_ms, &times_ns) {
-            rows.remark("a log was written with log_interval: it has samples and not every frame, so that slow frames are missing");
+            rows.remark("a log was written with log_interval: it has samples and not every frame, so slow frames are missing");
         }
         frames::put(&mut entry, file, "frames", frames_ms)?;
         rows.entries.push(entry);

@@ -90,9 +90,7 @@ fn trial(file: &File, lines: &[&str], start: usize) -> Result<Entry, Error> {
     let tps = all_tps.iter().find(|text| text.contains("excluding")).or(all_tps.first());
     let Some(tps) = tps else {
         let problem = "no line \"tps = …\": pgbench did not finish, or the file is truncated";
-        return Err(
-            Error::new(&file.path, problem, "measure it again, or leave the file out").at(place)
-        );
+        return Err(Error::new(&file.path, problem, "measure it again, or omit the file").at(place));
     };
     entry.put(file, &place, "tps", number("tps", tps)?)?;
     if let Some(latency) = value("latency average") {
