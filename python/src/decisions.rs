@@ -223,7 +223,7 @@ fn ended(
     match std::mem::replace(episode, Episode::Lost) {
         Episode::Idle(arena) => Ok((arena, None)),
         Episode::Lost => Err(ExperimentError::new_err(
-            "environment: a trial failed before; make another environment",
+            "environment: a trial failed before; create another environment",
         )),
         Episode::Running(Running { stop, questions, answers, thread }) => {
             if cut {
