@@ -103,7 +103,7 @@ fn check(options: &Options) -> Result<(), String> {
         );
     }
     if options.number("starts").is_some_and(|starts| starts > MOST_STARTS) {
-        return Err(format!("starts: at most {MOST_STARTS} are possible in a trial"));
+        return Err(format!("starts: too many (expected at most {MOST_STARTS} in a trial)"));
     }
     Ok(())
 }
