@@ -266,7 +266,7 @@ impl RemoteArena {
         let announced = state.announced[trial.workload].as_ref();
         let round = announced.and_then(|announced| announced.seeds.get(&trial.seed)).copied();
         let round = round.ok_or_else(|| {
-            anyhow!("trial: requested without announcement; report this as a fault of schedlab")
+            anyhow!("trial: requested without announcement; report this as a bug in schedlab")
         })?;
         let key = (trial.workload, round, self.variant);
         loop {
