@@ -42,7 +42,8 @@ impl Directory {
         let results = path.join(RESULTS);
         if !results.is_dir() {
             bail!(
-                "{}: not a fleet (expected a directory `{RESULTS}` in it); push a results file first: schedlab fleet push RESULTS --fleet {0}",
+                "{}: not a fleet (expected a directory `{RESULTS}` in it); push a results file first: schedlab fleet push RESULTS \
+                 --fleet {0}",
                 path.display()
             );
         }
