@@ -103,7 +103,8 @@ pub fn standing(dir: &Path) -> Result<Standing> {
     }
     if !path.exists() && dir.join(DESIGN).exists() {
         return Err(usage(format!(
-            "{}: contains an atlas, whose cells are experiments; name one below {}, or render the finished cells: schedlab atlas --out {0} --render",
+            "{}: contains an atlas, whose cells are experiments; name one below {}, or render the finished cells: schedlab atlas \
+             --out {0} --render",
             dir.display(),
             dir.join(CELLS).display()
         )));
