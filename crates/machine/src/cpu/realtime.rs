@@ -26,7 +26,8 @@ pub(super) fn admit(root: &Root, setting: &Setting) -> Result<(), Error> {
         return refused(
             &attribute.key,
             format!(
-                "with policy={policy} this could lock up the machine: a realtime program that computes would leave no CPU time to other tasks, not even to one that could stop it; remove one of the two, or set {RUNTIME} below {PERIOD}"
+                "with policy={policy} this could lock up the machine: a realtime program that computes would leave no CPU time to \
+                 other tasks, not even to one that could stop it; remove one of the two, or set {RUNTIME} below {PERIOD}"
             ),
         );
     }

@@ -70,7 +70,8 @@ fn advice(cause: &io::Error) -> &'static str {
     match cause.kind() {
         io::ErrorKind::PermissionDenied => " (run as root)",
         io::ErrorKind::ReadOnlyFilesystem => {
-            "; where /etc is read-only or generated (NixOS, images), add the output of `schedlab persist … --print` to the system's configuration"
+            "; where /etc is read-only or generated (NixOS, images), add the output of `schedlab persist … --print` to the system's \
+             configuration"
         }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "; all changes were undone: free some space on that file system and repeat"

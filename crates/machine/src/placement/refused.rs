@@ -39,7 +39,8 @@ impl Placement {
             return refused(
                 format!("policy={policy}"),
                 format!(
-                    "the kernel gives deadlines only to tasks that may use all CPUs ({online}), unless an exclusive cpuset is made for them; remove {with}, or use fifo:50"
+                    "the kernel gives deadlines only to tasks that may use all CPUs ({online}), unless an exclusive cpuset is made \
+                     for them; remove {with}, or use fifo:50"
                 ),
             );
         }
@@ -137,7 +138,8 @@ fn admission(root: &Root, runtime: u64, period: u64) -> String {
         format!(", and {:.0} % can be granted", runtime * 100.0 / period)
     });
     format!(
-        "all deadline tasks together request too much: this one {share:.0} % of a CPU{allowed} of each (kernel.sched_rt_runtime_us); use a smaller runtime or a longer period, or end other deadline tasks"
+        "all deadline tasks together request too much: this one {share:.0} % of a CPU{allowed} of each (kernel.sched_rt_runtime_us); \
+         use a smaller runtime or a longer period, or end other deadline tasks"
     )
 }
 

@@ -116,7 +116,8 @@ fn fill(
         return Ok(());
     }
     let Some(blkio) = &found.blkio else {
-        let why = "neither the io controller of control groups v2 (`cat /sys/fs/cgroup/cgroup.controllers`) nor v1's blkio is available: this requires a kernel with CONFIG_BLK_CGROUP, root, and a container that may create control groups";
+        let why = "neither the io controller of control groups v2 (`cat /sys/fs/cgroup/cgroup.controllers`) nor v1's blkio is \
+                   available: this requires a kernel with CONFIG_BLK_CGROUP, root, and a container that may create control groups";
         return Err(refuse(why.to_string()));
     };
     let dir = group.enter(blkio.join(name)).map_err(|cause| {

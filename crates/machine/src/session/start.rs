@@ -166,7 +166,8 @@ fn why_not(root: &Root, launch: &Launch, said: &str, cause: &io::Error) -> Strin
             "no such program: install its package, or give its full path".to_string()
         }
         io::ErrorKind::PermissionDenied => format!(
-            "{cause}{user}: it must be executable (`chmod +x`) and on a file system without noexec, and every directory above it and its working directory {} must be accessible{user}",
+            "{cause}{user}: it must be executable (`chmod +x`) and on a file system without noexec, and every directory above it and \
+             its working directory {} must be accessible{user}",
             dir.display()
         ),
         _ => cause.to_string(),

@@ -25,7 +25,8 @@ const fn both(key: &'static str) -> [&'static str; 2] {
 }
 
 const TO_DEBUGFS: &str = "moved from /proc/sys to /sys/kernel/debug/sched in Linux 5.13";
-const WITH_EEVDF: &str = "moved from /proc/sys to /sys/kernel/debug/sched in Linux 5.13 and was removed in Linux 6.6, whose scheduler is EEVDF";
+const WITH_EEVDF: &str = "moved from /proc/sys to /sys/kernel/debug/sched in Linux 5.13 and was removed in Linux 6.6, whose \
+                          scheduler is EEVDF";
 const CFS_ONLY: &str = "was a file of CFS, removed in Linux 6.6, whose scheduler is EEVDF";
 const UCLAMP: &str = "requires Linux 5.3 or later, built with CONFIG_UCLAMP_TASK";
 
@@ -99,7 +100,8 @@ static GONE: &[Gone] = &[
     },
     Gone {
         name: "kernel.sched_energy_aware",
-        what: "requires a kernel built with CONFIG_ENERGY_MODEL, and takes effect only with CPUs of different capacity, no SMT and the governor schedutil; elsewhere a write changes nothing",
+        what: "requires a kernel built with CONFIG_ENERGY_MODEL, and takes effect only with CPUs of different capacity, no SMT and \
+               the governor schedutil; elsewhere a write changes nothing",
         instead: NOTHING,
     },
     Gone { name: "kernel.sched_util_clamp_", what: UCLAMP, instead: NOTHING },

@@ -90,7 +90,8 @@ fn empty(root: &Root, name: &str, item: &Item) -> String {
         return denied(&item.path, &error);
     }
     if name == "kernel.sched_energy_aware" {
-        return "it is empty: this machine cannot schedule by energy at present, which requires CPUs of different capacity, no SMT, an energy model, and the governor schedutil; a write would be refused or change nothing"
+        return "it is empty: this machine cannot schedule by energy at present, which requires CPUs of different capacity, no SMT, \
+                an energy model, and the governor schedutil; a write would be refused or change nothing"
             .to_string();
     }
     let kernel = root.kernel_release();
