@@ -110,7 +110,8 @@ impl Filter {
     pub(crate) fn new(root: &Root, options: &Options) -> Result<Filter> {
         if options.pids.len() > MOST_FILTERS || options.cgroups.len() > MOST_FILTERS {
             bail!(
-                "processes and control groups: too many (expected at most {MOST_FILTERS} of each); name a control group that contains them all"
+                "processes and control groups: too many (expected at most {MOST_FILTERS} of each); name a control group that \
+                 contains them all"
             );
         }
         if !options.pids.is_empty() && !options.cgroups.is_empty() {
