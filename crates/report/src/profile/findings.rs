@@ -115,7 +115,8 @@ fn anticipation(device: &DeviceProfile) -> Vec<String> {
         format!("Waiting would not pay: at best it saves {} of the time, always waiting {}, wpcas {}.", gain(&best), gain(&always), gain(&wpcas))
     } else {
         format!(
-            "Waiting for the process that was served last would save up to {} of the time; always waiting 6 ms {}, wpcas {} ({} of {} waits failed).",
+            "Waiting for the process that was served last would save up to {} of the time; always waiting 6 ms {}, wpcas {} ({} of \
+             {} waits failed).",
             gain(&best),
             gain(&always),
             gain(&wpcas),
