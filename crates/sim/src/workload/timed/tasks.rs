@@ -167,7 +167,8 @@ pub(crate) fn aligned(params: &Params, logical_block: u32) -> Result<(), String>
     match (1..).zip(tasks).find(|(_, task)| !whole(task)) {
         None => Ok(()),
         Some((number, task)) => Err(format!(
-            "task {number} of set ({task}) is not a multiple of the target's block of {block} bytes, as direct I/O needs; direct=false does without"
+            "task {number} of set ({task}) is not a multiple of the target's block of {block} bytes, as direct I/O needs; \
+             direct=false does without"
         )),
     }
 }
