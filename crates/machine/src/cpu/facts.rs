@@ -78,7 +78,7 @@ impl Key {
         let yes = |words: String| Here { is_here: true, words, names: Vec::new() };
         let no = |words: String| Here { is_here: false, words, names: Vec::new() };
         let all = |names: Result<Vec<String>, String>| match names {
-            Ok(names) if names.is_empty() => no("none is there".to_string()),
+            Ok(names) if names.is_empty() => no("none found".to_string()),
             Ok(names) => Here { is_here: true, words: format!("{} of them", names.len()), names },
             Err(why) => no(why),
         };

@@ -163,7 +163,7 @@ impl fmt::Display for PutBack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{}: persisted settings are as they were before the interrupted command",
+            "{}: persisted settings are restored to their state before the interrupted command",
             self.about
         )
     }
