@@ -22,7 +22,7 @@ pub(super) const FEATURES: usize = 7;
 pub(super) static ROW: ElevatorKind = ElevatorKind {
     name: NAME,
     origin: Origin::Literature,
-    help: "what an environment of Gymnasium decides; order of arrival elsewhere",
+    help: "decided by a Gymnasium environment; otherwise in arrival order",
     source: "schedlab's Python package",
     evidence: Evidence::Proposed,
     guarantees: &[],

@@ -84,7 +84,7 @@ impl Decisions {
         let plan = &resolved.plan;
         if !plan.arena.is_in_process() || workload >= plan.workloads.len() {
             return Err(usage(
-                "plan: not of the sim arena, or without that workload; name a workload of its own by number",
+                "plan: not a sim plan, or no such workload; give the index of one of its workloads",
             ));
         }
         let (duration, warmup) = lab::length::trial_length(plan);
@@ -223,7 +223,7 @@ fn ended(
     match std::mem::replace(episode, Episode::Lost) {
         Episode::Idle(arena) => Ok((arena, None)),
         Episode::Lost => Err(ExperimentError::new_err(
-            "environment: a trial failed before; make another environment",
+            "environment: a trial failed before; create another environment",
         )),
         Episode::Running(Running { stop, questions, answers, thread }) => {
             if cut {

@@ -29,7 +29,7 @@ pub(crate) fn plan_of_json(text: &str) -> PyResult<String> {
     let value: Value =
         serde_json::from_str(text).map_err(|e| usage(format!("plan: not JSON: {e}")))?;
     let Value::Object(mut all) = value else {
-        return Err(usage("plan: no object; name device, variants and workloads"));
+        return Err(usage("plan: not an object; name device, variants and workloads"));
     };
     let variants =
         words(&mut all, "variants", |words| Ok(serde_json::to_value(parse_variants(words)?)))?;

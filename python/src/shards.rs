@@ -233,5 +233,5 @@ impl Distributed {
 }
 
 fn closed() -> PyErr {
-    ExperimentError::new_err("experiment: finished or abandoned already; begin another")
+    ExperimentError::new_err("experiment: already finished or abandoned; start another")
 }

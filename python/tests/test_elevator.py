@@ -167,7 +167,7 @@ def test_an_exception_of_a_method_ends_the_experiment_and_is_raised():
     ("changes", "words"),
     [
         ({"dispatch": lambda self, now, disk: 7}, "expected a request of self.held"),
-        ({"dispatch": lambda self, now, disk: None, "guarantees": []}, "nothing is to come"),
+        ({"dispatch": lambda self, now, disk: None, "guarantees": []}, "no event is pending"),
         ({"dispatch": lambda self, now, disk: setattr(self, "timer", now)}, "not in the future"),
         ({"dispatch": lambda self, now, disk: setattr(self, "last", getattr(self, "last", None) or next(iter(self.held.values()))) or self.last}, "not held"),
         ({"dispatch": lambda self, now, disk: disk.positioning_ns(next(iter(self.held.values())))}, "uses_disk"),

@@ -182,7 +182,7 @@ impl Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Reason::NoValue { variant } => write!(f, "there is no value of {variant}"),
+            Reason::NoValue { variant } => write!(f, "no value of {variant}"),
             Reason::LeftOut { count, rounds, example, .. } => {
                 let first = if *rounds && *count > 1 { "first in " } else { "in " };
                 write!(f, "{} ({first}{example})", self.without_example())
@@ -191,7 +191,7 @@ impl fmt::Display for Reason {
                 write!(f, "{rounds} unfinished: no whole pair with {baseline} in the same round")
             }
             Reason::InvalidBesideValid { trials } => {
-                write!(f, "{trials} invalid beside valid trials in the same rounds, left out")
+                write!(f, "{trials} invalid, with valid trials in the same rounds; omitted")
             }
             Reason::OneObservationPerVariant => f.write_str("one observation per variant: no variance, so no interval"),
             Reason::OneObservationOf { variant } => write!(f, "one observation of {variant}: no variance, so no interval"),
@@ -201,7 +201,7 @@ impl fmt::Display for Reason {
             }
             Reason::Futile { chance, .. } => write!(
                 f,
-                "given up, so that its time could go to the others: the chance of a verdict within the budget was {:.1} %",
+                "stopped, to give its time to the others: the chance of a verdict within the budget was {:.1} %",
                 chance * 100.0
             ),
             Reason::SameRatio { rounds, metric } => {
@@ -211,7 +211,7 @@ impl fmt::Display for Reason {
                 write!(f, "{outliers} of {rounds} rounds far from the others, flagged and kept")
             }
             Reason::Welch => f.write_str("Welch's interval: without rounds there is no sequence to follow"),
-            Reason::RepeatLeftOut { repeat, why } => write!(f, "{repeat} left out: {why}"),
+            Reason::RepeatLeftOut { repeat, why } => write!(f, "{repeat} omitted: {why}"),
             Reason::OneRepeat => {
                 f.write_str("one repeat that counts: what differs between repeats is unknown, so no interval")
             }

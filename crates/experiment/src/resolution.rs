@@ -88,7 +88,7 @@ pub fn cautions(plan: &Plan, trials: &[Trial]) -> Vec<String> {
         let (least, most) = (found.first()?.events, found.last()?.events);
         let range = if least == most { least.to_string() } else { format!("{least} to {most}") };
         Some(format!(
-            "{}: a trial holds {range} {}, fewer than the {} that {primary} takes: one more or less is {:.0} % of its value; \
+            "{}: a trial has {range} {}, fewer than the {} that {primary} needs: one more or less is {:.0} % of its value; \
              measure again in longer trials (--trial-time)",
             workload.name,
             median.what,
@@ -177,7 +177,7 @@ mod tests {
         let found = cautions(&plan, &few);
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].starts_with(
-            "randread: a trial holds 25 to 43 reads, fewer than the 100 that read_iops takes"
+            "randread: a trial has 25 to 43 reads, fewer than the 100 that read_iops needs"
         ));
         assert!(found[0].contains("is 3 % of its value"), "{found:?}");
         let enough: Vec<Trial> = (0..3).map(|round| trial("randread", round, 5000.0)).collect();

@@ -75,7 +75,7 @@ impl Bucket {
 
     fn refused(&self, what: &str) -> String {
         format!(
-            "s3://{}: {what} failed (check the bucket's name, its rights and the AWS_ variables)",
+            "s3://{}: {what} failed (check the bucket's name, its permissions and the AWS_ variables)",
             self.name
         )
     }

@@ -57,13 +57,13 @@ pub fn line_of(
     let header = &result.header;
     ensure!(
         !NO_DRIVES.iter().any(|kind| header.kind.contains(kind)) && !header.model.starts_with('('),
-        "results file: measured on {}, which is no model of a drive; contribute what a drive with a name has measured",
+        "results file: measured on {}, which is not a drive model; contribute results of a drive with a model name",
         header.model
     );
     let words = || header.series.iter().flat_map(|series| [&series.workload, &series.variant]);
     if let Some(word) = words().find(|word| OWN_WORDS.iter().any(|own| word.contains(own))) {
         bail!(
-            "results file: {word} may be a path or a command of yours; contribute a comparison with workloads of `schedlab list workloads`"
+            "results file: {word} may be one of your paths or commands; contribute a comparison with workloads of `schedlab list workloads`"
         );
     }
     let rows: &[Value] = &result.groups[0];
@@ -89,7 +89,7 @@ pub fn line_of(
     let effects: Vec<ContributedEffect> = effects.collect();
     ensure!(
         !effects.is_empty(),
-        "results file: no variant has evidence that can be used; there is nothing to contribute"
+        "results file: no variant has usable evidence; there is nothing to contribute"
     );
     Ok(Contribution {
         contribution: 1,

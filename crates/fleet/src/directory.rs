@@ -32,7 +32,7 @@ fn open(path: &Path) -> io::Result<File> {
         OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     if !file.metadata()?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "no regular file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
     }
     Ok(file)
 }
@@ -42,7 +42,8 @@ impl Directory {
         let results = path.join(RESULTS);
         if !results.is_dir() {
             bail!(
-                "{}: no fleet (expected a directory `{RESULTS}` in it); push a results file first: schedlab fleet push RESULTS --fleet {0}",
+                "{}: not a fleet (expected a directory `{RESULTS}` in it); push a results file first: schedlab fleet push RESULTS \
+                 --fleet {0}",
                 path.display()
             );
         }
@@ -134,7 +135,7 @@ impl Directory {
         );
         replace(&RealFiles, dir, &file, &unfinished, bytes, None).with_context(|| {
             format!(
-                "{}: cannot be written (make room, or check the rights)",
+                "{}: cannot be written (free some space, or check the permissions)",
                 self.path.join(&file).display()
             )
         })?;

@@ -204,11 +204,11 @@ impl ResultFile {
         let metadata = reader.metadata();
         let pairs = metadata.file_metadata().key_value_metadata().into_iter().flatten();
         let text = pairs.filter(|pair| pair.key == KEY).find_map(|pair| pair.value.as_ref());
-        let text = text.context("result: its footer has no facts, as one of schedlab has")?;
+        let text = text.context("result: its footer has no facts (expected a file of schedlab)")?;
         FLEET_HEADER.check(text.len())?;
         ensure!(
             hex_of(text) == name,
-            "result: its facts are not those that its name is the hash of; it was changed or renamed"
+            "result: its facts do not match the hash in its name; it was changed or renamed"
         );
         let header: Header = serde_json::from_str(text).context("result: its facts are damaged")?;
         ensure!(
@@ -234,12 +234,12 @@ impl ResultFile {
             .iter()
             .map(|group| group.num_rows().try_into().unwrap_or(0))
             .collect();
-        ensure!(written == found, "result: its groups have other rows than its facts say");
+        ensure!(written == found, "result: the rows of its groups do not match its facts");
         let columns = metadata.row_groups().iter().flat_map(|group| group.columns());
         for column in columns {
             ensure!(
                 column.compression() == Compression::UNCOMPRESSED,
-                "result: a column is compressed, which results are not"
+                "result: a column is compressed (expected uncompressed columns)"
             );
             let begin = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
             let end = begin.checked_add(column.compressed_size()).unwrap_or(-1);
@@ -299,9 +299,7 @@ impl ResultFile {
             });
         }
         if hash_of(&found) != self.header.groups[group].sha256 {
-            bail!(
-                "result: its values are not those that its facts name the hash of; it was changed"
-            );
+            bail!("result: its values do not match the hash in its facts; it was changed");
         }
         Ok(found)
     }

@@ -64,7 +64,7 @@ fn facts_of_a_later_version_or_of_other_rows_are_refused() {
         of(&|header| header.schema = 2)
             .contains("found 2, of build 0.1.0; expected 1, of this build")
     );
-    assert!(of(&|header| header.groups[0].rows += 1).contains("other rows"));
+    assert!(of(&|header| header.groups[0].rows += 1).contains("do not match its facts"));
     assert!(
         of(&|header| header.groups[0].rows = u64::MAX).contains("values of a result: too many")
     );

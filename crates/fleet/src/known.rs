@@ -76,13 +76,13 @@ impl Known {
         let text = text::escaped(&text);
         FLEET_KNOWN
             .check(text.len())
-            .context("fleet: knows too much for one file; narrow it with --model")?;
+            .context("fleet: too many verdicts for one file; narrow them with --model")?;
         Ok(state.replace(KNOWN, text.as_bytes())?)
     }
 
     pub fn read(path: &std::path::Path) -> Result<Option<Known>> {
         let damaged = || {
-            format!("{}: cannot be read; make it again: sudo schedlab fleet learn", path.display())
+            format!("{}: cannot be read; recreate it: sudo schedlab fleet learn", path.display())
         };
         let file = match std::fs::File::open(path) {
             Ok(file) => file,

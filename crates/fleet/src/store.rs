@@ -47,7 +47,7 @@ impl Location {
                 || c.is_ascii_uppercase()
         };
         if bucket.is_empty() || !bucket.chars().all(plain) {
-            return Err(format!("{word}: no name of a bucket (expected s3://BUCKET/PREFIX)"));
+            return Err(format!("{word}: no bucket name (expected s3://BUCKET/PREFIX)"));
         }
         Ok(Location::Bucket {
             bucket: bucket.to_owned(),

@@ -175,7 +175,7 @@ impl Pattern {
                 Error::new(
                     format!("{} {:?}", self.flag, self.regex.as_str()),
                     problem,
-                    "widen it, or leave the file out",
+                    "widen it, or omit the file",
                 )
             })
         };

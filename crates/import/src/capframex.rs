@@ -17,16 +17,14 @@ const MADE_BY: &str = "CapFrameX 1.5 or later";
 pub(crate) const ROW: Importer = Importer {
     name: "capframex",
     reads: "records of CapFrameX (Documents/CapFrameX/Captures/*.json)",
-    trial: "a run of a record; its frames are put together",
+    trial: "a run of a record; its frames are combined",
     labels: &[
         ("comment", "the comment of the record"),
         ("game", "the game; also cpu, gpu and driver"),
     ],
     metrics: METRICS,
     own_metrics: "",
-    lacks: &[
-        "the order of records is not read: --round run takes the numbers of the files for rounds",
-    ],
+    lacks: &["the order of records is not read: --round run uses the file numbers as rounds"],
     variants: &["file", "dir", "comment", "gpu", "driver", "cpu"],
     repeat: REPEAT,
     within: Some(|path| path.ends_with(".json")),

@@ -20,13 +20,13 @@ const MADE_BY: &str = "cargo bench -- --save-baseline NAME";
 pub(crate) const ROW: Importer = Importer {
     name: "criterion",
     reads: "the directory target/criterion of Criterion.rs, sample.json of its baselines, or raw.csv",
-    trial: "a benchmark of a baseline; its samples, which share a process, are put together",
+    trial: "a benchmark of a baseline; its samples, which share a process, are combined",
     labels: &[("benchmark", "group, function and value; dir is the baseline")],
     metrics: &[("time_ns", "ns", "wall-clock time of an iteration")],
     own_metrics: "",
     lacks: &[
-        "the samples of a benchmark share a process and are no independent trials: together they are one",
-        "criterion measures one baseline after the other: what drifts between them is part of the effect; --round run takes the numbers of baselines for rounds",
+        "the samples of a benchmark share a process and are not independent: together they are one trial",
+        "criterion measures one baseline after the other: drift biases the comparison; --round run uses the baseline numbers as rounds",
     ],
     variants: &["dir", "file", "benchmark"],
     repeat: "start each version at least five times, alternating, with a baseline for each start: cargo bench -- --save-baseline old-1, … new-1, … old-2, …",
@@ -116,7 +116,9 @@ fn table(file: &File, rows: &mut Rows) -> Result<(), Error> {
             return Err(wrong(line, format!("unit {unit:?} (expected ns)")));
         }
         let number = |at: usize| {
-            row[at].parse::<f64>().map_err(|_| wrong(line, format!("{:?} is no number", &row[at])))
+            row[at]
+                .parse::<f64>()
+                .map_err(|_| wrong(line, format!("{:?} is not a number", &row[at])))
         };
         let parts: Vec<&str> = row.iter().take(3).filter(|part| !part.is_empty()).collect();
         let sums = all.entry(parts.join("/")).or_default();

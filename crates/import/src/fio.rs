@@ -45,7 +45,7 @@ pub(crate) const ROW: Importer = Importer {
     ],
     own_metrics: "",
     lacks: &[
-        "fio's files do not say in which order or rounds they were measured: --round run takes the numbers of the files for rounds",
+        "fio's files contain no measurement order or rounds: --round run uses the file numbers as rounds",
     ],
     variants: &["file", "dir", "job"],
     repeat: "start fio at least five times for each variant, alternating (none-1.json, kyber-1.json, none-2.json, …), or let schedlab do it: \
@@ -124,7 +124,7 @@ fn read(files: &[File]) -> Result<Rows, Error> {
         if names.len() > 1
             && groups.iter().any(|group| groups.iter().filter(|other| *other == group).count() > 1)
         {
-            rows.remark("jobs of one file go on at the same time, each beside the others, unless they have stonewall");
+            rows.remark("jobs of one file run concurrently unless they have stonewall");
         }
         for name in names {
             let clones: Vec<&Job> = output.jobs.iter().filter(|job| job.jobname == name).collect();
@@ -239,7 +239,7 @@ fn latencies(
         } else if clones.len() > 1
             && clones.iter().any(|(_, latency)| !latency.percentile.is_empty())
         {
-            rows.remark("percentiles of several clones of a job are left out: they need --output-format=json+ or group_reporting");
+            rows.remark("percentiles of several clones of a job are omitted: they need --output-format=json+ or group_reporting");
         }
     }
     Ok(())

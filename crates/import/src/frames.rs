@@ -22,9 +22,7 @@ pub(crate) fn put(
 ) -> Result<(), Error> {
     if let Some(wrong) = frames_ms.iter().find(|ms| !(ms.is_finite() && **ms > 0.0)) {
         let problem = format!("a frame of {wrong} ms (expected a time above 0)");
-        return Err(
-            Error::new(&file.path, problem, "record it again, or leave the file out").at(place)
-        );
+        return Err(Error::new(&file.path, problem, "record it again, or omit the file").at(place));
     }
     frames_ms.sort_by(f64::total_cmp);
     let fps = |frames: &[f64]| 1e3 * frames.len() as f64 / frames.iter().sum::<f64>();

@@ -28,8 +28,8 @@ pub(crate) const ROW: Importer = Importer {
     ],
     own_metrics: "",
     lacks: &[
-        "the repetitions of a file share a process and are no independent trials: their mean is one trial",
-        "the files do not say in which order they were measured: --round run takes their numbers for rounds",
+        "the repetitions of a file share a process and are not independent: their mean is one trial",
+        "measurement order is unknown: --round run uses the file numbers as rounds",
     ],
     variants: &["file", "dir", "benchmark"],
     repeat: "start each program at least five times, alternating: for i in 1 2 3 4 5; do for p in old new; do ./$p \
@@ -75,7 +75,7 @@ const DESCRIBING: &[&str] = &[
 fn read(files: &[File]) -> Result<Rows, Error> {
     each(
         files,
-        "run of a benchmark (aggregates only? leave out --benchmark_report_aggregates_only)",
+        "run of a benchmark (aggregates only? remove --benchmark_report_aggregates_only)",
         |file, rows| {
             let output: Output = json::parse(file, MADE_BY)?;
             let is_run =

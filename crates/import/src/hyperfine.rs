@@ -26,7 +26,7 @@ pub(crate) const ROW: Importer = Importer {
     metrics: &[("time_s", "s", "wall-clock time of a run")],
     own_metrics: "",
     lacks: &[
-        "hyperfine measures all runs of one command and then those of the next: what drifts meanwhile is part of the effect; several files \
+        "hyperfine measures all runs of one command and then those of the next: drift biases the comparison; several files \
          (--runs 1, alternating) with --round run avoid it",
     ],
     variants: &["file", "dir", "command"],

@@ -27,7 +27,7 @@ pub(crate) const ROW: Importer = Importer {
     metrics: &[],
     own_metrics: "The score: `throughput_ops_per_UNIT` of the mode thrpt, `time_UNIT_per_op` of the others. Secondary results are not read.",
     lacks: &[
-        "the iterations of a fork are no independent trials: their mean is one trial, and the forks of a benchmark follow each other",
+        "the iterations of a fork are not independent: their mean is one trial, and the forks of a benchmark follow each other",
     ],
     variants: &["file", "dir", "benchmark"],
     repeat: "measure with -f 5 or more forks",

@@ -33,13 +33,13 @@ fn wrong(file: &File, made_by: &str, skipped: usize, error: &serde_json::Error) 
     let cause = text.rsplit_once(" at line ").map_or(text.as_str(), |(cause, _)| cause).to_owned();
     let remedy = match error.classify() {
         serde_json::error::Category::Eof => {
-            "the file is cut off: measure it again, or leave it out".to_owned()
+            "the file is truncated: measure it again, or omit it".to_owned()
         }
         serde_json::error::Category::Data => {
             format!("it is of another format or version: write it with {made_by}")
         }
         _ => {
-            format!("it is no JSON (a decimal comma, or edited by hand?): write it with {made_by}")
+            format!("not valid JSON (a decimal comma, or edited by hand?): write it with {made_by}")
         }
     };
     Error::new(&file.path, cause, remedy).at(place)

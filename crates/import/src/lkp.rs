@@ -30,7 +30,7 @@ pub(crate) const ROW: Importer = Importer {
     ],
     metrics: &[],
     own_metrics: "The statistics of the testcase itself (`TESTCASE.NAME`) whose names tell which way is better; any other by `--metric`.",
-    lacks: &["LKP's results do not say in which order they were measured"],
+    lacks: &["LKP's results contain no measurement order"],
     variants: &["commit", "file", "dir"],
     repeat: "queue the job several times for each commit",
     within: Some(|path| path.ends_with("/stats.json")),
@@ -59,7 +59,7 @@ fn read(files: &[File]) -> Result<Rows, Error> {
                 return Err(Error::new(
                     &file.path,
                     problem,
-                    "name the stats.json beside it, or the matrix.json over the runs",
+                    "name the stats.json next to it, or the matrix.json over the runs",
                 ));
             }
         }

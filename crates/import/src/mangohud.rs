@@ -13,13 +13,11 @@ use crate::rows::{Entry, File, Rows, each};
 pub(crate) const ROW: Importer = Importer {
     name: "mangohud",
     reads: "the logs of MangoHud (PROGRAM_DATE.csv, not the _summary.csv), named after the variant: old-1.csv, new-1.csv, …",
-    trial: "a log; its frames are put together",
+    trial: "a log; its frames are combined",
     labels: &[("kernel", "as the log has it; also os, cpu, gpu, ram, driver and cpuscheduler")],
     metrics: METRICS,
     own_metrics: "",
-    lacks: &[
-        "logs of frames do not say in which order they were recorded: --round run takes the numbers of the files for rounds",
-    ],
+    lacks: &["frame logs contain no recording order: --round run uses the file numbers as rounds"],
     variants: &["file", "dir", "kernel", "driver", "cpuscheduler"],
     repeat: REPEAT,
     within: Some(|path| path.ends_with(".csv") && !path.ends_with("_summary.csv")),
@@ -57,7 +55,7 @@ fn read(files: &[File]) -> Result<Rows, Error> {
             let fps = cells[0].parse().ok().filter(|fps: &f64| fps.is_finite() && *fps > 0.0);
             let Some(fps) = fps else {
                 let problem = format!("{:?} is not a number of frames per second", cells[0]);
-                return Err(Error::new(&file.path, problem, "record it again, or leave it out")
+                return Err(Error::new(&file.path, problem, "record it again, or omit it")
                     .at(format!("line {}", at + 1)));
             };
             frames_ms.push(1e3 / fps);
@@ -67,7 +65,7 @@ fn read(files: &[File]) -> Result<Rows, Error> {
             return Ok(());
         }
         if are_samples(&frames_ms, &times_ns) {
-            rows.remark("a log was written with log_interval: it has samples and not every frame, so that slow frames are missing");
+            rows.remark("a log was written with log_interval: it has samples and not every frame, so slow frames are missing");
         }
         frames::put(&mut entry, file, "frames", frames_ms)?;
         rows.entries.push(entry);

@@ -24,11 +24,9 @@ pub(crate) const ROW: Importer = Importer {
         ("factor", "factorA and factorB: the number of clients, groups or threads, and others"),
     ],
     metrics: &[],
-    own_metrics: "The first column of a parser's lines; `time_s` of hackbench, those of pgbench. Of names that do not tell which way is better \
-                  `--higher-is-better` or `--lower-is-better` says it.",
-    lacks: &[
-        "mmtests measures one run after the other: what drifts between them is part of the effect",
-    ],
+    own_metrics: "The first column of a parser's lines; `time_s` of hackbench, those of pgbench. Set the direction of other \
+                  names with `--higher-is-better` or `--lower-is-better`.",
+    lacks: &["mmtests measures one run after the other: drift biases the comparison"],
     variants: &["mmtests_run", "file", "dir"],
     repeat: "measure with MMTEST_ITERATIONS=5 or more",
     within: Some(|path| {

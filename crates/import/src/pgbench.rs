@@ -26,7 +26,7 @@ pub(crate) const ROW: Importer = Importer {
     ],
     own_metrics: "",
     lacks: &[
-        "pgbench does not say in which order or rounds its outputs were made: --round run takes the numbers of the files for rounds",
+        "pgbench's output contains no measurement order or rounds: --round run uses the file numbers as rounds",
     ],
     variants: &["file", "dir", "script"],
     repeat: "start pgbench at least five times for each variant, alternating (on-1.txt, off-1.txt, on-2.txt, …), or let schedlab do it: sudo schedlab \
@@ -89,10 +89,8 @@ fn trial(file: &File, lines: &[&str], start: usize) -> Result<Entry, Error> {
     let all_tps: Vec<&str> = lines.iter().filter_map(|line| line.strip_prefix("tps = ")).collect();
     let tps = all_tps.iter().find(|text| text.contains("excluding")).or(all_tps.first());
     let Some(tps) = tps else {
-        let problem = "no line \"tps = …\": pgbench did not end, or the file is cut off";
-        return Err(
-            Error::new(&file.path, problem, "measure it again, or leave the file out").at(place)
-        );
+        let problem = "no line \"tps = …\": pgbench did not finish, or the file is truncated";
+        return Err(Error::new(&file.path, problem, "measure it again, or omit the file").at(place));
     };
     entry.put(file, &place, "tps", number("tps", tps)?)?;
     if let Some(latency) = value("latency average") {

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use crate::error::Error;
 use crate::rows::{Entry, File, Rows};
 
-const REMEDY: &str = "measure it again with pgbench --log, or leave the file out";
+const REMEDY: &str = "measure it again with pgbench --log, or omit the file";
 
 #[derive(Debug, Default)]
 struct Trial<'a> {
@@ -57,7 +57,9 @@ pub(crate) fn read(files: &[&File], rows: &mut Rows) -> Result<(), Error> {
         let prefix = name.rsplit_once('.').map_or(name, |(prefix, _)| prefix);
         entry.labels.push(("file".to_owned(), prefix.to_owned()));
         if trial.aggregated {
-            rows.remark("the last interval of a log of intervals is left out: it is shorter than the others");
+            rows.remark(
+                "the last interval of an interval log is omitted: it is shorter than the others",
+            );
         }
         values(file, &trial, &mut entry)?;
         rows.entries.push(entry);
@@ -82,7 +84,7 @@ fn start_of(path: &str) -> &str {
 fn field(file: &File, line: usize, words: &[&str], at: usize, what: &str) -> Result<u64, Error> {
     let word = words.get(at).copied().unwrap_or_default();
     word.parse().map_err(|_| {
-        Error::new(&file.path, format!("{word:?} is no {what}"), REMEDY)
+        Error::new(&file.path, format!("{word:?} is not a {what}"), REMEDY)
             .at(format!("line {}", line + 1))
     })
 }

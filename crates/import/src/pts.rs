@@ -27,7 +27,7 @@ pub(crate) const ROW: Importer = Importer {
     metrics: &[],
     own_metrics: "The scale of a test, with the direction that the file gives (HIB, LIB).",
     lacks: &[
-        "the Phoronix Test Suite measures all tests of one system and then those of the next: what drifts meanwhile is part of the effect",
+        "the Phoronix Test Suite measures all tests of one system and then those of the next: drift biases the comparison",
         "the Phoronix Test Suite repeats a test until its deviation is small: the number of runs was chosen after looking at the results",
     ],
     variants: &["system", "file", "dir"],
@@ -42,7 +42,7 @@ fn read(files: &[File]) -> Result<Rows, Error> {
         let options = ParsingOptions { nodes_limit: MOST_NODES, ..ParsingOptions::default() };
         let document = Document::parse_with_options(&file.text, options).map_err(|error| {
             let at = error.pos();
-            let remedy = "the file is cut off, or no XML: save the result again";
+            let remedy = "the file is truncated or not XML: save the result again";
             Error::new(&file.path, error.to_string(), remedy)
                 .at(format!("line {}, column {}", at.row, at.col))
         })?;
@@ -74,7 +74,7 @@ fn result(
     let format = text(result, "DisplayFormat");
     if !["", "BAR_GRAPH", "HORIZONTAL_BAR_GRAPH", "BAR_ANALYZE_GRAPH"].contains(&format) {
         rows.remark(format!(
-            "{test} is left out: a result of the form {format} has no values of runs"
+            "{test} is omitted: a result of the form {format} has no values of runs"
         ));
         return Ok(());
     }

@@ -57,8 +57,9 @@ impl Entry {
     ) -> Result<(), Error> {
         if !value.is_finite() || value < 0.0 {
             let problem = format!("{metric} is {value} (expected a number that is not negative)");
-            return Err(Error::new(&file.path, problem, "measure it again, or leave the file out")
-                .at(place));
+            return Err(
+                Error::new(&file.path, problem, "measure it again, or omit the file").at(place)
+            );
         }
         self.values.push((metric.to_owned(), value));
         Ok(())
@@ -88,7 +89,7 @@ pub(crate) fn each(
             return Err(Error::new(
                 &file.path,
                 format!("no {what}"),
-                "measure it again, or leave the file out",
+                "measure it again, or omit the file",
             ));
         }
     }

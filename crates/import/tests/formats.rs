@@ -157,7 +157,7 @@ fn files_of_fio_are_trials_of_the_variant_that_their_names_say() {
     assert_eq!(none("read_clat_p99_us"), of("/clat_ns/percentile/99.000000") / 1e3);
     let analysis = compared(&all, "none");
     assert!(
-        analysis.cautions.iter().any(|caution| caution.contains("in which order")),
+        analysis.cautions.iter().any(|caution| caution.contains("no measurement order")),
         "{:?}",
         analysis.cautions
     );
@@ -558,7 +558,7 @@ fn what_is_cut_off_localised_or_of_another_format_is_named_with_its_place_and_wh
     };
     let fio = file("fio", "json.json").text;
     for (error, words) in [
-        (one("fio", &fio[..fio.len() / 2]), vec!["x.json: line ", "column", "cut off"]),
+        (one("fio", &fio[..fio.len() / 2]), vec!["x.json: line ", "column", "truncated"]),
         (
             one("fio", &fio.replacen("\"iops\" : ", "\"iops\" : 1,", 1)),
             vec!["line ", "decimal comma"],
@@ -570,7 +570,7 @@ fn what_is_cut_off_localised_or_of_another_format_is_named_with_its_place_and_wh
         (one("fio", &fio.replacen("\"iops\" : ", "\"iops\" : nan, \"x\" : ", 1)), vec!["line "]),
         (one("fio", &fio.replace("fio-3.33", "fio-2.2")), vec!["fio-2.2", "expected fio-3"]),
         (one("fio", &format!("{fio}{fio}")), vec!["several JSON documents"]),
-        (one("fio", "fio: no such file\n"), vec!["no JSON", "--output-format=json"]),
+        (one("fio", "fio: no such file\n"), vec!["not valid JSON", "--output-format=json"]),
         (one("fio", "{\"fio version\":\"fio-3.33\",\"jobs\":[]}"), vec!["no job"]),
         (one("hyperfine", &fio), vec!["missing field `results`", "--export-json"]),
         (
@@ -592,7 +592,7 @@ fn what_is_cut_off_localised_or_of_another_format_is_named_with_its_place_and_wh
         (one("pgbench", "Transaktionstyp: x\ntps = 1\n"), vec!["LC_ALL=C"]),
         (one("pgbench", "transaction type: x\n"), vec!["no line \"tps"]),
         (one("pgbench", "0 1 12 0 1795410905 375674\n0 2 x 0 179"), vec!["line 2"]),
-        (one("pts", "<PhoronixTestSuite><Result>"), vec!["line 1", "cut off"]),
+        (one("pts", "<PhoronixTestSuite><Result>"), vec!["line 1", "truncated"]),
         (one("pts", "<html></html>"), vec!["expected PhoronixTestSuite"]),
         (
             one(

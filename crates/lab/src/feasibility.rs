@@ -70,6 +70,6 @@ pub fn words(plan: &Plan) -> String {
     };
     match found.words() {
         Some(words) if found.is_possible() => format!("{fit}: {words}"),
-        _ => format!("{fit}: no interval, and no verdict, can come of this"),
+        _ => format!("{fit}: too few for an interval or a verdict"),
     }
 }

@@ -64,12 +64,7 @@ impl LastGood {
         if !self.path().exists() {
             return Ok(None);
         }
-        let unreadable = || {
-            format!(
-                "{}: remove it to begin with a new last good results file",
-                self.path().display()
-            )
-        };
+        let unreadable = || format!("{}: remove it to start over", self.path().display());
         store::read(&self.path()).map(Some).with_context(unreadable)
     }
 

@@ -118,7 +118,7 @@ fn same_experiment(
         let temporary = section == "device" && plan.has_temporary_device();
         if then != now && !temporary {
             return Err(usage(format!(
-                "{section}: another {name} (found {}, expected {}), and trials of different machines are never joined; name another --out",
+                "{section}: another {name} (found {}, expected {}), and trials of different machines cannot be combined; name another --out",
                 now.as_deref().unwrap_or("unknown"),
                 then.as_deref().unwrap_or("unknown")
             )));
@@ -132,8 +132,8 @@ fn same_experiment(
         let before = then.get(label).map_or("unknown", String::as_str);
         if before != version {
             return Err(usage(format!(
-                "workload {label}: another version of its program (found {version}, expected {before}), and trials of different programs are never \
-                 joined; name another --out"
+                "workload {label}: another version of its program (found {version}, expected {before}), and trials of different \
+                 programs cannot be combined; name another --out"
             )));
         }
     }
@@ -152,8 +152,8 @@ fn same_kernels(header: &Header, environment: &Environment) -> Result<()> {
         let (then, now) = (of(then, "kernel", name), of(now, "kernel", name));
         if then != now {
             return Err(usage(format!(
-                "kernel: another {name} (found {}, expected {}), and trials of different kernels are never joined; restore the patch, \
-                 or name another --out",
+                "kernel: another {name} (found {}, expected {}), and trials of different kernels cannot be combined; restore the \
+                 patch, or name another --out",
                 now.as_deref().unwrap_or("unknown"),
                 then.as_deref().unwrap_or("unknown")
             )));

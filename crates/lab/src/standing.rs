@@ -86,7 +86,7 @@ pub fn newest() -> Result<PathBuf> {
     let newest = dirs.filter_map(|dir| Some((changed(&dir)?, dir))).max();
     let none = || {
         usage(format!(
-            "{PARENT}: no experiment is there; name the directory of one, as given by --out"
+            "{PARENT}: no experiment found; name the directory of one, as given by --out"
         ))
     };
     Ok(newest.ok_or_else(none)?.1)
@@ -96,14 +96,15 @@ pub fn standing(dir: &Path) -> Result<Standing> {
     let path = if dir.is_dir() { dir.join(RESULTS) } else { dir.to_path_buf() };
     if !path.exists() && dir.join(SEARCH).exists() {
         return Err(usage(format!(
-            "{}: holds a search, of which `schedlab tune` tells at its end; name its {}, if it is there yet",
+            "{}: contains a search, whose progress cannot be shown; name {} if it exists",
             dir.display(),
             dir.join("confirm").display()
         )));
     }
     if !path.exists() && dir.join(DESIGN).exists() {
         return Err(usage(format!(
-            "{}: holds an atlas, whose cells are experiments; name one below {}, or draw what is there: schedlab atlas --out {0} --render",
+            "{}: contains an atlas, whose cells are experiments; name one below {}, or render the finished cells: schedlab atlas \
+             --out {0} --render",
             dir.display(),
             dir.join(CELLS).display()
         )));

@@ -89,7 +89,9 @@ pub fn synthesize(request: &Request, stop: &Stop) -> Result<Synthesized> {
     let shown = request.trace.display();
     let disk = profile.devices.iter().find(|disk| disk.total.reads + disk.total.writes > 0);
     let disk = disk.ok_or_else(|| {
-        usage(format!("{shown}: no reads or writes (found 0); record a disk while it works, with schedlab trace record"))
+        usage(format!(
+            "{shown}: no reads or writes (found 0); record a busy disk with schedlab trace record"
+        ))
     })?;
     let limits = synthesize::Limits { groups: request.groups.max(1), turnaround_ns: TURNAROUND_NS };
     let same = |of: &&DeviceProfile| of.device == disk.device;
@@ -98,7 +100,7 @@ pub fn synthesize(request: &Request, stop: &Stop) -> Result<Synthesized> {
     if !several.is_empty() {
         let names = several.join(", ");
         unsaid.push(format!(
-            "{names}: each does several things, which are groups of their own; what one waits for in another"
+            "{names}: each has several access patterns, modelled as separate groups; dependencies between them"
         ));
     }
     let others: Vec<&str> = profile
@@ -108,7 +110,7 @@ pub fn synthesize(request: &Request, stop: &Stop) -> Result<Synthesized> {
         .map(|of| of.name.as_str())
         .collect();
     if !others.is_empty() {
-        unsaid.push(format!("other disks than {}: {}", disk.name, others.join(", ")));
+        unsaid.push(format!("disks other than {}: {}", disk.name, others.join(", ")));
     }
     let device = request.device.clone().unwrap_or_else(|| suitable(disk).to_owned());
     let scheduler = request.scheduler.clone().unwrap_or_else(|| in_effect(disk));

@@ -134,7 +134,7 @@ impl Tally {
         let over = match failure {
             Failure::EndOfTarget => {
                 self.vanished.get_or_insert(format!(
-                    "{what}: the target ends there now: it shrank or went away"
+                    "{what}: the target now ends there: it shrank or was removed"
                 ));
                 true
             }
@@ -161,7 +161,7 @@ impl Tally {
             }
             Some(libc::ENOSPC) if is_device => {
                 self.vanished
-                    .get_or_insert(format!("{what}: the device ends there now: it shrank"));
+                    .get_or_insert(format!("{what}: the device now ends there: it shrank"));
             }
             Some(libc::ENOSPC | libc::EDQUOT) => {
                 self.no_space.get_or_insert(format!("{what}: {error}"));

@@ -46,8 +46,8 @@ impl Hierarchies {
                  that has CONFIG_BLK_CGROUP"
             }
             (Some(_), None) => {
-                "control groups v2 have no io controller here (`cat /sys/fs/cgroup/cgroup.controllers`); it takes a \
-                 kernel with CONFIG_BLK_CGROUP, and outside of a container the root of the hierarchy"
+                "control groups v2 have no io controller here (`cat /sys/fs/cgroup/cgroup.controllers`); this requires a kernel with \
+                 CONFIG_BLK_CGROUP, and outside a container the root of the hierarchy"
             }
         }
     }

@@ -60,7 +60,7 @@ pub fn load(root: &Root, scheduler: &str) -> Result<(), Error> {
             "the module may be in linux-modules-extra-{release} (Ubuntu) or kernel-modules-extra (Fedora)"
         )
     } else {
-        "this kernel has no modules installed: it needs one that is built with the scheduler"
+        "no modules are installed for this kernel: use one that is built with the scheduler"
             .to_string()
     };
     let why = format!("module {module}{option} could not be loaded: {why}; {advice}");

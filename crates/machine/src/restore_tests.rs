@@ -100,7 +100,7 @@ fn an_entry_that_names_what_schedlab_never_changes_is_refused_and_stays() {
         plant(&machine, key, &undo);
         let outcomes = outcomes(&machine);
         assert!(
-            outcomes.len() == 1 && outcomes[0].to_string().contains("none of schedlab's"),
+            outcomes.len() == 1 && outcomes[0].to_string().contains("not schedlab's"),
             "{undo}: {outcomes:?}"
         );
         assert_eq!(machine.journal().len(), 1, "{undo}");

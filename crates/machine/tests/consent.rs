@@ -235,7 +235,7 @@ fn without_blkid_nothing_is_written_and_the_package_is_named() {
     for consent in [None, Some(blank.path.as_str())] {
         let refused = check_writable(&root, &device, consent).unwrap_err().to_string();
         assert!(
-            refused.contains("cannot find out what it holds") && refused.contains("util-linux"),
+            refused.contains("cannot determine its contents") && refused.contains("util-linux"),
             "{refused}"
         );
     }

@@ -6,13 +6,13 @@ use plotters::drawing::DrawingAreaErrorKind;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    #[error("report template: {0}; this is a fault of schedlab: report it with the results file")]
+    #[error("report template: {0}; this is a bug in schedlab; report it with the results file")]
     Template(#[from] minijinja::Error),
-    #[error("report plot: {0}; this is a fault of schedlab: report it with the results file")]
+    #[error("report plot: {0}; this is a bug in schedlab; report it with the results file")]
     Plot(String),
-    #[error("report table: {0}; this is a fault of schedlab: report it with the results file")]
+    #[error("report table: {0}; this is a bug in schedlab; report it with the results file")]
     Csv(#[from] csv::Error),
-    #[error("analysis.json: {0}; this is a fault of schedlab: report it with the results file")]
+    #[error("analysis.json: {0}; this is a bug in schedlab; report it with the results file")]
     Json(#[from] serde_json::Error),
 }
 

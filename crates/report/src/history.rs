@@ -43,7 +43,7 @@ pub fn terminal(history: &History<'_>, width: usize) -> String {
     if history.broken > 0 {
         let _ = writeln!(
             text,
-            "{} of the history left out: incomplete, as after a crash",
+            "{} of the history omitted: incomplete, as after a crash",
             words::counted(history.broken as u64, "line")
         );
     }

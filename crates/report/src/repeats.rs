@@ -41,7 +41,7 @@ pub(crate) fn next(analysis: &Analysis, pooled: &Pooled) -> Option<String> {
             words::counted(more.into(), "more repeat")
         ),
         None => format!(
-            "Next: measure on other days and pool again; how many repeats the inconclusive {these} need is not known."
+            "Next: measure on other days and pool again; the number of repeats that the inconclusive {these} need is unknown."
         ),
     })
 }

@@ -202,7 +202,7 @@ pub fn queue_for(
         let row = kind.tunable(name).expect("tunables are checked against the scheduler's row");
         assert!(
             (row.min..=row.max).contains(value),
-            "{name} = {value}: {} to {} are possible",
+            "{name} = {value}: out of range (expected {} to {})",
             row.min,
             row.max
         );

@@ -27,7 +27,7 @@ pub fn identity() -> &'static str {
 pub fn difference(found: &str, expected: &str) -> Option<String> {
     (found != expected).then(|| {
         format!(
-            "measured by another build of schedlab (found {}, expected {}), and results of different builds are never joined",
+            "measured by another build of schedlab (found {}, expected {}), and results of different builds cannot be combined",
             name_of(found),
             name_of(expected)
         )

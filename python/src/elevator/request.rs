@@ -108,12 +108,12 @@ impl Disk {
     fn positioning_ns(&self, request: PyRef<'_, Request>) -> PyResult<u64> {
         let Some(times) = &self.0 else {
             return Err(ElevatorError::new_err(
-                "positioning_ns: not asked for; set uses_disk = True in the class",
+                "positioning_ns: not available; set uses_disk = True in the class",
             ));
         };
         times.get(&request.0.tag).copied().ok_or_else(|| {
             ElevatorError::new_err(format!(
-                "positioning_ns: request {} is not held; ask for one of self.held",
+                "positioning_ns: request {} is not held; use one of self.held",
                 request.0.tag
             ))
         })

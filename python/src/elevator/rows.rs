@@ -63,7 +63,7 @@ pub(crate) fn register(py: Python<'_>, class: Py<PyAny>, description: &str) -> P
         || own.name.chars().any(char::is_whitespace)
     {
         return Err(usage(format!(
-            "scheduler {:?}: no name for a plan; leave out blanks and : = , @",
+            "scheduler {:?}: invalid name in a plan; remove blanks and : = , @",
             own.name
         )));
     }

@@ -20,8 +20,7 @@ use crate::stats::describe::describe;
 use crate::sweep::responses;
 
 /// The limit of a single experiment's interval.
-const ONE_REPEAT: &str =
-    "one repeat: what differs from day to day is not in this interval (--repeat N)";
+const ONE_REPEAT: &str = "one repeat: this interval excludes day-to-day variation (--repeat N)";
 
 /// Information in addition to the samples. Empty fields are derived, with a caution if that is a
 /// guess.
@@ -227,9 +226,7 @@ impl<'a> Builder<'a> {
         let baseline =
             options.baseline.clone().or_else(|| variants.first().cloned()).unwrap_or_default();
         if options.baseline.is_none() && variants.len() > 1 {
-            cautions.push(format!(
-                "no baseline was named: {baseline} is taken for it, being the first"
-            ));
+            cautions.push(format!("no baseline was named: using the first, {baseline}"));
         }
         let others = variants.iter().filter(|variant| **variant != baseline).cloned().collect();
         Builder {
@@ -249,7 +246,7 @@ impl<'a> Builder<'a> {
         }
         let first = metrics.first().cloned().unwrap_or_default();
         if metrics.len() > 1 {
-            self.caution(format!("no metric was named to decide for {workload}: {first} is taken"));
+            self.caution(format!("no deciding metric was named for {workload}: using {first}"));
         }
         first
     }
@@ -261,7 +258,7 @@ impl<'a> Builder<'a> {
             );
         }
         if !self.options.directions.contains_key(metric) && direction_of(metric).is_none() {
-            self.caution(format!("{metric} is not compared: nothing says which way it is better"));
+            self.caution(format!("{metric} is not compared: its better direction is unknown"));
         }
         let question = Question {
             workload,
@@ -397,8 +394,7 @@ fn results_cautions(results: &Results, criteria: Option<&Criteria>) -> Vec<Strin
     let planned = &results.header.plan;
     if let Some(criteria) = criteria.filter(|criteria| **criteria != planned.criteria) {
         cautions.push(
-            "the criteria are not those of the plan: they were chosen after the measuring"
-                .to_string(),
+            "the criteria differ from the plan's: they were chosen after measuring".to_string(),
         );
         let looks_each_round =
             |method: Method| matches!(method, Method::Anytime | Method::Spending);
@@ -419,7 +415,7 @@ fn results_cautions(results: &Results, criteria: Option<&Criteria>) -> Vec<Strin
         if let Some(primary) = workload.primary.as_deref().filter(|primary| find(primary).is_none())
         {
             cautions.push(format!(
-                "{primary}, which decides for {}, is no metric of schedlab",
+                "{primary}, which decides for {}, is not a metric of schedlab",
                 workload.name
             ));
         }

@@ -158,7 +158,7 @@ fn invalid_rounds_are_left_out_counted_and_named_with_their_first_example() {
         (comparison.verdict, comparison.rounds, comparison.invalid_rounds),
         (Verdict::Better, 7, 1)
     );
-    let words = "1 of 8 rounds invalid: others used the device (in round 3, kyber: others moved 12.0 % of the device's bytes, \
+    let words = "1 of 8 rounds invalid: others used the device (in round 3, kyber: other programs moved 12.0 % of the device's bytes, \
                  more than the bound of 5.0 %: their work was measured too)";
     assert_eq!(comparison.reasons[0].to_string(), words);
 }

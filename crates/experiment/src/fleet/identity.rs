@@ -94,20 +94,20 @@ impl fmt::Display for Finding {
             Finding::Repeated { machine, counts, others } => {
                 write!(
                     f,
-                    "{machine}: one experiment is there {} times; {counts} has the most trials and counts",
+                    "{machine}: one experiment is stored {} times; {counts} has the most trials and counts",
                     others.len() + 1
                 )
             }
             Finding::Copied { counts_for, others } => {
                 write!(
                     f,
-                    "{counts_for}: its result is also there as that of {}; it counts once",
+                    "{counts_for}: its result is also stored as that of {}; it counts once",
                     others.join(", ")
                 )
             }
             Finding::SeveralMachines { machine, hardware } => write!(
                 f,
-                "{machine}: reported by {} kinds of hardware ({}), which count as machines of their own; push with other names (--machine)",
+                "{machine}: reported by {} kinds of hardware ({}), which count as separate machines; push with other names (--machine)",
                 hardware.len(),
                 hardware.join("; ")
             ),

@@ -23,8 +23,8 @@ impl Plan {
         }
         self.check_sizes()?;
         if self.arena.is_cpu() && self.device != CPU_DEVICE {
-            let problem = format!("is {}, and the cpu arena has none", self.device);
-            return Err(value("device", problem, "leave it out, or write arena = \"disk\""));
+            let problem = format!("is {}, but the cpu arena has none", self.device);
+            return Err(value("device", problem, "remove it, or write arena = \"disk\""));
         }
         if self.device.trim().is_empty() {
             return Err(value(
@@ -128,7 +128,7 @@ impl Plan {
             return Err(value(
                 "budget.rounds",
                 "is 0",
-                "give at least 1, or leave it out to be limited by time only",
+                "give at least 1, or remove it to limit by time only",
             ));
         }
         if let Some(rounds) = self.budget.rounds {
@@ -247,7 +247,7 @@ impl Criteria {
         match (self.planned, self.method) {
             (None, _) => Ok(()),
             (Some(_), Method::Anytime | Method::Fixed | Method::ThreeSigma) => {
-                let remedy = "it belongs to method = \"spending\"; leave it out";
+                let remedy = "it belongs to method = \"spending\"; remove it";
                 Err(value("criteria.planned", "is of no use to this method".to_string(), remedy))
             }
             (Some(planned), Method::Spending) => {

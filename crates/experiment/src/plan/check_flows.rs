@@ -35,7 +35,8 @@ impl Flow {
     fn check(&self, label: &str) -> Result<(), PlanError> {
         let whose = |what: &str| format!("{what} of flow `{}` in workload `{label}`", self.name);
         if !is_flow_name(&self.name) {
-            let remedy = "a control group is called like it: use at most 64 letters, digits, - and _, e.g. reader";
+            let remedy =
+                "it names a control group: use at most 64 letters, digits, - and _, e.g. reader";
             return Err(value(whose("the name"), "cannot be a file's name", remedy));
         }
         if self.kind.trim().is_empty() {
@@ -47,7 +48,7 @@ impl Flow {
         }
         if self.weight.is_some_and(|weight| !(1..=10_000).contains(&weight)) {
             let problem = match self.weight {
-                Some(0) => "is 0, which is no share",
+                Some(0) => "is 0, which is not a share",
                 _ => "is out of range",
             };
             return Err(value(whose("the weight"), problem, "give 1 to 10000, e.g. 100"));
@@ -115,7 +116,7 @@ mod tests {
     #[test]
     fn a_guarantee_that_means_nothing_is_refused_with_what_would_be_right() {
         for (more, says) in [
-            ("weight = 0", "is 0, which is no share"),
+            ("weight = 0", "is 0, which is not a share"),
             ("weight = 10001", "1 to 10000"),
             ("rate = '0'", "bytes above 0"),
             ("burst = 'much'", "bytes above 0"),

@@ -157,7 +157,7 @@ fn share_of(pairs: &mut BTreeMap<String, String>, word: &str) -> Result<Share, P
     let weight = pairs.remove("io_weight").map(|text| {
         text.parse().map_err(|_| PlanError::Word {
             word: word.to_string(),
-            problem: format!("io_weight={text} is no number"),
+            problem: format!("io_weight={text} is not a number"),
             remedy: "give 1 to 10000, e.g. io_weight=50".to_string(),
         })
     });

@@ -57,7 +57,7 @@ pub enum PlanError {
     #[error(transparent)]
     Exceeded(#[from] Exceeded),
     /// Two parts have the same name.
-    #[error("plan: two {what}s are called `{name}`; give each a name of its own{hint}")]
+    #[error("plan: two {what}s are called `{name}`; give each a unique name{hint}")]
     Duplicate {
         /// `variant` or `workload`.
         what: &'static str,
@@ -187,7 +187,7 @@ params = { clients = "8" }
         assert_eq!((plan.arena.is_cpu(), plan.device.as_str()), (true, CPU_DEVICE));
         assert_eq!(Plan::from_toml(&plan.to_toml()).unwrap(), plan);
         let error = read("arena = 'cpu'\ndevice = 'sda'").unwrap_err().to_string();
-        assert!(error.contains("sda") && error.contains("leave it out"), "{error}");
+        assert!(error.contains("sda") && error.contains("remove it"), "{error}");
         assert!(
             read("arena = 'host'\ndevice = 'sda'")
                 .unwrap_err()

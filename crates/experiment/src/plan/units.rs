@@ -24,7 +24,7 @@ pub fn parse_percent(word: &str) -> Result<f64, PlanError> {
         return Err(refuse("a share is finite and not negative"));
     }
     if scale == 1.0 && value >= 1.0 {
-        return Err(refuse("without a % it could mean two things"));
+        return Err(refuse("without a % it is ambiguous"));
     }
     Ok(value / scale)
 }
@@ -39,7 +39,7 @@ pub fn parse_duration_s(word: &str) -> Result<f64, PlanError> {
     let duration = text::parse_duration(word).map_err(|error| {
         refuse(match error {
             DurationError::NoUnit => "it has no unit".to_string(),
-            DurationError::UnknownUnit(unit) => format!("there is no unit `{unit}`"),
+            DurationError::UnknownUnit(unit) => format!("unknown unit `{unit}`"),
             DurationError::NoNumber => "it is not a number with a unit".to_string(),
             DurationError::OutOfRange => "it is out of range".to_string(),
         })
@@ -47,7 +47,7 @@ pub fn parse_duration_s(word: &str) -> Result<f64, PlanError> {
     let shortest = Duration::from_micros(1000);
     if duration < shortest {
         return Err(refuse(format!(
-            "it is {}, and a length of time here is at least 1ms",
+            "it is {}, but the minimum is 1ms",
             text::format_duration(duration.as_nanos() as u64)
         )));
     }

@@ -130,7 +130,7 @@ pub fn pool_samples(
     let there = repeats.len() as u32;
     if let Some(planned) = planned.filter(|planned| *planned > there) {
         analysis.cautions.insert(0, format!(
-            "{there} of {planned} planned repeats are there: the interval holds for a number fixed beforehand, so decide when all are"
+            "{there} of {planned} planned repeats are complete: the interval holds for the planned number, so decide when all are"
         ));
     }
     let repeats = repeats.iter().map(|repeat| repeat.name.clone()).collect();

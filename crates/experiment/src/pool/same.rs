@@ -15,7 +15,7 @@ use crate::samples::Sample;
 pub enum Difference {
     /// Plan, device or table differ.
     #[error(
-        "{repeat}: another {what} than in {first} (found {found}, expected {expected}); pool repeats of one question only"
+        "{repeat}: {what} differs from {first} (found {found}, expected {expected}); pool repeats of the same comparison only"
     )]
     Another {
         /// The repeat.
@@ -31,7 +31,7 @@ pub enum Difference {
     },
     /// Margin or alpha differ, and neither was given.
     #[error(
-        "{repeat}: compared by another {what} than {first} (found {found}, expected {expected}); name one for all with --{what}"
+        "{repeat}: {what} differs from {first} (found {found}, expected {expected}); set one for all with --{what}"
     )]
     Criteria {
         /// The repeat.
@@ -46,7 +46,7 @@ pub enum Difference {
         expected: String,
     },
     /// The same results file twice, or a simulation with the same seed.
-    #[error("{repeat}: {why} as {first}, and evidence counts once; leave one of them out")]
+    #[error("{repeat}: {why} as {first}, and evidence counts once; omit one of them")]
     Same {
         /// The repeat.
         repeat: String,
@@ -56,7 +56,7 @@ pub enum Difference {
         why: &'static str,
     },
     /// Fewer than two.
-    #[error("one repeat: nothing to pool; name two results files or more, or leave out --pool")]
+    #[error("one repeat: nothing to pool; name two or more results files, or remove --pool")]
     One,
 }
 
@@ -170,7 +170,7 @@ pub(super) fn cautions(all_results: &[(String, &Results)]) -> Vec<String> {
     let plans = || all_results.iter().map(|(_, results)| &results.header.plan);
     if plans().any(|plan| plan.arena.is_virtual()) {
         cautions.push(
-            "repeats in virtual time are other seeds: they are no substitute for other days of a real machine"
+            "repeats in virtual time use other seeds: they do not replace other days on a real machine"
                 .to_owned(),
         );
     }

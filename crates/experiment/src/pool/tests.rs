@@ -99,7 +99,7 @@ fn a_repeat_with_invalid_evidence_is_left_out_and_named() {
     let comparison = &analysis.comparisons[0];
     assert_eq!(comparison.verdict, Verdict::Better);
     assert!(
-        comparison.reasons.iter().any(|reason| reason.to_string().starts_with("day 6 left out: ")),
+        comparison.reasons.iter().any(|reason| reason.to_string().starts_with("day 6 omitted: ")),
         "{comparison:?}"
     );
     assert_eq!(analysis.pooled.unwrap().effects[0].ratios[5], None);
@@ -188,19 +188,23 @@ fn results_of_another_question_are_refused_and_what_differs_is_named() {
     assert_eq!(refused(&|_| {}), "", "another seed and another day are what a repeat is");
     type Change = fn(&mut Results);
     let changes: [(&str, Change); 10] = [
-        ("another build of schedlab than in a (found other, expected 0.1.0)", |r| {
+        ("build of schedlab differs from a (found other, expected 0.1.0)", |r| {
             r.header.schedlab = "other".to_string()
         }),
-        ("another list of variants", |r| r.header.plan.variants.pop().map(drop).unwrap()),
-        ("another setting of variant bfq", |r| {
+        ("list of variants differs from a", |r| r.header.plan.variants.pop().map(drop).unwrap()),
+        ("setting of variant bfq differs from a", |r| {
             r.header.plan.variants[1].scheduler = "kyber".to_string()
         }),
-        ("another list of workloads", |r| r.header.plan.workloads[0].name = "dss".to_string()),
-        ("another workload oltp", |r| r.header.plan.workloads[0].primary = Some("tps".to_string())),
-        ("another baseline", |r| r.header.plan.baseline = Some("bfq".to_string())),
-        ("another arena", |r| r.header.plan.arena = &crate::plan::CPU),
-        ("another margin", |r| r.header.plan.criteria.margin = 0.05),
-        ("another device", |r| {
+        ("list of workloads differs from a", |r| {
+            r.header.plan.workloads[0].name = "dss".to_string()
+        }),
+        ("workload oltp differs from a", |r| {
+            r.header.plan.workloads[0].primary = Some("tps".to_string())
+        }),
+        ("baseline differs from a", |r| r.header.plan.baseline = Some("bfq".to_string())),
+        ("arena differs from a", |r| r.header.plan.arena = &crate::plan::CPU),
+        ("margin differs from a", |r| r.header.plan.criteria.margin = 0.05),
+        ("device differs from a", |r| {
             let facts = [("identity".to_string(), "wwid naa.6".to_string())].into();
             r.header.environment.insert("device".to_string(), facts);
         }),

@@ -104,11 +104,14 @@ impl fmt::Display for EndReason {
             EndReason::RoundsMeasured => f.write_str("every round of the plan is measured"),
             EndReason::BudgetSpent { measured_s } => write!(f, "{measured_s:.1} s of measuring"),
             EndReason::ResultsFull { trials } => {
-                write!(f, "{trials} trials, the most of one results file; begin another experiment")
+                write!(
+                    f,
+                    "{trials} trials, the maximum of one results file; start another experiment"
+                )
             }
-            EndReason::Interrupted { by } => write!(f, "by {by}; go on with --resume"),
+            EndReason::Interrupted { by } => write!(f, "by {by}; continue with --resume"),
             EndReason::DeviceVanished { detail } => {
-                write!(f, "the device went away ({detail}); what was measured before is kept")
+                write!(f, "the device disappeared ({detail}); earlier trials are kept")
             }
             EndReason::Failed { error } => f.write_str(error),
         }

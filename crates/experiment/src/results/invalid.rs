@@ -165,14 +165,11 @@ impl fmt::Display for InvalidReason {
                 )
             }
             InvalidReason::DeviceVanished { detail } => {
-                write!(
-                    f,
-                    "the device went away ({detail}): what was measured before is not a whole trial"
-                )
+                write!(f, "the device disappeared ({detail}): the trial is incomplete")
             }
             InvalidReason::ForeignIo { share, limit } => write!(
                 f,
-                "others moved {} of the device's bytes, more than the bound of {}: their work was measured too",
+                "other programs moved {} of the device's bytes, more than the bound of {}: their work was measured too",
                 percent(*share),
                 percent(*limit)
             ),
@@ -188,10 +185,7 @@ impl fmt::Display for InvalidReason {
                 plural(*events)
             ),
             InvalidReason::TooFewIos { metric, count, needed } => {
-                write!(
-                    f,
-                    "{count} requests, and {metric} takes at least {needed}: it would rest on a handful of them"
-                )
+                write!(f, "{count} requests, but {metric} needs at least {needed}")
             }
             InvalidReason::Interrupted { by } => {
                 write!(f, "the trial was cut off by {by} before its end")

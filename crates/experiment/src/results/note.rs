@@ -137,7 +137,7 @@ impl fmt::Display for Event {
             }
             Event::LengthenedTrials { workload, metric, events, floor, from_ms, to_ms } => write!(
                 f,
-                "{workload}: {events} events in {from_ms} ms, and {metric} takes {floor}: trials of {to_ms} ms"
+                "{workload}: {events} events in {from_ms} ms, but {metric} needs {floor}: trials of {to_ms} ms"
             ),
         }
     }
@@ -212,7 +212,7 @@ mod tests {
                     from_ms: 192,
                     to_ms: 730,
                 },
-                "oltp: 33 events in 192 ms, and iops takes 100: trials of 730 ms",
+                "oltp: 33 events in 192 ms, but iops needs 100: trials of 730 ms",
             ),
         ];
         for (event, text) in events {

@@ -50,7 +50,7 @@ pub enum ResultsError {
     Empty,
     /// The first line is not a header.
     #[error(
-        "results file: the first line is no header (found {found}); name a results.jsonl that schedlab wrote"
+        "results file: the first line is not a header (found {found}); name a results.jsonl that schedlab wrote"
     )]
     NoHeader {
         /// The first line found.
@@ -69,7 +69,7 @@ pub enum ResultsError {
     Exceeded(#[from] Exceeded),
     /// An invalid line before the last.
     #[error(
-        "results file, line {line}: {problem}; restore the file from a copy, or remove that line if you know what it was"
+        "results file, line {line}: {problem}; restore the file from a copy, or remove the line"
     )]
     Garbage {
         /// Line number from 1.
@@ -150,10 +150,8 @@ impl Results {
         // No results file has more rounds than trials, and later numbers are computed from the
         // trial's.
         if u64::from(trial.round) >= TRIALS.most || trial.sequence >= u64::MAX / 2 {
-            let problem = format!(
-                "a trial of number {} in round {}, beyond any results file",
-                trial.sequence, trial.round
-            );
+            let problem =
+                format!("trial number {} in round {} is out of range", trial.sequence, trial.round);
             return Err(ResultsError::Garbage { line, problem });
         }
         let plan = &self.header.plan;

@@ -177,7 +177,7 @@ fn the_analysis_reaches_the_verdicts_at_which_the_runner_stopped() {
         );
     }
     assert_eq!(analysis.recommendation.variant.as_deref(), Some("kyber"));
-    let one = "one repeat: what differs from day to day is not in this interval (--repeat N)";
+    let one = "one repeat: this interval excludes day-to-day variation (--repeat N)";
     assert_eq!(analysis.cautions, [one]);
 }
 

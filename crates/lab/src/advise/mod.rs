@@ -262,7 +262,7 @@ fn cautions(trace: &Trace, profile: &profile::Profile, replayed: &Replayed<'_>) 
     let about = &trace.about;
     say(
         about.lost > 0,
-        format!("{} events of the trace were lost: the work was more than is replayed", about.lost),
+        format!("{} events of the trace were lost: the replay is incomplete", about.lost),
     );
     say(
         !about.cut_short.is_empty(),
@@ -280,12 +280,12 @@ fn cautions(trace: &Trace, profile: &profile::Profile, replayed: &Replayed<'_>) 
     );
     say(
         replayed.is_scaled,
-        "the recorded disk is larger than the model: places are shrunk in proportion".to_owned(),
+        "the recorded disk is larger than the model: addresses are scaled down".to_owned(),
     );
     say(
         replayed.span_ms < 10_000,
         format!(
-            "the trace is short ({} ms): an hour of another kind of work may need another scheduler",
+            "the trace is short ({} ms): other work may need another scheduler",
             replayed.span_ms
         ),
     );

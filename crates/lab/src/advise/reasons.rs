@@ -63,7 +63,7 @@ fn depth_words(of: &DeviceProfile, has_arm: bool) -> String {
             "a scheduler has requests to choose from, and on a disk with an actuator their order decides the seeks"
         }
         (false, false) => {
-            "a scheduler has requests to choose from, but without an actuator order saves nothing: what it can do is favour one before others"
+            "a scheduler has requests to choose from, but without an actuator order saves no time; it can only prioritise"
         }
     };
     format!(
@@ -121,7 +121,7 @@ fn idle_words(of: &DeviceProfile) -> Option<String> {
     let share = percent(idle.deceptive_ns, idle.idle_ns + idle.busy_ns);
     (idle.deceptive > 0 && share >= 1.0).then(|| {
         format!(
-            "the disk idled {} times ({:.0} ms, {share:.1} % of the time) only because the process that it had served last had not asked yet",
+            "the disk idled {} times ({:.0} ms, {share:.1} % of the time) while waiting for the last-served process",
             idle.deceptive,
             ms(idle.deceptive_ns)
         )

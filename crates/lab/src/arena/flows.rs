@@ -178,7 +178,7 @@ impl FlowReport {
             stdout.lines().last().and_then(|line| serde_json::from_str::<FlowReport>(line).ok());
         report.filter(|report| report.flow == flow).ok_or_else(|| {
             let why = stderr.trim().trim_start_matches("schedlab: ");
-            let why = if why.is_empty() { "it said nothing" } else { why };
+            let why = if why.is_empty() { "(no output)" } else { why };
             anyhow!("flow {flow}: its process ended without a result: {why}")
         })
     }
@@ -186,9 +186,8 @@ impl FlowReport {
     /// Describes a late start, which invalidates the trial.
     pub fn late(&self) -> Option<String> {
         let ms = self.late_ns as f64 / 1e6;
-        (self.late_ns > LATE_NS).then(|| {
-            format!("flow {} began {ms:.1} ms after the others; the machine was busy", self.flow)
-        })
+        (self.late_ns > LATE_NS)
+            .then(|| format!("flow {} started {ms:.1} ms late; the machine was busy", self.flow))
     }
 
     pub fn measured(self) -> Measured {
@@ -410,7 +409,7 @@ mod tests {
     #[test]
     fn the_whole_is_the_sum_of_the_flows_over_one_window() {
         let reports = vec![report("reader", 0, &[1, 2]), report("writers", 2_000_000, &[1000])];
-        assert!(reports[1].late().unwrap().starts_with("flow writers began 2.0 ms after"));
+        assert!(reports[1].late().unwrap().starts_with("flow writers started 2.0 ms late"));
         let all = merged(&flows().params.flows, reports);
         assert_eq!((all.reads.count, all.window_ns, all.clients.len()), (3, 1_000_000, 2));
         assert_eq!(all.reads.latency.max(), all.flows[1].measured.reads.latency.max());
@@ -427,7 +426,7 @@ mod tests {
             failed("", "schedlab: /dev/x: cannot open\n")
                 .ends_with("without a result: /dev/x: cannot open")
         );
-        assert!(failed("{}", "").contains("said nothing"));
+        assert!(failed("{}", "").contains("(no output)"));
         let other = serde_json::to_string(&report("b", 0, &[1])).unwrap();
         assert!(failed(&other, "").contains("flow a"));
     }

@@ -75,7 +75,7 @@ impl Processes {
 }
 
 pub(super) fn ended_early(name: &str, ended: &Ended) -> InvalidReason {
-    let said = ended.stderr.lines().last().unwrap_or("it said nothing").to_owned();
+    let said = ended.stderr.lines().last().unwrap_or("(no output)").to_owned();
     InvalidReason::ProgramFailed {
         detail: format!("the background load {name} ended during the trial: {said}"),
     }

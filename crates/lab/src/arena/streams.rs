@@ -64,8 +64,8 @@ pub(super) fn check_no_search(workloads: &Workloads) -> Result<()> {
     match workloads.engine().find(|(_, work)| work.params.timed.find_streams) {
         None => Ok(()),
         Some((label, _)) => Err(usage(format!(
-            "workload {label}: find_streams is several trials in one, which only the sim and the kernel arena can make; on a device give \
-             the numbers of streams one by one, as clients"
+            "workload {label}: find_streams requires --arena sim or kernel; on a device, list the numbers of streams as \
+             clients"
         ))),
     }
 }

@@ -223,14 +223,12 @@ impl Design {
             self.arenas.len() + self.arenas.iter().filter(|arena| arena.chooses_kernel()).count();
         check_number([arenas, self.devices.len(), self.workloads.len()].iter().product())?;
         if self.linux.is_some_and(|linux| ![601, 612].contains(&linux)) {
-            return Err(usage(
-                "linux: not a version whose rules the simulator has; write 601 or 612",
-            ));
+            return Err(usage("linux: version not supported by the simulator; write 601 or 612"));
         }
         for arena in &self.arenas {
             if !arena.is_virtual() {
                 return Err(usage(format!(
-                    "arena {}: has no place in an atlas; take sim and kernel only",
+                    "arena {}: not supported in an atlas; use sim and kernel only",
                     arena.name
                 )));
             }
@@ -295,9 +293,7 @@ impl Design {
         }
         if self.arenas.iter().any(|arena| arena.chooses_kernel()) {
             let not = self.schedulers.iter().filter(|name| !is_of_kernel(name)).count();
-            plans.notes.push(format!(
-                "{not} schedulers are the simulator's alone: no module of a kernel has them"
-            ));
+            plans.notes.push(format!("{not} schedulers exist only in the simulator"));
         }
         Ok(plans)
     }

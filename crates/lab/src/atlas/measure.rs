@@ -145,7 +145,7 @@ pub fn adopt(dir: &Dir, from: &Dir, cells: &[Planned]) -> Result<usize> {
         match look(dir, cell) {
             Looked::Whole(ours) if ours == theirs => continue,
             Looked::Whole(_) => bail!(
-                "cell {}: {} and {} found different figures, which one build on any machine cannot; remove the one that is wrong",
+                "cell {}: the figures in {} and {} differ, although one build gives equal results on every machine; remove the wrong one",
                 cell.dir,
                 dir.path().display(),
                 from.path().display()

@@ -122,13 +122,13 @@ impl Log {
     fn read(&mut self, text: &str, begin: &Begin) -> Result<()> {
         for (number, line) in (1..).zip(text.lines()) {
             let read: LogLine = serde_json::from_str(line).map_err(|cause| {
-                usage(format!("line {number}: no line of a bisection: {cause}"))
+                usage(format!("line {number}: not a line of a bisection log: {cause}"))
             })?;
             match (number, read) {
                 (1, LogLine::Begin(then)) => same_search(&then, begin)?,
                 (1, _) | (_, LogLine::Begin(_)) => {
                     return Err(usage(format!(
-                        "line {number}: the first line, and no other, begins a bisection; begin again with another --out"
+                        "line {number}: only the first line begins a bisection; start again with another --out"
                     )));
                 }
                 (_, LogLine::Answer(answer)) => self.answers.push(answer),
@@ -163,7 +163,7 @@ impl Log {
 fn same_search(then: &Begin, now: &Begin) -> Result<()> {
     let other = |what: String| {
         Err(usage(format!(
-            "--resume: {what}, and answers of different searches are never joined; name another --out"
+            "--resume: {what}, and answers of different searches cannot be combined; name another --out"
         )))
     };
     if then.schema != now.schema {

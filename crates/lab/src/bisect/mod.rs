@@ -125,15 +125,14 @@ fn base_plan(spec: &BisectSpec<'_>) -> Result<Plan> {
     }
     let names = |names: Vec<&str>| names.join(", ");
     let variant = spec.variant.unwrap_or_else(|| plan.baseline()).to_owned();
-    let found = plan.variants.iter().find(|known| known.name == variant).cloned().ok_or_else(|| {
-        let known = names(plan.variants.iter().map(|variant| variant.name.as_str()).collect());
-        usage(format!(
-            "--variant {variant}: no variant of the plan (expected one of {known}); name one of these"
-        ))
-    })?;
+    let found =
+        plan.variants.iter().find(|known| known.name == variant).cloned().ok_or_else(|| {
+            let known = names(plan.variants.iter().map(|variant| variant.name.as_str()).collect());
+            usage(format!("--variant {variant}: not in the plan (expected one of {known})"))
+        })?;
     if found.scheduler.contains('@') || found.tunables.contains_key(kernel::KERNEL) {
         return Err(usage(format!(
-            "variant {variant}: names a kernel or patch of its own, and the steps of --source do; name another with --variant, or put its patch \
+            "variant {variant}: names its own kernel or patch, but --source sets the kernel; name another with --variant, or put its patch \
              first in the series"
         )));
     }
@@ -240,8 +239,7 @@ impl Run<'_> {
             if self.log.answer(pair.0, pair.1, attempt).is_none()
                 && self.next_share(attempt).0 < LEAST_SHARE
             {
-                self.progress
-                    .remark("the error that verdicts may have is spent; what is left is skipped");
+                self.progress.remark("error budget spent; remaining steps are skipped");
                 return Ok(Shown::Nothing);
             }
             let answer = match self.answer(pair.0, pair.1, attempt, later)? {

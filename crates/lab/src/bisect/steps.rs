@@ -287,8 +287,8 @@ fn check_order(first: usize, last: usize, good: &str, bad: &str) -> Result<()> {
     }
     if first > last {
         return Err(usage(format!(
-            "--good and --bad: the good end ({good}) comes after the bad one ({bad}); what made things better is not searched for: \
-             exchange the ends, and the step is the one that made things worse the other way"
+            "--good and --bad: the good end ({good}) comes after the bad one ({bad}); to find an improvement, exchange the \
+             ends"
         )));
     }
     Ok(())

@@ -33,7 +33,7 @@ fn a_plan_gives_one_variant_and_one_workload_to_every_experiment() {
         (PLAN.to_owned(), None, None, "--workload (one of one, two)"),
         (PLAN.to_owned(), None, Some("three"), "expected one of one, two"),
         (PLAN.to_owned(), Some("c"), Some("one"), "expected one of a, b"),
-        (PLAN.to_owned(), Some("b"), Some("one"), "kernel or patch of its own"),
+        (PLAN.to_owned(), Some("b"), Some("one"), "its own kernel or patch"),
         (
             PLAN.replace("'kernel'", "'sim'").replace("@Cargo.toml", ""),
             None,

@@ -83,7 +83,7 @@ pub static CONTROLLERS: &[Controller] = &[
         scope: Scope::Device,
         location: Location::Device("queue/wbt_lat_usec"),
         values: "0 (off) to 4294967295, or -1 for the kernel's choice",
-        help: "latency of reads in µs that writeback throttling keeps, by holding back buffered writes",
+        help: "target read latency in µs; writeback throttling delays buffered writes to meet it",
         config: "CONFIG_BLK_WBT",
         form: Form::Plain,
         read: values::wbt,
@@ -113,7 +113,7 @@ pub static CONTROLLERS: &[Controller] = &[
         scope: Scope::Flow,
         location: Location::Group { v1: None },
         values: "1 to 10000",
-        help: "the flow's weight for io.cost; 100 is everybody's",
+        help: "the flow's weight for io.cost; default 100",
         config: "CONFIG_BLK_CGROUP_IOCOST",
         form: Form::Weight,
         read: values::weight,
@@ -123,7 +123,7 @@ pub static CONTROLLERS: &[Controller] = &[
         scope: Scope::Flow,
         location: Location::Group { v1: Some("blkio.bfq.weight") },
         values: "1 to 1000",
-        help: "the flow's weight for bfq; 100 is everybody's",
+        help: "the flow's weight for bfq; default 100",
         config: "CONFIG_BFQ_GROUP_IOSCHED",
         form: Form::Weight,
         read: values::bfq_weight,
@@ -132,7 +132,7 @@ pub static CONTROLLERS: &[Controller] = &[
         name: "io.max",
         scope: Scope::Flow,
         location: Location::Group { v1: Some("blkio.throttle.*_device") },
-        values: "pairs of rbps, wbps, riops, wiops, e.g. wbps=10M wiops=100; max for none",
+        values: "pairs of rbps, wbps, riops, wiops, e.g. wbps=10M wiops=100; max: no limit",
         help: "the flow's bounds in bytes and requests per second",
         config: "CONFIG_BLK_DEV_THROTTLING",
         form: Form::Pairs,
@@ -142,7 +142,7 @@ pub static CONTROLLERS: &[Controller] = &[
         name: "io.latency",
         scope: Scope::Flow,
         location: Location::Group { v1: None },
-        values: "a duration, e.g. 10ms; max for none",
+        values: "a duration, e.g. 10ms; max: no limit",
         help: "latency target of the flow, for which its siblings are throttled",
         config: "CONFIG_BLK_CGROUP_IOLATENCY",
         form: Form::Pairs,
@@ -153,7 +153,7 @@ pub static CONTROLLERS: &[Controller] = &[
         scope: Scope::Flow,
         location: Location::Group { v1: Some("blkio.prio.class") },
         values: "no-change, none-to-rt, promote-to-rt, restrict-to-be, idle",
-        help: "the class that requests of the flow get, whatever its processes ask for",
+        help: "overrides the I/O priority class of the flow's requests",
         config: "CONFIG_BLK_CGROUP_IOPRIO",
         form: Form::Plain,
         read: values::class,
@@ -209,8 +209,8 @@ pub fn read(variant: &str, word: &str, text: &str) -> Result<Option<Control>> {
     }
     let value = (row.read)(text.trim()).ok_or_else(|| {
         usage(format!(
-            "variant {variant}: {word} = {text:?} is no value of it (expected {}); give the {}",
-            row.values, row.help
+            "variant {variant}: {word}: invalid value {text:?} (expected {})",
+            row.values
         ))
     })?;
     Ok(Some(Control { name: name.to_owned(), flow: flow.map(str::to_owned), value }))
@@ -224,7 +224,7 @@ pub fn check_name(flow: &str) -> Result<(), String> {
     if is_flow_name(flow) {
         return Ok(());
     }
-    Err(format!("{flow:?} is no name of a flow (expected 1 to 64 letters, digits, _ and -)"))
+    Err(format!("invalid flow name {flow:?} (expected 1 to 64 letters, digits, _ and -)"))
 }
 
 /// Rejects settings for unknown flows.

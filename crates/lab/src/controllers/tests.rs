@@ -70,7 +70,7 @@ fn a_flow_that_would_be_a_path_or_a_line_is_no_flow_and_no_value_brings_a_second
     for flow in ["", "..", "a/b", "a\nb", "a b", "ä", "a.b", &"x".repeat(65)] {
         assert!(check_name(flow).is_err(), "{flow:?}");
         assert!(
-            refused(&format!("io.weight@{flow}"), "1").contains("no name of a flow"),
+            refused(&format!("io.weight@{flow}"), "1").contains("invalid flow name"),
             "{flow:?}"
         );
     }

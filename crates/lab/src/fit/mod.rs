@@ -133,7 +133,7 @@ fn of_drive(drive: &mut dyn Drive, request: &Request, progress: &dyn Progress) -
             Err(FitError::Unfit { what, found, .. }) if request.kind.is_none() => {
                 let mut fitted = of_latencies(drive, request, progress)?;
                 fitted.warnings.push(format!(
-                    "{}: says that it turns, but {what} (found {found}); fitted by its latencies instead",
+                    "{}: reports itself as rotational, but {what} (found {found}); fitted by its latencies instead",
                     request.device
                 ));
                 fitted
@@ -166,7 +166,7 @@ fn of_spindle(
     let (cylinders, heads, zones) = found.shape();
     progress.prepare("reads that were held out", steps, steps);
     let error = ::sim::fit::held_out::error_of(drive, &found.keys(), request.seed.wrapping_add(1))?;
-    let mut description = head(request, "reads alone: writes are taken for as fast as reads");
+    let mut description = head(request, "reads only; writes are assumed to be as fast as reads");
     if let Some(error) = &error {
         description += &held_out_line(&format!(
             "demerit {:.1} % of the mean latency, median {:+.1} %, 99th percentile {:+.1} %, on {} single reads",
@@ -179,10 +179,7 @@ fn of_spindle(
     description += &found.keys();
     let mut warnings = Vec::new();
     if request.writes_from.is_some() {
-        warnings.push(
-            "writes: of a hard disk they are not learnt from traces, and count as its reads"
-                .to_owned(),
-        );
+        warnings.push("writes: not fitted for hard disks; treated as reads".to_owned());
     }
     Ok(Fitted {
         device: request.device.clone(),
@@ -213,7 +210,7 @@ fn of_latencies(
     };
     let mut found = ::sim::fit::latency::measure(drive, request.seed, &mut say)?;
     let (mut findings, mut warnings) = (Vec::new(), Vec::new());
-    let mut source = "reads alone: writes are taken for as fast as reads";
+    let mut source = "reads only; writes are assumed to be as fast as reads";
     if let Some(path) = &request.writes_from {
         let trace = traces::read(path, &ReadOptions::default()).context("--writes-from")?;
         found.learn_writes(&trace.ios);
@@ -222,12 +219,12 @@ fn of_latencies(
                 source = "reads, and writes of a trace";
                 let beside = writes.beside_percent.last().copied().unwrap_or(100);
                 findings.push(format!(
-                    "{} writes of the trace; beside several of them a read takes {beside} %",
+                    "{} writes of the trace; with several writes in flight a read takes {beside} % of its time",
                     writes.seen
                 ));
             }
             None => warnings.push(format!(
-                "{}: too few writes with times of issue and completion (expected 100); they count as reads",
+                "{}: too few writes with times of issue and completion (expected 100); treated as reads",
                 path.display()
             )),
         }
@@ -261,23 +258,26 @@ fn of_latencies(
 pub fn fit_trace(path: &Path, seed: u64) -> Result<Fitted> {
     let shown = path.display();
     let trace = traces::read(path, &ReadOptions::default())?;
-    let found = Recorded::from_trace(&trace)
-        .with_context(|| format!("{shown}: no model can be made of it"))?;
+    let found =
+        Recorded::from_trace(&trace).with_context(|| format!("{shown}: cannot fit a model"))?;
     let keys = found.keys();
     let work = found.errors(&keys, seed).map_err(|e| anyhow!(e))?;
     let request = Request { device: shown.to_string(), ..Request::default() };
-    let source = "a trace alone: latencies by size and depth, and none of places";
+    let source = "a trace alone: latencies by size and depth, without positions";
     let description = head(&request, source) + &held_out_line(&work_in_words(&work)) + &keys;
     let (reads, writes) = found.seen();
     let mut findings =
         vec![format!("{}: {reads} reads and {writes} writes of the trace", found.name)];
     if found.beside_percent() != 100 {
-        findings.push(format!("beside several writes a read takes {} %", found.beside_percent()));
+        findings.push(format!(
+            "with several writes in flight a read takes {} % of its time",
+            found.beside_percent()
+        ));
     }
     let mut warnings = Vec::new();
     if found.rotational == Some(true) {
         warnings.push(format!(
-            "{shown}: {} says that it turns, and this model has no places, so that no order of requests is better than another; where it \
+            "{shown}: {} reports itself as rotational, and this model has no positions, so no order of requests is better than another; if it \
              is a hard disk, fit it itself: sudo schedlab fit /dev/{}",
             found.name, found.name
         ));

@@ -118,7 +118,7 @@ impl RealDrive {
             if foreign as f64 > FOREIGN * self.read_bytes as f64 {
                 let percent = 100.0 * foreign as f64 / all.max(1) as f64;
                 warnings.push(format!(
-                    "{shown}: {percent:.0} % of what it moved meanwhile was other programs'; fit it again when it is idle"
+                    "{shown}: other programs caused {percent:.0} % of the I/O; fit it again when it is idle"
                 ));
             }
             if moved.read_bytes * 2 < self.read_bytes {

@@ -284,9 +284,7 @@ fn measure(
             trials[workload].push(trial(arena, load, &spec)?);
             done += 1;
             if let Some(signal) = stop.signal() {
-                bail!(
-                    "iocost: interrupted by {signal}; nothing was concluded, and the settings are restored"
-                );
+                bail!("iocost: interrupted by {signal}; no result; settings restored");
             }
         }
     }

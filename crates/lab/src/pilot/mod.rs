@@ -88,7 +88,7 @@ pub fn run_pilots(
         plan.trial.warmup_ms = Some(ms(warmup));
         notes.0.push(Note { at_ms, event: lengthened(most, duration, to) });
         progress.remark(&format!(
-            "{}: a trial of {} ms holds {} {}, and {} takes {}: trials are {} ms long",
+            "{}: a {} ms trial has {} {} ({} needs {}); trials extended to {} ms",
             most.workload,
             ms(duration),
             most.resolution.events,
@@ -177,14 +177,14 @@ fn check_budget(
     if left_s < cycle_s {
         return Err(usage(format!(
             "--budget: too short for these programs (found {:.0} s, expected at least {needed:.0} s): {why}; give --budget {needed:.0}s, \
-             or the program less to do",
+             or reduce the program's work",
             plan.budget.time_s
         )));
     }
     let fit = (left_s / cycle_s).floor();
     if fit < f64::from(least) {
         progress.say(&format!(
-            "CAUTION: {why}: {fit:.0} rounds fit, and an interval takes {least}; give --budget {needed:.0}s, or the program less to do"
+            "CAUTION: {why}: {fit:.0} rounds fit, and an interval needs {least}; give --budget {needed:.0}s, or reduce the program's work"
         ));
     }
     Ok(())
@@ -265,14 +265,14 @@ fn warn(
     }
     let needed = ms(whole(of.needed(duration)));
     let remedy = match (of.by_time, asked.duration_ms) {
-        (false, _) => "give the program more to do".to_owned(),
+        (false, _) => "increase the program's work".to_owned(),
         (true, Some(_)) => {
             format!("leave out --trial-time (trial.duration_ms in a plan), or give {needed} ms")
         }
         (true, None) => format!("give a larger --budget, with room for trials of {needed} ms"),
     };
     progress.say(&format!(
-        "CAUTION: {}: a trial will hold about {expected:.0} {what}, and {} takes {floor}: one more or less is {:.0} % of its value, so \
+        "CAUTION: {}: a trial will have about {expected:.0} {what}, and {} needs {floor}: one more or less is {:.0} % of its value, so \
          small differences do not show; {remedy}",
         of.workload,
         of.metric,

@@ -166,7 +166,7 @@ fn what_the_user_has_set_stays_and_is_warned_of() {
     assert_eq!((done.ms(), done.trials), ((200, 40), 1));
     assert!(
         done.warnings[0]
-            .starts_with("CAUTION: r: a trial will hold about 40 requests, and iops takes 100")
+            .starts_with("CAUTION: r: a trial will have about 40 requests, and iops needs 100")
     );
     assert!(done.warnings[0].contains("or give 630 ms"), "{:?}", done.warnings);
 }
@@ -187,7 +187,8 @@ fn a_program_that_runs_to_its_end_is_not_lengthened_but_warned_of() {
     let done = run(arena, 60.0, &TrialLength::default());
     assert_eq!(done.ms(), (200, 40));
     assert!(
-        done.warnings[0].contains("about 20 requests") && done.warnings[0].contains("more to do")
+        done.warnings[0].contains("about 20 requests")
+            && done.warnings[0].contains("increase the program's work")
     );
 }
 
@@ -205,7 +206,7 @@ fn a_budget_that_holds_no_round_of_a_program_is_refused() {
     // 83 s for the first trial, 166 s per cycle: two cycles fit, an interval takes more.
     let done = run(program(), 450.0, &TrialLength::default());
     assert!(
-        done.warnings[0].contains("2 rounds fit, and an interval takes"),
+        done.warnings[0].contains("2 rounds fit, and an interval needs"),
         "{:?}",
         done.warnings
     );

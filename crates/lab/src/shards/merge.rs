@@ -90,9 +90,9 @@ fn read(log: &Transcript<'_>) -> Result<Results> {
     match read() {
         Ok(()) => Ok(reader.finish()?),
         Err(ResultsError::Garbage { line, problem }) => match log.origin(line) {
-            Some(segment) => Err(anyhow!(
-                "{segment}: segment: a trial that is none: {problem}; measure it again"
-            )),
+            Some(segment) => {
+                Err(anyhow!("{segment}: segment: invalid trial: {problem}; measure it again"))
+            }
             None => Err(ResultsError::Garbage { line, problem }.into()),
         },
         Err(error) => Err(error.into()),

@@ -136,7 +136,7 @@ fn same_plan(first: &Segment, other: &Segment) -> Result<()> {
     match difference {
         None => Ok(()),
         Some(difference) => Err(usage(format!(
-            "{}: of another plan than {}: {difference}; trials of different plans are never joined: measure it again by the plan that you mean, or leave \
+            "{}: of another plan than {}: {difference}; trials of different plans cannot be combined: measure it again with the right plan, or leave \
              one of them out",
             other.name(),
             first.name()

@@ -259,7 +259,7 @@ pub(crate) fn check_virtual(plan: &Plan) -> Result<()> {
         return Ok(());
     }
     Err(usage(format!(
-        "arena {}: a plan of real time cannot be measured in pieces: its trials are compared within a round on one machine; take --arena sim or \
+        "arena {}: only virtual-time plans can be sharded: trials in real time are compared within a round on one machine; use --arena sim or \
          kernel, or measure in several repeats (run --repeat)",
         plan.arena.name
     )))

@@ -188,7 +188,7 @@ impl Desk {
         let segment = Segment::read(name, bytes)?;
         if let Some(difference) = self.prepared.difference(segment.prepared()) {
             return Err(usage(format!(
-                "{name}: of another plan: {difference}; trials of different plans are never joined"
+                "{name}: of another plan: {difference}; trials of different plans cannot be combined"
             )));
         }
         let mut state = self.lock();
@@ -199,13 +199,13 @@ impl Desk {
         let numbers: Vec<Option<usize>> = numbers.collect();
         for place in &segment.places {
             let variant = numbers[place.variant as usize]
-                .ok_or_else(|| anyhow!("{name}: a trial of a variant that nobody asked for"))?;
+                .ok_or_else(|| anyhow!("{name}: a trial of an unrequested variant"))?;
             let (key, text) =
                 ((place.workload as usize, place.round, variant), segment.text(place));
             if let Some(known) = state.answers.get(&key) {
                 if !known.agrees(text) {
                     bail!(
-                        "{name}: disagrees with what was measured before on round {} of workload {} under variant {}, which is the same on every \
+                        "{name}: disagrees with an earlier measurement of round {} of workload {} under variant {}, which is the same on every \
                          machine; look for what is wrong with one of them",
                         place.round,
                         self.prepared.plan().workloads[key.0].name,
@@ -266,7 +266,7 @@ impl RemoteArena {
         let announced = state.announced[trial.workload].as_ref();
         let round = announced.and_then(|announced| announced.seeds.get(&trial.seed)).copied();
         let round = round.ok_or_else(|| {
-            anyhow!("trial: asked for and not announced; report this as a fault of schedlab")
+            anyhow!("trial: requested without announcement; report this as a bug in schedlab")
         })?;
         let key = (trial.workload, round, self.variant);
         loop {
@@ -321,7 +321,7 @@ impl Arena for RemoteArena {
             });
         };
         let observation: Observation =
-            serde_json::from_slice(&text).context("segment: a trial that is none")?;
+            serde_json::from_slice(&text).context("segment: invalid trial")?;
         self.elapsed += trial.took(&observation);
         Ok(observation)
     }

@@ -165,7 +165,7 @@ fn read(name: &str, bytes: Vec<u8>) -> Result<Segment> {
     let mut head: Value = serde_json::from_slice(&bytes[..head_end])
         .ok()
         .filter(|head: &Value| head["kind"] == "segment")
-        .ok_or_else(|| anyhow!("segment: not one; name files that schedlab shard run wrote"))?;
+        .ok_or_else(|| anyhow!("not a segment; name files that schedlab shard run wrote"))?;
     if head["schema"] != SCHEMA {
         let writer = head["prepared"]["header"]["schedlab"].as_str();
         bail!(

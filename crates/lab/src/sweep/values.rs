@@ -66,7 +66,7 @@ fn selected<'o>(offer: &'o Offer, words: &[String]) -> Result<Vec<&'o Offered>> 
             if usual.is_empty() {
                 if offer.is_of_cpus {
                     return Err(usage(
-                        "--tunables all: nice level and slice mean nothing under this policy; name what to sweep, --tunables NAME",
+                        "--tunables all: nice level and slice have no effect under this policy; name what to sweep, --tunables NAME",
                     ));
                 }
                 return Err(usage(format!(
@@ -168,15 +168,12 @@ fn turn(
         values.retain(|value| *value != default);
         if values.is_empty() {
             return Err(usage(format!(
-                "--values {}: {default} is the value that {} has already; name another one to compare it with",
+                "--values {}: {default} is already the value of {}; name another one to compare it with",
                 one.name, offer.scheduler
             )));
         }
         if asked {
-            say(&format!(
-                "note: {}={default} is the default: it is the baseline and no variant of its own",
-                one.name
-            ));
+            say(&format!("note: {}={default} is the default, which the baseline covers", one.name));
         }
     }
     Ok(Turn { name: one.name.clone(), values, of: one.clone() })

@@ -125,7 +125,7 @@ impl TraceFile {
     pub fn trace(&self, name: &str, trace: &Trace) -> Result<()> {
         if self.format != Format::Perfetto {
             return Err(crate::failure::usage(
-                "trace: this format has the events of the simulator; choose perfetto",
+                "trace: this format supports only simulator events; choose perfetto",
             ));
         }
         let written = recorder::file::write_tracks(self.dir.replace_in_place(name)?, trace);
@@ -210,9 +210,7 @@ pub fn read(path: &Path, each: &mut dyn FnMut(&Event)) -> Result<()> {
 }
 
 fn unread() -> anyhow::Error {
-    crate::failure::usage(
-        "trace: one of Perfetto is written, not read; name a .parquet or a .csv file",
-    )
+    crate::failure::usage("trace: Perfetto traces cannot be read; name a .parquet or a .csv file")
 }
 
 pub fn convert(from: &Path, to: &Path) -> Result<()> {

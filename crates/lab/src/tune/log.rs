@@ -173,7 +173,7 @@ impl LoggedSearch {
                     };
                     if of(&then) != of(environment) {
                         return Err(usage(format!(
-                            "{}: the {section}'s {name} was another: trials of different machines are never joined; name another --out",
+                            "{}: the {section}'s {name} has changed; trials of different machines cannot be combined; name another --out",
                             dir.display()
                         )));
                     }

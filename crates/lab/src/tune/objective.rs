@@ -140,8 +140,8 @@ impl Objective {
         match self {
             Objective::Own => "the workload's own primary metric".to_owned(),
             Objective::Metric(name) => (*name).to_owned(),
-            Objective::Expression { text, name: "objective_cost" } => format!("least {text}"),
-            Objective::Expression { text, .. } => format!("most {text}"),
+            Objective::Expression { text, name: "objective_cost" } => format!("minimize {text}"),
+            Objective::Expression { text, .. } => format!("maximize {text}"),
         }
     }
 }
@@ -170,9 +170,9 @@ impl Constraint {
         let scale = scale(row, unit).ok_or_else(|| {
             let units = units(row).iter().map(|(unit, _)| *unit).collect::<Vec<_>>().join(", ");
             refuse(&if unit.is_empty() {
-                format!("{} has a unit: {units}", row.name)
+                format!("the bound on {} needs a unit ({units})", row.name)
             } else {
-                format!("{} is not given in {unit:?} but in {units}", row.name)
+                format!("unknown unit {unit:?} of {} (expected {units})", row.name)
             })
         })?;
         let bound = number * scale;
@@ -295,8 +295,8 @@ mod tests {
         for (word, says) in [
             ("p99", "neither < nor >"),
             ("p99<", "its bound is not a number"),
-            ("p99<20", "latency_p99_us has a unit: us, µs, ms"),
-            ("p99<20MB/s", "is not given in \"MB/s\""),
+            ("p99<20", "latency_p99_us needs a unit (us, µs, ms"),
+            ("p99<20MB/s", "unknown unit \"MB/s\" of latency_p99_us"),
             ("<20ms", "it names no metric"),
             ("p98<20ms", "unknown metric \"p98\""),
             ("p99<0ms", "above 0"),

@@ -104,8 +104,7 @@ fn step_plan(
 ) -> Result<Plan> {
     let mut plan = design.resolved.plan.clone();
     let left = design.field.variant(&step.point);
-    plan.name =
-        format!("{} against the winner, {}: is what it lacks needed?", left.name, whole.name);
+    plan.name = format!("pruning: {} compared with the winner, {}", left.name, whole.name);
     plan.variants = vec![whole.clone(), left];
     plan.baseline = Some(whole.name.clone());
     plan.seed = (plan.seed ^ FRESH_SEEDS).wrapping_add(number + 1);

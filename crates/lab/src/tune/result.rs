@@ -349,7 +349,7 @@ impl fmt::Display for Pruning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "pruned     {} of {} settings put back to their defaults: {}",
+            "pruned     {} of {} settings reset to default: {}",
             self.put_back, self.settings, self.variant
         )?;
         if self.put_back > 0 {
@@ -360,13 +360,10 @@ impl fmt::Display for Pruning {
             )?;
         }
         if self.put_back > 0 && !self.accepted {
-            writeln!(
-                f,
-                "  not recommended: the gain that is left is not shown to exceed the margin"
-            )?;
+            writeln!(f, "  not recommended: the remaining gain is not shown to exceed the margin")?;
         }
         for step in &self.steps {
-            let stays = if step.put_back { "put back" } else { "not shown to be unneeded" };
+            let stays = if step.put_back { "reset to default" } else { "kept" };
             writeln!(
                 f,
                 "  without {}: {} at {:.1} %, {} rounds: {stays}",
@@ -406,7 +403,7 @@ impl fmt::Display for Tuned {
             writeln!(f, "winner     {}", winner.variant)?;
             writeln!(
                 f,
-                "  search estimate  {} over {} in {} (the best of {tried} by chance: biased upwards)",
+                "  search estimate  {} over {} in {} (best of {tried}, biased upwards)",
                 notation::change(winner.searched_ratio),
                 self.default,
                 text::counted(winner.rounds as u64, "round")

@@ -90,7 +90,7 @@ impl History {
         };
         let cannot = || {
             format!(
-                "{}: cannot write (make room; the former history is kept)",
+                "{}: cannot write (earlier history is intact); free some space",
                 dir.file(FILE).display()
             )
         };

@@ -46,22 +46,20 @@ pub enum NotNow {
 impl fmt::Display for NotNow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            NotNow::Late { left, .. } if left.is_zero() => {
-                f.write_str("the time is outside its window")
-            }
+            NotNow::Late { left, .. } if left.is_zero() => f.write_str("outside the time window"),
             NotNow::Late { left, needed } => write!(
                 f,
-                "{} min of its window are left, and a test needs {} min",
+                "{} min of the window left, a test needs {} min",
                 left.as_secs().div_ceil(60),
                 needed.as_secs().div_ceil(60)
             ),
             NotNow::Noisy(noise) => write!(
                 f,
-                "it was never quiet: the last load average was {:.2} per CPU, and other I/O kept the device busy for {:.0} % of the time",
+                "machine never quiet: load average {:.2} per CPU, device {:.0} % busy with other I/O",
                 noise.load,
                 noise.busy * 100.0
             ),
-            NotNow::Stopped => f.write_str("it was stopped while waiting for a quiet moment"),
+            NotNow::Stopped => f.write_str("stopped while waiting for a quiet moment"),
         }
     }
 }
@@ -71,10 +69,11 @@ pub fn listen(root: &Root, device: &str) -> Result<Noise> {
     let path = root.proc("loadavg");
     let text = std::fs::read_to_string(&path)
         .with_context(|| format!("{}: cannot read", path.display()))?;
-    let load: f64 =
-        text.split_whitespace().next().and_then(|word| word.parse().ok()).with_context(|| {
-            format!("{} holds {text:?} where a load average belongs", path.display())
-        })?;
+    let load: f64 = text
+        .split_whitespace()
+        .next()
+        .and_then(|word| word.parse().ok())
+        .with_context(|| format!("{}: not a load average (found {text:?})", path.display()))?;
     let nr_cpus = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let busy = busy(&root.sys("block").join(device))?;
     Ok(Noise { load: load / nr_cpus as f64, busy })

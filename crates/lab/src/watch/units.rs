@@ -30,14 +30,14 @@ pub fn paths(root: &Root, watch: &str) -> [PathBuf; 2] {
 pub fn units(root: &Root, watch: &Watch) -> Result<[Unit; 2], machine::Error> {
     let [service_path, timer_path] = paths(root, &watch.name);
     let head = format!(
-        "# Written by `schedlab watch add`. Removed, with the timer or service beside it, by: schedlab watch remove {}\n",
+        "# Written by `schedlab watch add`; remove with: schedlab watch remove {}\n",
         watch.name
     );
     let patience = Duration::from_secs(3600) + watch.between.length();
     let service = format!(
         "{head}[Unit]\nDescription=Test the I/O schedulers of {device} again\nDocumentation=man:systemd.timer(5)\n\
          \n[Service]\nType=oneshot\nExecStart={program} --state-dir {state} watch run {name}{consent}\n\
-         # The window bounds a test; this only ends one that hangs. SIGTERM puts every setting back.\n\
+         # The window bounds a test; this only ends one that hangs. SIGTERM restores all settings.\n\
          TimeoutStartSec={timeout}\nKillMode=mixed\n{sandbox}",
         device = unit_text(&watch.plan.device)?,
         program = unit_word(&watch.program)?,
@@ -49,7 +49,7 @@ pub fn units(root: &Root, watch: &Watch) -> Result<[Unit; 2], machine::Error> {
     );
     let timer = format!(
         "{head}[Unit]\nDescription=When to test the I/O schedulers of {device} again\n\n[Timer]\nOnCalendar={calendar}\n\
-         # A test that was missed is not made up for by day.\nPersistent=false\nAccuracySec=1min\n\n[Install]\nWantedBy=timers.target\n",
+         # Missed tests are skipped.\nPersistent=false\nAccuracySec=1min\n\n[Install]\nWantedBy=timers.target\n",
         device = unit_text(&watch.plan.device)?,
         calendar = watch.every.calendar(&watch.between),
     );

@@ -202,7 +202,7 @@ pub fn find_load(label: &str, kind: &str) -> Result<&'static WorkloadKind> {
     let row = find(kind)?;
     if row.needs_trace() || row.pass_based {
         return Err(usage(format!(
-            "workload {label}: {kind} ends by itself, but a background load must not end; use e.g. seqwrite or randread"
+            "workload {label}: {kind} ends on its own, but a background load must not end; use e.g. seqwrite or randread"
         )));
     }
     Ok(row)
@@ -337,9 +337,9 @@ fn of_part(part: &Part) -> String {
         .map(|(name, part, whole)| format!("{name} {part:.4} ({whole:.4})"))
         .collect();
     format!(
-        "the part from {} on, {} long, stands for the whole: of {} windows the nearest to it, {:.2} standard deviations off, in {} (the whole)",
-        text::format_duration(part.from_ns),
+        "replaying {} from {}: the most representative of {} windows ({:.2} SD from the whole), with {} (the whole)",
         text::format_duration(part.length_ns),
+        text::format_duration(part.from_ns),
         part.windows,
         part.distance,
         features.join(", ")

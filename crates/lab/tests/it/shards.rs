@@ -335,7 +335,7 @@ fn a_hostile_segment_is_refused_whatever_its_checksum_says() {
         ("\"observation\":{\"duration_ns\"", "\"observation\":{\"duration\"", "missing field"),
         ("\"metrics\":{", "\"metrics\":[{", "line 2: not a trial"),
         // Skipped while comparing, detected when the results file is read.
-        ("\"counters\":{", "\"counters\":{\"x\":[],", "liar: segment: a trial that is none"),
+        ("\"counters\":{", "\"counters\":{\"x\":[],", "liar: segment: invalid trial"),
         ("\"latency\":[{", "\"latency\":[{\"op\":1,\"x\":{", ""),
         (
             "\"invalid\":[",
@@ -501,5 +501,5 @@ fn a_plan_of_real_time_is_not_measured_in_pieces() {
     let error =
         Prepared::of(resolved, &asked, String::new(), &opening, Console::new(&stop, &Silent))
             .unwrap_err();
-    assert!(error.to_string().starts_with("arena disk: a plan of real time"), "{error}");
+    assert!(error.to_string().starts_with("arena disk: only virtual-time plans"), "{error}");
 }

@@ -20,7 +20,7 @@ pub enum RunnerError {
     #[error("{program}: ended with {status}{tail}")]
     Failed { program: String, status: String, tail: String },
     #[error(
-        "{program}: still running after {seconds} s, and was ended; allow more with deadline={tail}"
+        "{program}: still running after {seconds} s, terminated; allow more with deadline={tail}"
     )]
     TooLong { program: String, seconds: u64, tail: String },
     /// Not the output of a known version.
@@ -69,7 +69,7 @@ pub(crate) fn tail_of(first: &str, second: &str) -> String {
     };
     let said = Some(last(first)).filter(|lines| !lines.is_empty()).unwrap_or_else(|| last(second));
     if said.is_empty() {
-        "; it printed nothing".to_string()
+        "; no output".to_string()
     } else {
         format!("; its last lines:\n  {}", said.join("\n  "))
     }

@@ -82,7 +82,7 @@ impl Runner for Hdparm {
     }
 
     fn remarks(&self) -> Vec<String> {
-        let remark = "hdparm -T reads from the page cache: no scheduler ever sees it, so it says nothing of schedulers";
+        let remark = "hdparm -T reads the page cache and bypasses the scheduler, so it cannot compare schedulers";
         self.cached.then(|| remark.to_string()).into_iter().collect()
     }
 }
@@ -182,7 +182,7 @@ mod tests {
         assert!(
             !(HDPARM.reaches_device)(&cached) && (HDPARM.reaches_device)(&HDPARM.read([]).unwrap())
         );
-        assert!((HDPARM.make)(&cached).remarks()[0].contains("no scheduler ever sees it"));
+        assert!((HDPARM.make)(&cached).remarks()[0].contains("bypasses the scheduler"));
         assert!(
             HDPARM
                 .read([("test", "both")])

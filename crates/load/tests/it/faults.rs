@@ -97,7 +97,7 @@ fn a_device_that_shrinks_is_reported_as_such() {
             .vanished
             .as_deref()
             .unwrap_or_else(|| panic!("direct={direct} iodepth={iodepth}: {measured:?}"));
-        assert!(seen.contains("shrank or went away"), "{seen}");
+        assert!(seen.contains("shrank or was removed"), "{seen}");
         assert!(measured.reads.count > 0 && measured.window_ns < 600_000_000_000);
     }
 }

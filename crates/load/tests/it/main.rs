@@ -439,7 +439,7 @@ fn io_submit_reports_a_read_beyond_the_end() {
     };
     let measured = measure(&drive);
     assert!(
-        measured.vanished.as_ref().is_some_and(|text| text.contains("the target ends there")),
+        measured.vanished.as_ref().is_some_and(|text| text.contains("the target now ends there")),
         "{measured:?}"
     );
 }

@@ -43,7 +43,7 @@ pub fn spawn(confinement: &Confinement, command: &mut Command) -> Result<Pid> {
     let least = if getuid().is_root() { KEEPS_SIGNALS } else { 1 };
     if abi < least {
         return Err(refused(format!(
-            "{namespaces}, and Landlock does not do instead (found version {abi}, expected {least} or later)"
+            "{namespaces}, and Landlock cannot replace them (found version {abi}, expected {least} or later)"
         )));
     }
     eprintln!("{namespaces}; the program is confined by Landlock alone");

@@ -124,7 +124,7 @@ fn tmpfiles(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
             let writes = words.next().is_some_and(|kind| kind.starts_with('w'));
             let path = words.next().unwrap_or_default();
             if writes && question.is_named_in(path) && question.may_mean(path) {
-                found.push(conflict("systemd-tmpfiles", &file, number, &line, "take the line out"));
+                found.push(conflict("systemd-tmpfiles", &file, number, &line, "remove the line"));
             }
         }
     }
@@ -143,7 +143,7 @@ fn sysfsutils(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
             let sets_rights =
                 ["mode", "owner"].contains(&path.split_whitespace().next().unwrap_or_default());
             if !sets_rights && question.is_named_in(path) && question.may_mean(path) {
-                found.push(conflict("sysfsutils", &file, number, &line, "take the line out"));
+                found.push(conflict("sysfsutils", &file, number, &line, "remove the line"));
             }
         }
     }
@@ -163,7 +163,7 @@ fn scripts(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
                 && question.is_named_in(&line)
                 && question.may_mean(&line)
             {
-                found.push(conflict(program, &file, number, &line, "take the line out"));
+                found.push(conflict(program, &file, number, &line, "remove the line"));
             }
         }
     }
@@ -180,7 +180,7 @@ fn kernel_parameter(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
     let (order, advice) = match major >= 5 {
         true => (
             Precedence::Idle,
-            "Linux heeds it no longer since 5.0; take it out of the boot loader's configuration",
+            "Linux ignores it since 5.0; remove it from the boot loader's configuration",
         ),
         false => (Precedence::Before, ""),
     };

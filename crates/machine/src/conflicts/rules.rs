@@ -72,7 +72,7 @@ fn in_file(root: &Root, question: &Question<'_>, path: &str) -> Vec<Conflict> {
                 "mask it with an empty /etc/udev/rules.d/{name}, or copy it there without this line"
             )
         } else {
-            "take the line out".to_string()
+            "remove the line".to_string()
         };
         let advice = match order {
             Precedence::AtChanges => format!("{away}, or persist with --insist"),

@@ -80,7 +80,7 @@ impl Key {
         let no =
             |description: String| Availability { available: false, description, names: Vec::new() };
         let all = |names: Result<Vec<String>, String>| match names {
-            Ok(names) if names.is_empty() => no("none is there".to_string()),
+            Ok(names) if names.is_empty() => no("none found".to_string()),
             Ok(names) => Availability {
                 available: true,
                 description: format!("{} of them", names.len()),
@@ -119,7 +119,7 @@ impl Key {
                 Err(why) => no(why),
             },
             "slice" if version(&root.kernel_release()) < (6, 12) => {
-                no("it takes Linux 6.12 or later".to_string())
+                no("it requires Linux 6.12 or later".to_string())
             }
             "sysctl:" => all(Ok(sysctls(root))),
             "feature:" => {

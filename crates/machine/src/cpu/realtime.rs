@@ -26,8 +26,8 @@ pub(super) fn admit(root: &Root, setting: &Setting) -> Result<(), Error> {
         return refused(
             &attribute.key,
             format!(
-                "together with policy={policy} this could lock up the machine, since a realtime program that computes would leave nothing \
-                 to anybody, not even to who would stop it; leave out one of the two, or set {RUNTIME} below {PERIOD}"
+                "with policy={policy} this could lock up the machine: a realtime program that computes would leave no CPU time to \
+                 other tasks, not even to one that could stop it; remove one of the two, or set {RUNTIME} below {PERIOD}"
             ),
         );
     }
@@ -41,8 +41,7 @@ pub(super) fn admit(root: &Root, setting: &Setting) -> Result<(), Error> {
         return refused(
             "policy",
             format!(
-                "{policy} could lock up the machine: {RUNTIME} is {} here, so that realtime programs may take all the time of a CPU, \
-                 and the program may use every CPU that is online; leave one to others with affinity=..., or set \
+                "{policy} could lock up the machine: {RUNTIME} is {} here, so realtime programs may use a CPU completely, and the program may use every online CPU; reserve one for other tasks with affinity=..., or set \
                  {RUNTIME} back to 950000",
                 machine(root, RUNTIME).unwrap_or(-1)
             ),

@@ -61,7 +61,7 @@ pub(super) fn admit(root: &Root, binary: &Path, ours: Option<&Loaded>) -> Result
     if state(root).is_none() {
         let release = root.kernel_release();
         let why = format!(
-            "this kernel ({release}) has no sched_ext: there is no {}; it takes Linux 6.12 or later, built with CONFIG_SCHED_CLASS_EXT",
+            "this kernel ({release}) has no sched_ext (no {}); it requires Linux 6.12 or later, built with CONFIG_SCHED_CLASS_EXT",
             dir(root).display()
         );
         return Err(refused(binary, why));
@@ -108,16 +108,17 @@ fn find(root: &Root, binary: &Path) -> Result<PathBuf, Error> {
         None => std::path::absolute(binary).map_err(Error::io("find", binary))?,
     };
     if !path.is_absolute() {
-        let why = "no directory of PATH has such a program: name its file with a slash, e.g. sched_ext:./scx_simple";
+        let why = "not found in PATH: give its path with a slash, e.g. sched_ext:./scx_simple";
         return Err(refused(binary, why.to_string()));
     }
     let meta = fs::metadata(&path).map_err(|error| {
-        let why = format!("there is no such program ({error}): name the file that loads the scheduler, e.g. sched_ext:/usr/bin/scx_simple");
+        let why = format!("no such program ({error}): name the file that loads the scheduler, e.g. sched_ext:/usr/bin/scx_simple");
         refused(binary, why)
     })?;
     if !meta.is_file() || meta.permissions().mode() & 0o111 == 0 {
         let why =
-            "it is no program that can be executed: name the file that loads the scheduler (chmod +x it?)".to_string();
+            "not an executable program: name the file that loads the scheduler (chmod +x it?)"
+                .to_string();
         return Err(refused(binary, why));
     }
     Ok(path)
@@ -170,7 +171,7 @@ pub(super) fn load(
             let gone = end(root, running);
             return match gone {
                 Ok(()) => {
-                    failed(format!("its program {how}, and sched_ext is {found}; it said: {said}"))
+                    failed(format!("its program {how}, and sched_ext is {found}; output: {said}"))
                 }
                 Err(error) => Err(error),
             };
@@ -190,12 +191,12 @@ impl Loaded {
             (state(&self.root).unwrap_or_else(|| "not there".to_string()), ops(&self.root));
         let found = if !running.is_alive() {
             format!(
-                "its program has ended, and sched_ext is {state}; it said: {}",
+                "its program has ended, and sched_ext is {state}; output: {}",
                 last_words(&mut running)
             )
         } else if state != "enabled" {
             // Ejected by the kernel, which logs the reason, as most programs do.
-            format!("{state} (see dmesg); its program said: {}", last_words(&mut running))
+            format!("{state} (see dmesg); output of its program: {}", last_words(&mut running))
         } else if ops != self.ops {
             format!("another scheduler, {}", ops.unwrap_or_else(|| "without a name".to_string()))
         } else {
@@ -219,8 +220,8 @@ fn end(root: &Root, running: Running) -> Result<(), Error> {
     while let Some(state) = state(root).filter(|state| state != "disabled") {
         if since.elapsed() > TIMEOUT {
             let why = format!(
-                "{} s after its program has ended the scheduler is still {state}: another program holds it, see `ps` and dmesg, or \
-                 take it out with SysRq-S",
+                "{} s after its program ended the scheduler is still {state}: another program uses it; see `ps` and dmesg, or \
+                 remove it with SysRq-S",
                 TIMEOUT.as_secs()
             );
             return Err(Error::Cpu { what: NAME.to_string(), why });

@@ -117,30 +117,26 @@ impl Setting {
                 }
                 _ => {
                     let known = text::expected_one_of(key, KEYS.iter().map(|row| row.name));
-                    return Err(format!("{key}: no setting of the CPU scheduler {known}"));
+                    return Err(format!("{key}: not a setting of the CPU scheduler {known}"));
                 }
             }
         }
         if setting.placement.nice.is_some()
             && setting.placement.policy.is_some_and(crate::placement::Policy::is_realtime)
         {
-            return Err(
-                "a nice level means nothing under a realtime policy: leave one of them out"
-                    .to_string(),
-            );
+            return Err("a nice level has no effect under a realtime policy; remove one of them"
+                .to_string());
         }
         if setting.placement.policy == Some(crate::placement::Policy::Idle)
             && (setting.placement.nice.is_some() || setting.placement.slice.is_some())
         {
-            return Err(
-                "under the policy idle the kernel counts neither nice level nor slice: leave them out".to_string()
-            );
+            return Err("the policy idle ignores nice level and slice; remove them".to_string());
         }
         if setting.placement.slice.is_some()
             && setting.placement.policy.is_some_and(crate::placement::Policy::is_realtime)
         {
             return Err(
-                "a slice means nothing under a realtime policy: leave one of them out".to_string()
+                "a slice has no effect under a realtime policy; remove one of them".to_string()
             );
         }
         if let (Some(isolate), None) = (&setting.isolate, &setting.placement.affinity) {
@@ -163,7 +159,7 @@ fn sched_ext(scheduler: &str) -> Result<Option<PathBuf>, String> {
         None if matches!(scheduler, "" | "default") => Ok(None),
         Some(("sched_ext", binary)) if !binary.is_empty() => Ok(Some(binary.into())),
         _ => Err(format!(
-            "{scheduler:?} is no CPU scheduler: `default` is the kernel's own, sched_ext:BINARY one that a program loads"
+            "{scheduler:?} is not a CPU scheduler; use `default` for the kernel's own, or sched_ext:BINARY for one that a program loads"
         )),
     }
 }
@@ -189,7 +185,7 @@ mod tests {
             ("default", ("nice", "20"), "-20 to 19"),
             ("default", ("afinity", "0"), "did you mean \"affinity\""),
             ("default", ("affinity", "x"), "0,2-3"),
-            ("default", ("sysctl:", "1"), "no setting"),
+            ("default", ("sysctl:", "1"), "not a setting"),
         ] {
             let error = Setting::read(scheduler, [pair]).unwrap_err();
             assert!(error.contains(said), "{error}");
@@ -197,7 +193,7 @@ mod tests {
         assert!(
             Setting::read("default", [("nice", "1"), ("policy", "fifo:1")])
                 .unwrap_err()
-                .contains("leave one")
+                .contains("remove one")
         );
     }
 }

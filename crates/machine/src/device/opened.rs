@@ -36,7 +36,7 @@ impl Device {
             expected: shown(&self.number, self.size_bytes, self.diskseq, &self.identity),
         };
         if !meta.file_type().is_block_device() {
-            return Err(replaced("no block device".to_string()));
+            return Err(replaced("not a block device".to_string()));
         }
         let number =
             format!("{}:{}", rustix::fs::major(meta.rdev()), rustix::fs::minor(meta.rdev()));

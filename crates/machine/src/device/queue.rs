@@ -20,7 +20,7 @@ impl fmt::Display for NoScheduler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             NoScheduler::BioBased => {
-                "its driver is bio-based and takes I/O as it comes; choose the disk below it, if there is one"
+                "its driver is bio-based and does not queue requests; choose the disk below it, if any"
             }
             NoScheduler::NoQueue => "the kernel shows no queue for it",
         })

@@ -58,7 +58,7 @@ pub enum Error {
         pid_of_other: Option<u32>,
     },
     #[error(
-        "{device}: set by schedlab{} {lasting}; `schedlab set {device} --end` takes it back now",
+        "{device}: set by schedlab{} {lasting}; `schedlab set {device} --end` restores it now",
         pid(pid_of_other)
     )]
     Held {
@@ -74,11 +74,11 @@ pub enum Error {
     )]
     UnknownScheduler { device: String, word: String, known: Vec<String> },
     #[error(
-        "{device}: {name} is a tunable of {}, and the scheduler would be {scheduler}; say scheduler={} as well, or leave {name} out",
+        "{device}: {name} is a tunable of {}, but the scheduler would be {scheduler}; add scheduler={} or remove {name}",
         others.join(" and "), others.first().map_or("", String::as_str)
     )]
     TunableOfOther { device: String, scheduler: String, name: String, others: Vec<String> },
-    #[error("{device}: no {name} ({help}): this kernel does not show it, or not for such a device")]
+    #[error("{device}: no {name} ({help}): not supported by this kernel or device")]
     NotShown { device: String, name: String, help: String },
     #[error("{device}: no {name} here: {why}")]
     NotHere {
@@ -87,10 +87,10 @@ pub enum Error {
         /// The missing part, and how to get it.
         why: String,
     },
-    #[error("{device}: {name} is read-only: it says what the hardware or the driver is like")]
+    #[error("{device}: {name} is read-only: it describes the hardware or driver")]
     ReadOnlyAttribute { device: String, name: String },
     #[error(
-        "{text:?}: it cannot stand in a unit of systemd (found {found}, expected one line); give the file or device another name"
+        "{text:?}: invalid in a systemd unit (found {found}, expected one line); rename the file or device"
     )]
     NoUnitText { text: String, found: &'static str },
     #[error("{what}: {why}")]
@@ -107,13 +107,11 @@ pub enum Error {
         /// Possible values with their unit.
         range: String,
     },
-    #[error("{device}: {name} is left alone, since it could not be put back: {why}")]
+    #[error("{device}: {name} is left unchanged, since it could not be restored: {why}")]
     NoWayBack { device: String, name: String, why: String },
-    #[error("{device}: it was not set: {}; {}", join(found), taken_back(left))]
+    #[error("{device}: not set: {}; {}", join(found), taken_back(left))]
     NotSet { device: String, found: Vec<Problem>, left: Option<Box<Error>> },
-    #[error(
-        "{device}: it is gone, and was there when the experiment began; check cables and `dmesg`"
-    )]
+    #[error("{device}: disappeared during the experiment; check cables and `dmesg`")]
     DeviceGone { device: String },
     #[error("{tool}: not installed, and needed {purpose}; install the package {package}")]
     ToolMissing {
@@ -122,7 +120,7 @@ pub enum Error {
         /// Begins with `to`.
         purpose: String,
     },
-    #[error("{command}: it failed ({status}): {stderr}")]
+    #[error("{command}: failed ({status}): {stderr}")]
     ToolFailed { command: String, status: String, stderr: String },
     #[error("{scheduler}: the scheduler is not available: {why}")]
     ModuleNotLoaded { scheduler: String, why: String },
@@ -132,9 +130,9 @@ pub enum Error {
         did_you_mean(name, known)
     )]
     UnknownTunable { device: String, scheduler: String, name: String, known: Vec<String> },
-    #[error("{device}: it is not as it was before: {}; `schedlab restore` tries again (old values: {})", join(found), journal.display())]
+    #[error("{device}: not restored: {}; `schedlab restore` tries again (old values: {})", join(found), journal.display())]
     NotRestored { device: String, found: Vec<Problem>, journal: PathBuf },
-    #[error("{}: the journal entry cannot be read: {why}; check the settings that it names, correct them, then delete that file", path.display())]
+    #[error("{}: cannot read the journal entry: {why}; check and correct the settings that it names, then delete the file", path.display())]
     Journal { path: PathBuf, why: String },
     #[error(
         "{device}: refused for writing: {}; to overwrite this device, give --destroy-data {device}",
@@ -143,37 +141,37 @@ pub enum Error {
     Refused { device: String, found: Vec<Content> },
     #[error("{device}: in use: {}", join(found))]
     InUse { device: String, found: Vec<Use> },
-    #[error("{device}: cannot find out what it holds: {why}")]
+    #[error("{device}: cannot determine its contents: {why}")]
     ContentUnknown { device: String, why: String },
     #[error(
-        "{device}: it is read-only; choose a workload that only reads, or allow writes with `blockdev --setrw {device}`"
+        "{device}: read-only; choose a workload that only reads, or allow writes with `blockdev --setrw {device}`"
     )]
     ReadOnly { device: String },
     #[error(
-        "--destroy-data: it names {named}, and the workload would write {device}; nothing was written"
+        "--destroy-data: names {named}, but the workload would write {device}; nothing was written"
     )]
     ConsentForOther { named: String, device: String },
     #[error(
-        "{}: too little room for the loop file (found {} free, expected {}); choose a smaller loop:SIZE or another --loop-dir",
+        "{}: not enough space for the loop file (found {} free, expected {}); choose a smaller loop:SIZE or another --loop-dir",
         dir.display(), format_bytes(*free_bytes), format_bytes(*needed_bytes)
     )]
     NoSpace { dir: PathBuf, needed_bytes: u64, free_bytes: u64 },
     #[error(
-        "tracefs: is not mounted at /sys/kernel/tracing, or this user may not enter it; as root: mount -t tracefs none /sys/kernel/tracing"
+        "tracefs: not mounted at /sys/kernel/tracing, or not accessible to this user; as root: mount -t tracefs none /sys/kernel/tracing"
     )]
     NoTracefs,
     #[error(
-        "{}: no loop device for it: {cause}; is the loop module loaded (`modprobe loop`), are loop devices permitted in this container, and are you root?", file.display()
+        "{}: cannot create a loop device: {cause}; is the loop module loaded (`modprobe loop`), are loop devices permitted in this container, and are you root?", file.display()
     )]
     NoLoopDevice {
         file: PathBuf,
         /// Part of the message, hence no `source`.
         cause: io::Error,
     },
-    #[error("{}: it is still in use (found an opener, expected none); see `fuser -v {}`, stop that, then `schedlab restore`", node.display(), node.display())]
+    #[error("{}: still in use (found an opener, expected none); see `fuser -v {}`, stop the program, then `schedlab restore`", node.display(), node.display())]
     StillAttached { node: PathBuf },
     #[error(
-        "{device}: it is not the device that was checked (found {found}, expected {expected}); nothing was written to it, name the device again"
+        "{device}: not the device that was checked (found {found}, expected {expected}); nothing was written to it; name the device again"
     )]
     Replaced { device: String, found: String, expected: String },
     #[error(transparent)]
@@ -204,11 +202,11 @@ impl From<crate::files::Error> for Error {
 fn hint(cause: &io::Error) -> &'static str {
     match cause.kind() {
         io::ErrorKind::PermissionDenied => {
-            " (run as root, or name a directory of your own with SCHEDLAB_STATE_DIR)"
+            " (run as root, or set SCHEDLAB_STATE_DIR to one of your directories)"
         }
-        io::ErrorKind::ReadOnlyFilesystem => " (choose another place with SCHEDLAB_STATE_DIR)",
+        io::ErrorKind::ReadOnlyFilesystem => " (set SCHEDLAB_STATE_DIR to another directory)",
         io::ErrorKind::StorageFull => {
-            " (free some space, or choose another place with SCHEDLAB_STATE_DIR)"
+            " (free some space, or set SCHEDLAB_STATE_DIR to another directory)"
         }
         _ => "",
     }
@@ -224,8 +222,8 @@ fn join<T: ToString>(found: &[T]) -> String {
 
 fn taken_back(left: &Option<Box<Error>>) -> String {
     match left {
-        None => "everything is as it was before".to_string(),
-        Some(error) => format!("and it could not be taken back: {error}"),
+        None => "all settings are restored".to_string(),
+        Some(error) => format!("and the settings could not be restored: {error}"),
     }
 }
 

@@ -51,7 +51,7 @@ impl fmt::Display for Refusal {
             Refusal::Shared { owner, mode } => write!(
                 f,
                 "other users may write there (found owner {owner}, mode {mode:04o}, expected no write permission for others); name another \
-                 directory, or look through this one and take the permission away with `chmod go-w`"
+                 directory, or check this one and remove the permission with `chmod go-w`"
             ),
             Refusal::Listed { writer, inherited } => {
                 let entry = match writer {
@@ -64,12 +64,12 @@ impl fmt::Display for Refusal {
                 write!(
                     f,
                     "an access control list lets others write {what} (found {prefix}{entry}:w, expected no write permission for others); \
-                     name another directory, or look through this one and take the permission away with `setfacl -m {prefix}{entry}:rx`"
+                     name another directory, or check this one and remove the permission with `setfacl -m {prefix}{entry}:rx`"
                 )
             }
             Refusal::Link { owner } => write!(
                 f,
-                "a symbolic link that another user has made (found owner {owner}); name the directory that is meant instead"
+                "a symbolic link of another user (found owner {owner}); name its target directory instead"
             ),
             Refusal::NotAFile { found } => write!(
                 f,

@@ -27,7 +27,7 @@ pub fn expect(
     if holds {
         Ok(())
     } else {
-        Err(format!("its {what} is none of schedlab's (found {found:?}, expected {expected})"))
+        Err(format!("its {what} is not schedlab's (found {found:?}, expected {expected})"))
     }
 }
 

@@ -80,7 +80,7 @@ impl fmt::Display for Outcome {
                     None => write!(f, "{subject} belongs to a running experiment{process}"),
                     Some(lasting) => write!(
                         f,
-                        "{subject} is set by schedlab{process} {lasting}; `schedlab set {subject} --end` takes it back now"
+                        "{subject} is set by schedlab{process} {lasting}; `schedlab set {subject} --end` restores it now"
                     ),
                 }
             }

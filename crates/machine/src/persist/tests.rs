@@ -448,8 +448,8 @@ fn a_setting_can_be_persisted_by_slot_and_the_caution_is_in_the_file() {
     assert_eq!(address.key, "path-pci-0000%3A00%3A1f.2-ata-1");
     let request = Request { device: &device, setting: &Setting::of("none"), address, note: note() };
     let proposal = propose(&bench.root, &request, Form::Udev).expect("possible");
-    assert!(proposal.cautions[0].contains("whatever device is plugged in"));
-    assert!(proposal.persisted.files[0].content.shown().contains("# CAUTION  found by its slot"));
+    assert!(proposal.cautions[0].contains("any device plugged in there"));
+    assert!(proposal.persisted.files[0].content.shown().contains("# CAUTION  matched by its slot"));
 }
 
 #[test]
@@ -489,7 +489,7 @@ fn the_kernel_parameter_is_for_kernels_before_5_0_only() {
     let why = as_boot_parameter(&bench.root, &device, &Setting::of("bfq"))
         .expect("possible")
         .unwrap_err();
-    assert!(why.contains("6.18.0-fake does not heed elevator="), "{why}");
+    assert!(why.contains("6.18.0-fake ignores elevator="), "{why}");
     bench.write("proc/sys/kernel/osrelease", "4.19.0-27-amd64");
     bench.write("sys/block/sda/queue/scheduler", "noop deadline [cfq]");
     let line =

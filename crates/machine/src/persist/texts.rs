@@ -76,12 +76,8 @@ impl Subject<'_> {
 pub(super) fn caution(address: &Address) -> Option<&'static str> {
     match address.by {
         By::Identity => None,
-        By::Path => {
-            Some("found by its slot: whatever device is plugged in there gets this setting")
-        }
-        By::Name => Some(
-            "found by its name: whatever device the kernel calls so next time gets this setting",
-        ),
+        By::Path => Some("matched by its slot: any device plugged in there gets this setting"),
+        By::Name => Some("matched by its name: any device with this kernel name gets this setting"),
     }
 }
 
@@ -250,8 +246,8 @@ pub(super) fn boot(kernel: &str, scheduler: Option<&str>) -> Result<String, Stri
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     if version >= (5, 0) {
         return Err(format!(
-            "Linux {kernel} does not heed elevator=: the parameter chose among the schedulers of the single-queue block \
-             layer, which went with Linux 5.0 (since 5.4 the kernel says so in its log); a udev rule does it: leave out \
+            "Linux {kernel} ignores elevator=: the parameter selected a scheduler of the single-queue block \
+             layer, which was removed in Linux 5.0 (since 5.4 the kernel logs this); use a udev rule: remove \
              --as boot, or add --force for the line of an older kernel"
         ));
     }
@@ -264,8 +260,8 @@ pub(super) fn old_boot(scheduler: Option<&str>) -> Result<String, String> {
         Some(name @ ("noop" | "deadline" | "cfq")) => Ok(format!(
             "# before Linux 5.0, for every disk that blk-mq does not drive; tunables cannot be given this way\nelevator={name}\n"
         )),
-        Some(name) => Err(format!("elevator= knows noop, deadline and cfq only, not {name}")),
-        None => Err("elevator= chooses a scheduler, and none is to be persisted".to_string()),
+        Some(name) => Err(format!("elevator= supports noop, deadline and cfq only, not {name}")),
+        None => Err("elevator= selects a scheduler, but the setting has none".to_string()),
     }
 }
 

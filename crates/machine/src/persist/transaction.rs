@@ -163,7 +163,7 @@ impl fmt::Display for Restored {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{}: what is persisted over restarts is as it was before the command that did not end",
+            "{}: persisted settings are restored to their state before the interrupted command",
             self.about
         )
     }

@@ -177,19 +177,19 @@ fn why_none(device: &Device, own: &Properties, by: By) -> String {
     };
     match (device.kind, by) {
         (Kind::Loop | Kind::Zram | Kind::Ram, _) => format!(
-            "{} is only a name that the kernel gives to whatever comes next; to persist the setting for whatever is \
-             called so, add --by-name",
+            "{} is only a name that the kernel assigns to the next such device; to persist the setting for any device \
+             with this name, add --by-name",
             device.name
         ),
         (_, By::Path) if known_to_udev => {
-            "udev knows no slot of it (ID_PATH); --by-name uses its name".to_string()
+            "udev has no slot for it (ID_PATH); --by-name uses its name".to_string()
         }
         _ if !known_to_udev => {
-            "udev has not looked at it (is systemd-udevd running?); --by-name uses its name"
+            "udev has not processed it (is systemd-udevd running?); --by-name uses its name"
                 .to_string()
         }
         _ => format!(
-            "it tells udev neither world-wide name nor serial number; {ask_hypervisor}name the slot with --by-path"
+            "it reports neither world-wide name nor serial number to udev; {ask_hypervisor}name the slot with --by-path"
         ),
     }
 }
@@ -232,7 +232,7 @@ pub(super) fn properties(root: &Root, name: &str) -> Result<Properties, Error> {
         .collect())
 }
 
-const PURPOSE: &str = "to know what a rule can tell the device by";
+const PURPOSE: &str = "to determine how a rule can identify the device";
 
 /// The narrowest pattern for `value`. `*`, `?` and `[` are wildcards, `|` separates alternatives
 /// and `"` ends the value, unless escaped by a backslash; a control character ends the line.
@@ -297,14 +297,14 @@ fn about(stderr: &[u8], file: &str) -> Vec<String> {
 /// Returns the reason for a failure worth reporting.
 pub(super) fn reload_rules(root: &Root) -> Option<String> {
     if !root.path("/run/udev/control").exists() {
-        return Some("udevd is not running here: it reads the rules when it starts".to_string());
+        return Some("udevd is not running; it reads the rules when it starts".to_string());
     }
-    match root.run("udevadm", &["control", "--reload"], "udev", "to have the rules read again") {
+    match root.run("udevadm", &["control", "--reload"], "udev", "to reload the rules") {
         Ok(output) if output.status.success() => None,
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stderr).trim().to_string();
             Some(format!(
-                "udevd did not read its rules again ({said}); it does so by itself at the next event"
+                "udevd did not reload its rules ({said}); it will do so at the next event"
             ))
         }
         Err(error) => Some(error.to_string()),

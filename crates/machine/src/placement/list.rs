@@ -67,7 +67,7 @@ impl FromStr for CpuList {
     type Err = String;
 
     fn from_str(text: &str) -> Result<CpuList, String> {
-        let wrong = || format!("{text:?} is no list of CPUs; write e.g. 0 or 0-3 or 0,2-3");
+        let wrong = || format!("{text:?} is not a list of CPUs; write e.g. 0 or 0-3 or 0,2-3");
         let mut cpus = BTreeSet::new();
         for part in text.trim().split([',', '+']) {
             let (first, last) = part.split_once('-').unwrap_or((part, part));

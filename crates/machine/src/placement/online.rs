@@ -28,7 +28,7 @@ pub fn check_online(root: &Root, cpus: &CpuList) -> Result<(), Error> {
     let why = match absent {
         Some(absent) => format!("this machine has no {}; it has {online}", absent.in_words()),
         None => format!(
-            "it is offline; online are {online} (`echo 1 > /sys/devices/system/cpu/cpu{}/online` takes it in again)",
+            "it is offline; online CPUs are {online} (`echo 1 > /sys/devices/system/cpu/cpu{}/online` brings it online)",
             missing.iter().next().unwrap_or_default()
         ),
     };

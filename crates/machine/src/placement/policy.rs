@@ -56,7 +56,7 @@ impl FromStr for Policy {
             ("rr", _) => priority().map(Policy::Rr),
             ("deadline", Some(rest)) => deadline(rest),
             _ => Err(format!(
-                "{text:?} is no policy; there are other, batch, idle, fifo:PRIORITY, rr:PRIORITY and deadline:RUNTIME/DEADLINE/PERIOD, e.g. \
+                "{text:?} is not a policy; expected other, batch, idle, fifo:PRIORITY, rr:PRIORITY and deadline:RUNTIME/DEADLINE/PERIOD, e.g. \
                  deadline:5ms/10ms/10ms"
             )),
         }
@@ -72,7 +72,7 @@ fn deadline(rest: &str) -> Result<Policy, String> {
             Ok(Policy::Deadline { runtime, deadline, period })
         }
         _ => Err(format!(
-            "deadline:{rest} is none: three times are needed, RUNTIME/DEADLINE/PERIOD, each at most the next and the first at least \
+            "deadline:{rest} is invalid: three times are required, RUNTIME/DEADLINE/PERIOD, each at most the next and the first at least \
              1024ns, e.g. deadline:5ms/10ms/10ms"
         )),
     }

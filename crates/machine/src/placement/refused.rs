@@ -26,7 +26,7 @@ impl Placement {
             return refused(
                 format!("affinity={affinity}"),
                 format!(
-                    "{} is not isolated, and every task that may use others is moved: leave affinity out, or name isolated ones",
+                    "{} is not isolated, and every task that may use others is moved; remove affinity, or name isolated CPUs",
                     outside.in_words()
                 ),
             );
@@ -39,8 +39,8 @@ impl Placement {
             return refused(
                 format!("policy={policy}"),
                 format!(
-                    "the kernel gives deadlines only to tasks that may use all CPUs ({online}), unless an exclusive cpuset is made for \
-                     them: leave {with} out, or take fifo:50"
+                    "the kernel gives deadlines only to tasks that may use all CPUs ({online}), unless an exclusive cpuset is made \
+                     for them; remove {with}, or use fifo:50"
                 ),
             );
         }
@@ -98,7 +98,7 @@ fn realtime(root: &Root, priority: u8) -> String {
             )
         }
         None => {
-            "look at kernel.sched_rt_runtime_us, and at cpu.rt_runtime_us of the control groups (0 allows no realtime)"
+            "check kernel.sched_rt_runtime_us, and cpu.rt_runtime_us of the control groups (0 allows no realtime)"
                 .to_string()
         }
     }
@@ -135,11 +135,11 @@ fn admission(root: &Root, runtime: u64, period: u64) -> String {
     let share = runtime as f64 * 100.0 / period.max(1) as f64;
     let allowed = number("sched_rt_runtime_us").zip(number("sched_rt_period_us"));
     let allowed = allowed.map_or(String::new(), |(runtime, period)| {
-        format!(", and {:.0} % can be given", runtime * 100.0 / period)
+        format!(", and {:.0} % can be granted", runtime * 100.0 / period)
     });
     format!(
-        "all deadline tasks together ask for too much: this one for {share:.0} % of a CPU{allowed} of each \
-         (kernel.sched_rt_runtime_us); take a smaller runtime or a longer period, or end other deadline tasks"
+        "all deadline tasks together request too much: this one {share:.0} % of a CPU{allowed} of each (kernel.sched_rt_runtime_us); \
+         use a smaller runtime or a longer period, or end other deadline tasks"
     )
 }
 

@@ -21,8 +21,8 @@ fn a_policy_is_read_and_written_the_same() {
         ("fifo:0", "1 to 98"),
         ("rr:99", "1 to 98"),
         ("deadline:20ms/10ms/10ms", "each at most the next"),
-        ("batch:3", "is no policy"),
-        ("realtime", "is no policy"),
+        ("batch:3", "is not a policy"),
+        ("realtime", "is not a policy"),
     ] {
         assert!(text.parse::<Policy>().unwrap_err().contains(said), "{text}");
     }
@@ -62,8 +62,8 @@ fn what_cannot_be_had_is_refused_before_it_is_tried() {
         (None, "7", None, Some("CPU 7: this machine has no CPU 7; it has 0-3")),
         (None, "0-1", Some("0"), Some("CPU 1 is not isolated")),
         (None, "0", Some("0-1"), None),
-        (deadline, "0", None, Some("leave affinity out")),
-        (deadline, "0", Some("0"), Some("leave isolate out")),
+        (deadline, "0", None, Some("remove affinity")),
+        (deadline, "0", Some("0"), Some("remove isolate")),
         (deadline, "0-3", None, None),
         (Some(Policy::Fifo(1)), "0", Some("0"), None),
     ] {
@@ -108,7 +108,7 @@ fn the_kernels_refusal_is_told_with_the_next_step() {
             libc::EPERM,
             "cpu/service/cpu.rt_runtime_us`, or start schedlab outside",
         ),
-        (deadline, POLICY, libc::EBUSY, "for 99 % of a CPU, and 95 % can be given"),
+        (deadline, POLICY, libc::EBUSY, "this one 99 % of a CPU, and 95 % can be granted"),
         (deadline, POLICY, libc::EINVAL, "between 100 and 4194304 microseconds"),
         (deadline, POLICY, libc::EPERM, "neither affinity nor a cpuset"),
         ("", AFFINITY, libc::EINVAL, "online (0-1) and in schedlab's cpuset (/jail)"),

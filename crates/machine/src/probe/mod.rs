@@ -27,7 +27,7 @@ pub enum ProbeError {
         cause: std::io::Error,
     },
     /// The file is not in the kernel's format.
-    #[error("{} holds {text:?} where {expected} belongs: is this kernel older than 2.6.39?", .path.display())]
+    #[error("{}: unexpected content (found {text:?}, expected {expected}): is this kernel older than 2.6.39?", .path.display())]
     Malformed { path: PathBuf, text: String, expected: &'static str },
 }
 

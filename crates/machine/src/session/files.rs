@@ -150,13 +150,13 @@ impl MadeFiles {
             "wipefs",
             &["--all", "--quiet", &node],
             "util-linux",
-            "to take a file system off a device",
+            "to remove a file system from a device",
         )?;
         let said = String::from_utf8_lossy(&output.stderr).trim().to_string();
         match uuid_of(root, &node)? {
             None => Ok(Some(node)),
             Some(_) => Err(not_wiped(format!(
-                "wipefs says {said:?}; see who uses it with `fuser -v {node}`, stop that"
+                "wipefs printed {said:?}; see who uses it with `fuser -v {node}`, stop that program"
             ))),
         }
     }
@@ -164,7 +164,8 @@ impl MadeFiles {
 
 fn uuid_of(root: &Root, node: &str) -> Result<Option<String>, Error> {
     let args = ["-p", "-s", "UUID", "-o", "value", node];
-    let output = root.run("blkid", &args, "util-linux", "to see whether a file system is ours")?;
+    let output =
+        root.run("blkid", &args, "util-linux", "to check that a file system was made by schedlab")?;
     let uuid = String::from_utf8_lossy(&output.stdout).trim().to_string();
     Ok((output.status.success() && !uuid.is_empty()).then_some(uuid))
 }
@@ -226,7 +227,7 @@ pub(super) fn check(root: &Root, device: &Device, wanted: &FileSystem) -> Result
     }
     if let Some(option) = wanted.mount.split(',').find(|option| mounts_elsewhere(option)) {
         let why =
-            "it mounts something else than the file system on the device under test".to_string();
+            "it mounts something other than the file system on the device under test".to_string();
         return Err(Fault::Option { program: "mount".into(), option: option.into(), why }.into());
     }
     if device.size_bytes < maker.needs_bytes {
@@ -248,7 +249,7 @@ pub(super) fn check(root: &Root, device: &Device, wanted: &FileSystem) -> Result
     for (tool, package, purpose) in [
         (maker.tool, maker.package, "to make the file system"),
         ("mount", "mount", "to mount the file system"),
-        ("wipefs", "util-linux", "to take the file system off the device again"),
+        ("wipefs", "util-linux", "to remove the file system from the device"),
     ] {
         if root.tool(tool).is_none() {
             let (tool, package, purpose) =

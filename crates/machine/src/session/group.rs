@@ -116,12 +116,13 @@ fn fill(
         return Ok(());
     }
     let Some(blkio) = &found.blkio else {
-        let why = "there is neither the controller io of control groups v2 (`cat /sys/fs/cgroup/cgroup.controllers`) nor v1's blkio: it takes a kernel with CONFIG_BLK_CGROUP, root, and a container that may make control groups";
+        let why = "neither the io controller of control groups v2 (`cat /sys/fs/cgroup/cgroup.controllers`) nor v1's blkio is \
+                   available: this requires a kernel with CONFIG_BLK_CGROUP, root, and a container that may create control groups";
         return Err(refuse(why.to_string()));
     };
     let dir = group.create_group(blkio.join(name)).map_err(|cause| {
         refuse(format!(
-            "no group can be made in {}: {cause} (are you root, and is it writable in this container?)",
+            "cannot create a group in {}: {cause} (are you root, and is it writable in this container?)",
             blkio.display()
         ))
     })?;

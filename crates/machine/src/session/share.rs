@@ -140,24 +140,24 @@ fn bounds(text: &str) -> Result<Vec<(&'static str, u64)>, Fault> {
             .ok_or_else(|| refused(&what, "bounds look like wbps=10M wiops=100"))?;
         let row = BOUNDS.iter().find(|row| row.name == name).ok_or_else(|| {
             let known = text::expected_one_of(name, BOUNDS.iter().map(|row| row.name));
-            refused(&what, &format!("there is no such bound {known}"))
+            refused(&what, &format!("no such bound {known}"))
         })?;
         let bound = row.form.read(value);
         let bound =
             bound.ok_or_else(|| refused(&what, &format!("it needs {}", row.form.words())))?;
         if all.iter().any(|(other, _)| *other == name) {
-            return Err(refused(&what, "it is said twice"));
+            return Err(refused(&what, "it is given twice"));
         }
         all.push((row.name, bound));
     }
     if all.is_empty() {
-        return Err(refused("io_max", "it is empty: leave it out, or say e.g. wbps=10M"));
+        return Err(refused("io_max", "it is empty: remove it, or give e.g. wbps=10M"));
     }
     Ok(all)
 }
 
 fn priority(text: &str) -> Result<u16, Fault> {
-    let expected = "it is idle, best-effort:0 to best-effort:7, or realtime:0 to realtime:7";
+    let expected = "expected idle, best-effort:0 to best-effort:7, or realtime:0 to realtime:7";
     let read = Priority::parse(text).ok_or_else(|| refused(&format!("ioprio {text}"), expected))?;
     Ok(read.number())
 }

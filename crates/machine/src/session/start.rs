@@ -157,17 +157,18 @@ fn why_not(root: &Root, launch: &Launch, said: &str, cause: &io::Error) -> Strin
     match cause.kind() {
         _ if !said.is_empty() => launch.placement.refused(root, said, cause),
         io::ErrorKind::NotFound if !dir.is_dir() => {
-            format!("its working directory {} is not there", dir.display())
+            format!("its working directory {} does not exist", dir.display())
         }
         io::ErrorKind::NotFound if found.is_some() => {
-            "it is there, but not the interpreter or loader that it names in its first bytes (see `file`, `ldd`)"
+            "it exists, but not the interpreter or loader named in its first bytes (see `file`, `ldd`)"
                 .to_string()
         }
         io::ErrorKind::NotFound => {
-            "there is no such program: install its package, or name its file in full".to_string()
+            "no such program: install its package, or give its full path".to_string()
         }
         io::ErrorKind::PermissionDenied => format!(
-            "{cause}{user}: it needs to be executable (`chmod +x`), on a file system without noexec, with every directory above it and its working directory {} open{user}",
+            "{cause}{user}: it must be executable (`chmod +x`) and on a file system without noexec, and every directory above it and \
+             its working directory {} must be accessible{user}",
             dir.display()
         ),
         _ => cause.to_string(),

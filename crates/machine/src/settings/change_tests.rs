@@ -321,10 +321,7 @@ fn a_write_that_is_refused_or_has_no_effect_takes_everything_back_and_is_named()
             let error = change.carry_out().unwrap_err();
             assert!(matches!(&error, Error::NotSet { left: None, .. }), "{about}: {error}");
             let text = error.to_string();
-            assert!(
-                text.contains(about) && text.contains("everything is as it was before"),
-                "{text}"
-            );
+            assert!(text.contains(about) && text.contains("all settings are restored"), "{text}");
             assert_eq!(machine.whole_queue(), before, "{about}, refuses: {refuses}");
             assert!(machine.journal().is_empty());
         }

@@ -134,7 +134,7 @@ impl Row {
                 let Some(v2) = found.io() else { return Some(found.why_no_io().to_string()) };
                 (!v2.join(self.name).exists()).then(|| {
                     format!(
-                        "there is no {}; boot a kernel with CONFIG_BLK_CGROUP_IOCOST",
+                        "{} does not exist; boot a kernel with CONFIG_BLK_CGROUP_IOCOST",
                         v2.join(self.name).display()
                     )
                 })
@@ -148,7 +148,7 @@ impl Row {
                     }
                     (true, _) => None,
                     (false, _) => Some(format!(
-                        "there is no {}; the drive, its driver or this kernel does not have it",
+                        "{} does not exist; the drive, its driver or this kernel does not support it",
                         path.display()
                     )),
                 }
@@ -213,7 +213,7 @@ impl Row {
         if field(value, "ctrl") == Some("auto")
             && without_the_kernels_numbers(value) != words_of(value)
         {
-            return Err("no numbers beside ctrl=auto, which leaves them to the kernel".to_string());
+            return Err("no numbers with ctrl=auto, which leaves them to the kernel".to_string());
         }
         match (bound("min"), bound("max")) {
             (Some(min), Some(max)) if min > max => Err("min to be at most max".to_string()),

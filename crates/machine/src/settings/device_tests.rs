@@ -137,9 +137,9 @@ fn what_is_missing_is_named_with_what_gives_it() {
     fs::write(machine.queue("../device/cdl_supported"), "0").expect("a fake file");
     assert!(refused(&machine, "cdl_enable", "1").contains("cdl_supported is 0"));
     fs::remove_file(machine.queue("../device/ncq_prio_enable")).expect("a fake file");
-    assert!(refused(&machine, "ncq_prio_enable", "1").contains("there is no"));
+    assert!(refused(&machine, "ncq_prio_enable", "1").contains("does not exist"));
     fs::remove_file(machine.queue("wbt_lat_usec")).expect("a fake file");
-    assert!(refused(&machine, "wbt_lat_usec", "0").contains("does not show it"));
+    assert!(refused(&machine, "wbt_lat_usec", "0").contains("not supported by this kernel"));
 }
 
 #[test]

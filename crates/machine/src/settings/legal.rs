@@ -185,7 +185,7 @@ impl<'a> Request<'a> {
             return Ok(());
         }
         let why = format!(
-            "it is {present}, no multiple of discard_granularity ({unit}), and the kernel takes only multiples"
+            "it is {present}, not a multiple of discard_granularity ({unit}); the kernel accepts only multiples"
         );
         Err(Error::NoWayBack { device: self.path(), name: name.to_string(), why })
     }

@@ -103,10 +103,12 @@ impl fmt::Display for Restoration {
             Restoration::OtherBoot { device } => {
                 write!(
                     f,
-                    "{device}: the machine was restarted since, so the kernel has set everything anew"
+                    "{device}: the machine has been restarted, so the kernel has reset all settings"
                 )
             }
-            Restoration::Gone { device } => write!(f, "{device} is gone, and its settings with it"),
+            Restoration::Gone { device } => {
+                write!(f, "{device} is gone, together with its settings")
+            }
         }
     }
 }

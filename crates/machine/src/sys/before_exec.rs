@@ -62,12 +62,12 @@ impl BeforeExec {
         }
         if self.is_apart {
             apart::renounce().map_err(|errno| {
-                failed("it cannot renounce rights (no_new_privs)", errno.into())
+                failed("it cannot give up privileges (no_new_privs)", errno.into())
             })?;
         }
         // The change of user clears the parent-death signal.
         bound_realtime(&self.placement)
-            .map_err(|cause| failed("its realtime cannot be bounded", cause))
+            .map_err(|cause| failed("its realtime use cannot be limited", cause))
     }
 }
 

@@ -178,7 +178,7 @@ fn read_whole<R: ChunkReader + 'static>(file: R) -> Result<Trace> {
         .find(|pair| pair.key == KEY)
         .and_then(|pair| pair.value.as_ref());
     let text = text.context(
-        "trace: other columns than those of a trace (a file of `schedlab trace record` was expected)",
+        "trace: not the columns of a trace (expected a file of `schedlab trace record`)",
     )?;
     let tables: Tables = serde_json::from_str(text).context("trace: its tables are damaged")?;
     if metadata.schema() != &parse_message_type(SCHEMA)? {
@@ -273,7 +273,7 @@ fn stage(
         at.push(if level == 0 {
             At::UNKNOWN
         } else {
-            let after = values.next().context("trace: a column has fewer values than it says")?;
+            let after = values.next().context("trace: a column has fewer values than declared")?;
             At::ns(
                 queued
                     .checked_add(after)

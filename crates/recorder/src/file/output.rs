@@ -49,7 +49,7 @@ const ESCAPED: u64 = 6;
 fn remove_abandoned(path: &Path, dir: &Dir, name: &str) -> Result<()> {
     let found = dir
         .open_if_exists(name)?
-        .context("trace: its file was removed while it was looked at; repeat")?;
+        .context("trace: its file was removed while being examined; repeat")?;
     let about = found.metadata()?;
     if about.len() > 0 || about.uid() != rustix::process::geteuid().as_raw() || about.nlink() > 1 {
         bail!("{}: exists already; remove it or name another file", path.display());
@@ -66,7 +66,7 @@ impl Output {
     pub fn create(path: &Path) -> Result<Output> {
         let extension = path.extension().and_then(|extension| extension.to_str());
         if extension != Some("parquet") {
-            bail!("{}: not a file of traces; name a .parquet file", path.display());
+            bail!("{}: not a trace file; name a .parquet file", path.display());
         }
         let (dir, name) = Dir::of_file(path)?;
         let file = match dir.create(&name) {
@@ -104,7 +104,7 @@ impl Output {
         }
         output.discard();
         bail!(
-            "{}: no room for a trace (expected {} at least); make room, or name a file elsewhere",
+            "{}: not enough space for a trace (expected at least {}); free some space, or name a file elsewhere",
             path.display(),
             text::format_bytes(NEEDED)
         );

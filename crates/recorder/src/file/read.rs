@@ -78,10 +78,7 @@ fn stream(reader: impl Read, options: &ReadOptions) -> Result<Trace> {
         bail!("packing: packed twice; unpack it once");
     }
     if !matches!(options.format, Format::Auto) && !options.format.is_text() {
-        bail!(
-            "format: another one than {} (the file is text); leave format out",
-            options.format.name()
-        );
+        bail!("format: not {} (the file is text); remove format", options.format.name());
     }
     let mut parser = Parser::new(options.format, Options { skip_bad: options.skip_bad });
     while read > 0 && !parser.ended() {

@@ -178,7 +178,7 @@ fn a_trace_is_written_in_each_format_that_has_an_ending_and_read_again() {
                 // Output for people is not read.
                 let refused =
                     format!("{:#}", read(&path, &ReadOptions::default()).expect_err(ending));
-                assert!(refused.contains("name the trace that they were made of"), "{refused}");
+                assert!(refused.contains("name the original trace"), "{refused}");
                 continue;
             }
             let again = read(&path, &ReadOptions::default()).expect(ending);

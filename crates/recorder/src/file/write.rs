@@ -54,7 +54,7 @@ pub fn write(path: &Path, trace: &Trace) -> Result<()> {
             error.into()
         }
     })?;
-    let cannot = || format!("{}: cannot write the trace (is there room?)", path.display());
+    let cannot = || format!("{}: cannot write the trace (is there enough space?)", path.display());
     let mut file = BufWriter::with_capacity(1 << 18, file);
     if is_perfetto(path) {
         write_perfetto(&mut file, trace).with_context(cannot)?;

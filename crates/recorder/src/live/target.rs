@@ -110,14 +110,15 @@ impl Filter {
     pub(crate) fn new(root: &Root, options: &Options) -> Result<Filter> {
         if options.pids.len() > MAX_FILTERS || options.cgroups.len() > MAX_FILTERS {
             bail!(
-                "processes and control groups: too many (expected at most {MAX_FILTERS} of each); name a control group that has them all"
+                "processes and control groups: too many (expected at most {MAX_FILTERS} of each); name a control group that \
+                 contains them all"
             );
         }
         if !options.pids.is_empty() && !options.cgroups.is_empty() {
-            bail!("processes and control groups: both were named; name either");
+            bail!("processes and control groups: cannot be combined; name one kind");
         }
         if let Some(pid) = options.pids.iter().find(|pid| !root.proc(pid.to_string()).is_dir()) {
-            bail!("process {pid}: there is none with this number; see `ps`");
+            bail!("process {pid}: not found; see `ps`");
         }
         let cgroups =
             options.cgroups.iter().map(|word| cgroup(root, word)).collect::<Result<_>>()?;
@@ -153,7 +154,7 @@ fn cgroup(root: &Root, word: &str) -> Result<(u64, String)> {
         );
     };
     let meta = fs::metadata(&found)
-        .with_context(|| format!("control group {word}: cannot be looked at"))?;
+        .with_context(|| format!("control group {word}: cannot be examined"))?;
     if !meta.is_dir() {
         bail!("control group {word}: is not a directory; give the directory of the group");
     }

@@ -185,8 +185,8 @@ impl Events {
         }
         if to.is_empty() {
             return Err(anyhow!(
-                "trace: no requests among its events; of ftrace's events it takes block_rq_issue and block_rq_complete, better also \
-                 block_bio_queue and block_rq_insert (tracks that schedlab wrote are not read: name the trace that they were made of)"
+                "trace: no requests among its events; record ftrace's events block_rq_issue and block_rq_complete, preferably also \
+                 block_bio_queue and block_rq_insert (tracks that schedlab wrote cannot be read: name the original trace)"
             ));
         }
         let mut trace = to.finish(Format::Perfetto);

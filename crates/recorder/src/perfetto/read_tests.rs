@@ -140,7 +140,7 @@ fn a_trace_that_is_cut_off_is_a_trace_up_to_there_and_tracks_of_ours_are_none() 
     )
     .expect("a file");
     assert!(
-        refused(&ours).contains("tracks that schedlab wrote are not read"),
+        refused(&ours).contains("tracks that schedlab wrote cannot be read"),
         "{}",
         refused(&ours)
     );

@@ -104,7 +104,7 @@ fn anticipation(device: &DeviceProfile) -> Vec<String> {
     }
     if best.unpriced > best.waits / 2 {
         said.push(format!(
-            "Whether waiting pays is not known: this trace has no request near the one before it, and does not say what one takes. \
+            "Whether waiting pays is unknown: this trace has no request near the previous one, so the service time of one is unknown. \
              Waiting saves at most {} of the time.",
             percent((best.gain_ns.max(0) as f64 + best.bound_ns as f64) / span),
         ));
@@ -115,7 +115,8 @@ fn anticipation(device: &DeviceProfile) -> Vec<String> {
         format!("Waiting would not pay: at best it saves {} of the time, always waiting {}, wpcas {}.", gain(&best), gain(&always), gain(&wpcas))
     } else {
         format!(
-            "Waiting for the process that was served last would save up to {} of the time; always waiting 6 ms {}, wpcas {} ({} of {} waits in vain).",
+            "Waiting for the process that was served last would save up to {} of the time; always waiting 6 ms {}, wpcas {} ({} of \
+             {} waits failed).",
             gain(&best),
             gain(&always),
             gain(&wpcas),

@@ -199,7 +199,7 @@ fn measure(
         schedulers: SCHEDULERS.map(str::to_owned).to_vec(),
     };
     order::write(dir.path(), order::ORDER, &case)?;
-    let exe = std::env::current_exe().context("this program's own file is not to be found")?;
+    let exe = std::env::current_exe().context("cannot find this program's own file")?;
     let boot = Boot {
         kernel: &ready.kernel.load()?,
         init: &exe,
@@ -263,13 +263,9 @@ fn almost_empty(
 
 /// `schedlab` is built next to this program.
 fn verdict(options: &Options, stop: &AtomicBool) -> Result<f64> {
-    let own = std::env::current_exe().context("this program's own file is not to be found")?;
+    let own = std::env::current_exe().context("cannot find this program's own file")?;
     let exe = own.with_file_name("schedlab");
-    ensure!(
-        exe.exists(),
-        "{}: there is no such program; build it: cargo build -p schedlab",
-        exe.display()
-    );
+    ensure!(exe.exists(), "{}: no such program; build it: cargo build -p schedlab", exe.display());
     let out = tempfile::tempdir().context("there is no place for a comparison's results file")?;
     let start = Instant::now();
     let done = Command::new(exe)

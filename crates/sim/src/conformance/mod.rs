@@ -121,7 +121,7 @@ fn record(bytes: &[u8]) -> Result<Record, &'static str> {
         0 => Command::Transfer { tag, op: Op::Read, sector, nr_sectors },
         1 => Command::Transfer { tag, op: Op::Write, sector, nr_sectors },
         2 => Command::Flush { tag },
-        _ => return Err("there is no such operation"),
+        _ => return Err("no such operation"),
     };
     let done = match word(bytes, 44) {
         0 => false,

@@ -186,7 +186,7 @@ fn files_that_are_no_logs_are_refused_with_a_reason() {
         Err(LogError::Length { said: 3, bytes: good.len() - 1 })
     );
     let record = |why| LogError::Record { record: 0, why };
-    assert_eq!(changed(32 + 40, 3), record("there is no such operation"));
+    assert_eq!(changed(32 + 40, 3), record("no such operation"));
     assert_eq!(changed(32 + 44, 2), record("it is neither done nor not done"));
     for late in [7, 15] {
         assert_eq!(

@@ -186,7 +186,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         let device = self.device.next_event();
         let next = earlier(earlier(timer, device), earlier(self.wakes.next(), self.cpus.next()));
         self.go_to(
-            next.unwrap_or_else(|| self.broken("nothing is to come, but clients have not ended")),
+            next.unwrap_or_else(|| self.broken("no event is pending, but clients have not ended")),
         );
         let now = self.now;
         if device.is_some_and(|at| at <= now) {
@@ -229,7 +229,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         if next <= self.now {
             assert!(
                 next == self.now,
-                "time never goes back: from {} to {} ns",
+                "time went back: from {} to {} ns",
                 self.now.as_ns(),
                 next.as_ns()
             );
@@ -256,7 +256,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
     fn count_turn(&mut self) {
         self.turns_at_this_time += 1;
         if self.turns_at_this_time == STANDSTILL {
-            self.broken("time stands still");
+            self.broken("time does not advance");
         }
     }
 
@@ -265,10 +265,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         // No completion appends to the list.
         for at in 0..self.done_tags.len() {
             let tag = self.done_tags[at];
-            assert!(
-                self.in_device > 0,
-                "the device has completed tag {tag}, which it does not have"
-            );
+            assert!(self.in_device > 0, "the device completed tag {tag}, which was not in flight");
             self.in_device -= 1;
             if tag == FLUSH_TAG {
                 self.complete_flush();

@@ -13,13 +13,13 @@ pub enum FitError {
     #[error("{0}")]
     Device(String),
     /// Stopped by the user or a time limit.
-    #[error("fit: ended before there was a model: {0}")]
+    #[error("fit: ended before a model was found: {0}")]
     Stopped(String),
     /// The measurements fit no model of this kind.
     #[error("fit: {what} (found {found}); {next}")]
     Unfit { what: &'static str, found: String, next: &'static str },
     /// The written description is rejected: a bug.
-    #[error("fit: the description is not accepted: {0}; please report it with the device's model")]
+    #[error("fit: the description was rejected: {0}; please report this with the device's model")]
     Description(String),
 }
 

@@ -52,12 +52,12 @@ pub(crate) fn max_request(params: &Params) -> u32 {
 pub(crate) fn possible(params: &Params) -> Result<(), String> {
     let flows = &params.flows;
     if flows.is_empty() || flows.len() > MAX_FLOWS {
-        return Err(format!("{} flows: 1 to {MAX_FLOWS} are possible", flows.len()));
+        return Err(format!("{} flows: out of range (expected 1 to {MAX_FLOWS})", flows.len()));
     }
     for (number, flow) in flows.iter().enumerate() {
         let FlowWork { name, kind, .. } = flow;
         if flows[..number].iter().any(|other| other.name == *name) {
-            return Err(format!("two flows are called {name}: give each a name of its own"));
+            return Err(format!("two flows are called {name}: give each a unique name"));
         }
         if kind.pass_based || kind.name == "flows" || !kind.reaches_device {
             return Err(format!(
@@ -73,7 +73,7 @@ pub(crate) fn possible(params: &Params) -> Result<(), String> {
         kind.check(&flow.params).map_err(|e| format!("flow {name}: {e}"))?;
         if flow.spec.weight == Some(0) {
             return Err(format!(
-                "flow {name}: its weight is 0, which is no share; give 1 to 10000"
+                "flow {name}: its weight is 0, which is not a share; give 1 to 10000"
             ));
         }
         if flow.spec.latency_ns.is_some() && (flow.spec.rate.is_none() || flow.spec.burst == 0) {

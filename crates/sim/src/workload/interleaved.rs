@@ -46,7 +46,8 @@ pub(crate) fn check_alignment(params: &Params, logical_block: u32) -> Result<(),
     }
     let extra = params.skip_extra;
     Err(format!(
-        "skip_extra = {extra} is no multiple of the target's block of {logical_block} bytes, as direct I/O needs; direct=false does without"
+        "skip_extra = {extra} is not a multiple of the target's block of {logical_block} bytes, as direct I/O needs; direct=false \
+         does without"
     ))
 }
 

@@ -73,23 +73,23 @@ impl WorkloadKind {
     /// Checks what does not depend on the target.
     pub fn check(&self, params: &Params) -> Result<(), ParamError> {
         let clients = self.clients(params);
-        self.ensure(params.writers > 0, || "writers = 0: at least 1 is needed".into())?;
+        self.ensure(params.writers > 0, || "writers = 0 (expected at least 1)".into())?;
         self.ensure((1..=MAX_CLIENTS).contains(&clients), || {
-            format!("{clients} clients: 1 to {MAX_CLIENTS} are possible")
+            format!("{clients} clients: out of range (expected 1 to {MAX_CLIENTS})")
         })?;
         self.ensure((1..=MAX_IODEPTH).contains(&params.iodepth), || {
-            format!("iodepth = {}: 1 to {MAX_IODEPTH} are possible", params.iodepth)
+            format!("iodepth = {}: out of range (expected 1 to {MAX_IODEPTH})", params.iodepth)
         })?;
         for (name, size) in self.request_sizes(params) {
             self.ensure((512..=MAX_BLOCK).contains(&size), || {
                 let (size, max) = (format_size(size.into()), format_size(MAX_BLOCK.into()));
-                format!("{name} = {size}: 512 bytes to {max} are possible")
+                format!("{name} = {size}: out of range (expected 512 bytes to {max})")
             })?;
         }
         let open = u64::from(clients) * u64::from(params.iodepth);
         self.ensure(open <= MAX_OPEN, || {
             format!(
-                "{clients} clients × iodepth {} is {open} open requests: at most {MAX_OPEN} are possible",
+                "{clients} clients × iodepth {} is {open} open requests (expected at most {MAX_OPEN})",
                 params.iodepth
             )
         })?;
@@ -105,7 +105,7 @@ impl WorkloadKind {
             format!("read_share = {}: 0 to 100 percent", params.read_share)
         })?;
         self.ensure(params.file_size.is_none_or(|size| size <= MAX_FILE), || {
-            format!("file_size: at most {} is possible", format_size(MAX_FILE))
+            format!("file_size: too large (expected at most {})", format_size(MAX_FILE))
         })?;
         self.ensure(params.amount != Some(0), || {
             "amount = 0: a client that does nothing has no rate".into()
@@ -330,7 +330,7 @@ impl WorkloadKind {
             self.ensure(size.is_multiple_of(logical_block), || {
                 let size = format_size(size.into());
                 format!(
-                    "{name} = {size} is no multiple of the target's block of {logical_block} bytes, as direct I/O needs"
+                    "{name} = {size} is not a multiple of the target's block of {logical_block} bytes, as direct I/O needs"
                 )
             })?;
         }
@@ -345,7 +345,7 @@ impl WorkloadKind {
         })?;
         self.ensure(
             !self.takes("phase") || len / u64::from(params.block_size) <= MAX_RECORDS,
-            || format!("file_size / block_size: at most {MAX_RECORDS} records a file are possible"),
+            || format!("file_size / block_size: too many records in a file (expected at most {MAX_RECORDS})"),
         )?;
         self.own((self.fits)(params, len))
     }

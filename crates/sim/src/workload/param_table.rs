@@ -36,7 +36,7 @@ pub static PARAMS: &[Param] = &[
     Param {
         name: "writers",
         form: COUNT_FORM,
-        help: "how many sequential writers run beside the one random reader",
+        help: "how many sequential writers run with the one random reader",
         get: |p| p.writers.to_string(),
         set: |p, text| put(&mut p.writers, text.trim().parse().ok()),
     },

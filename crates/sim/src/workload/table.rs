@@ -241,7 +241,7 @@ pub static WORKLOADS: &[WorkloadKind] = &[
     },
     WorkloadKind {
         name: "rt-tasks",
-        help: "sets of real-time tasks with releases and deadlines, beside random reads that have none",
+        help: "sets of real-time tasks with releases and deadlines, plus random reads without deadlines",
         accepts: timed::TASKS,
         defaults: || Params { block_size: 36 << 10, block_size_max: 36 << 10, ..Params::default() },
         timed: |_| true,

@@ -79,7 +79,7 @@ impl Think {
 
 pub(crate) fn mean_is_possible(mean_ns: u64) -> Result<(), String> {
     if mean_ns > MAX_MEAN_NS {
-        return Err("think_time: at most 3600s is possible".into());
+        return Err("think_time: too long (expected at most 3600s)".into());
     }
     Ok(())
 }

@@ -37,7 +37,7 @@ pub static FORMATS: &[FormatRow] = &[
     FormatRow {
         format: Format::Blktrace,
         name: "blktrace",
-        what: "blktrace's binary files, NAME.blktrace.CPU; name one of them, or what blkparse -d wrote",
+        what: "blktrace's binary files, NAME.blktrace.CPU; name one of them, or the output of blkparse -d",
         knows: "every stage, thread and its name",
         endings: &[],
     },
@@ -45,7 +45,7 @@ pub static FORMATS: &[FormatRow] = &[
         format: Format::Blkparse,
         name: "blkparse",
         what: "the text that blkparse prints by default",
-        knows: "the stages whose events it holds, thread and its name",
+        knows: "the stages of its events, thread and its name",
         endings: &["blkparse", "txt"],
     },
     FormatRow {
@@ -86,8 +86,8 @@ pub static FORMATS: &[FormatRow] = &[
     FormatRow {
         format: Format::Perfetto,
         name: "perfetto",
-        what: "Perfetto's traces with ftrace's block events; tracks for ui.perfetto.dev are written, and not read",
-        knows: "the stages whose events it holds, thread and its name",
+        what: "Perfetto's traces with ftrace's block events; tracks for ui.perfetto.dev are written but not read",
+        knows: "the stages of its events, thread and its name",
         endings: &["perfetto-trace"],
     },
 ];

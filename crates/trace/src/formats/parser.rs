@@ -166,7 +166,7 @@ fn unknown(line: u64, text: &str) -> TraceError {
         line,
         problem: format!(
             "expected the beginning of a fio iolog (\"fio version 2 iolog\"), of blkparse's text (\"8,0 0 1 0.000000000 …\") or of a CSV \
-             of MSR Cambridge (\"128166372003061629,hm,0,Read,…\"), Alibaba, Tencent or CloudPhysics, found {:?}; give format to say which",
+             of MSR Cambridge (\"128166372003061629,hm,0,Read,…\"), Alibaba, Tencent or CloudPhysics, found {:?}; set format",
             excerpt(text)
         ),
     }

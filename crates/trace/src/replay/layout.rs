@@ -92,7 +92,7 @@ fn chosen(trace: &Trace, only: Option<&str>, used: Vec<usize>) -> Result<Vec<usi
                 let names: Vec<&str> =
                     used.iter().take(20).map(|number| devices[*number].name.as_str()).collect();
                 let problem = format!(
-                    "device: no disk of the trace with reads or writes is {only:?} (found {}); name one of them, or all",
+                    "device: {only:?} is not a disk with reads or writes in the trace (found {}); name one of them, or all",
                     names.join(", ")
                 );
                 return Err(ReplayError(problem));

@@ -216,7 +216,7 @@ fn request(
     let (sector, sectors) = (io.sector, io.sectors);
     let too_large = || {
         ReplayError(format!(
-            "request {number}: {sectors} sectors at {sector} are beyond what a request may have"
+            "request {number}: {sectors} sectors at {sector} exceed the limits of a request"
         ))
     };
     let offset = sector

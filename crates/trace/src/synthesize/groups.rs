@@ -120,7 +120,8 @@ pub fn groups(disk: &DeviceProfile, limits: &Limits) -> Synthesis {
         groups.push(group);
     }
     unsaid.push(
-        "the course over time, places that are asked for more often than others, and who waits for whom".to_owned(),
+        "changes over time, frequently accessed places, and dependencies between processes"
+            .to_owned(),
     );
     Synthesis { groups, unsaid }
 }
@@ -210,13 +211,13 @@ fn unsaid_of(group: &Group, sum: &Sum<'_>, span_ns: u64) -> Vec<String> {
     if other > MIN_SHARE {
         let percent = other * 100.0;
         unsaid
-            .push(format!("{name}: {percent:.0} % of the requests have another size than the mean; all get the mean"));
+            .push(format!("{name}: {percent:.0} % of the requests differ in size from the mean; all get the mean size"));
     }
     let present = share(present_ns(sum), span_ns);
     if present < 0.5 {
         let percent = present * 100.0;
         unsaid.push(format!(
-            "{name}: was there {percent:.1} % of the time; its one client is there all the time"
+            "{name}: active {percent:.1} % of the time; its one client is always active"
         ));
     }
     let unwaited = 1.0 - share(sum.total(|process| process.sync), sum.total(Actor::requests));
@@ -227,13 +228,12 @@ fn unsaid_of(group: &Group, sum: &Sum<'_>, span_ns: u64) -> Vec<String> {
         ));
     }
     if group.iodepth > 1 && group.think_ns > 0 {
-        unsaid.push(format!(
-            "{name}: requests come in bursts; their number in a time is kept, not the bursts"
-        ));
+        unsaid
+            .push(format!("{name}: requests arrive in bursts; their rate is kept, not the bursts"));
     }
     if sum.total(|process| process.latency_ns.count) == 0 {
         unsaid.push(format!(
-            "{name}: nothing is known of completions, so its requests come by the time (open loop)"
+            "{name}: completions are unknown, so its requests arrive by time (open loop)"
         ));
     }
     unsaid

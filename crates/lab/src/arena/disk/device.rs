@@ -22,7 +22,7 @@ impl Target {
         match text::parse_size(size) {
             Some(bytes) if bytes >= 1 << 20 => Ok(Target::Temporary(bytes.next_multiple_of(4096))),
             Some(_) => Err(usage(format!(
-                "--device {word}: a loop device of less than 1M holds no workload; try loop:512M"
+                "--device {word}: loop device too small (expected at least 1M); try loop:512M"
             ))),
             None => Err(usage(format!(
                 "--device {word}: {size:?} is not a size; write e.g. loop:512M or loop:2G"

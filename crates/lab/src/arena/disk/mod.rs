@@ -372,7 +372,7 @@ impl Arena for DiskArena<'_> {
         }
         let left = ended?.unwrap_or_default();
         if !left.is_empty() {
-            words.push(format!("still running at the end, and ended: {}", left.join(", ")));
+            words.push(format!("terminated at the end: {}", left.join(", ")));
         }
         removed?;
         Ok(words)

@@ -152,7 +152,7 @@ fn listed(list: &Path, dir: &Path, text: &str) -> Result<Vec<PathBuf>> {
         let Some(name) = words.next().filter(|name| !name.starts_with('#')) else { continue };
         if words.any(|option| option.starts_with("-p") && option != "-p1" || option == "-R") {
             return Err(usage(format!(
-                "{}: line {number}: patches are applied with -p1 only (found {line:?}); make {name} anew from the tree's parent",
+                "{}: line {number}: patches are applied with -p1 only (found {line:?}); regenerate {name} from the parent of the tree",
                 list.display()
             )));
         }
@@ -161,14 +161,14 @@ fn listed(list: &Path, dir: &Path, text: &str) -> Result<Vec<PathBuf>> {
             .any(|part| !matches!(part, std::path::Component::Normal(_)));
         if outside {
             return Err(usage(format!(
-                "{}: line {number} names {name:?}, which is outside of the directory; correct the series",
+                "{}: line {number}: {name:?} is outside the directory; correct the series",
                 list.display()
             )));
         }
         let file = dir.join(name);
         if !file.is_file() {
             return Err(usage(format!(
-                "{}: line {number}: there is no patch {}",
+                "{}: line {number}: patch {} not found",
                 list.display(),
                 file.display()
             )));
@@ -233,7 +233,7 @@ mod tests {
         for (text, says) in [
             ("../x.patch\n", "outside"),
             ("/etc/passwd\n", "outside"),
-            ("none.patch\n", "there is no patch"),
+            ("none.patch\n", "none.patch not found"),
             ("a.patch -p0\n", "-p1 only"),
             ("# nothing\n", "holds no patch"),
         ] {

@@ -77,9 +77,9 @@ pub fn answer<T: Serialize>(
 pub fn answered<T: DeserializeOwned>(dir: &Path) -> Result<Answer<T>> {
     let path = dir.join(REPORT);
     let text = guest::read_result(dir, REPORT, MOST_OF_A_REPORT);
-    let text = text
-        .with_context(|| format!("{}: cannot read what the guest has answered", path.display()))?;
-    serde_json::from_slice(&text).with_context(|| format!("{} is broken", path.display()))
+    let text =
+        text.with_context(|| format!("{}: cannot read the guest's answer", path.display()))?;
+    serde_json::from_slice(&text).with_context(|| format!("{}: cannot parse", path.display()))
 }
 
 pub const ORDER: &str = "order.json";
@@ -101,5 +101,5 @@ pub fn write<T: Serialize>(dir: &Path, name: &str, what: &T) -> Result<()> {
 pub fn read<T: DeserializeOwned>(dir: &Path, name: &str) -> Result<T> {
     let path = dir.join(name);
     let text = fs::read(&path).with_context(|| format!("{}: cannot read", path.display()))?;
-    serde_json::from_slice(&text).with_context(|| format!("{} is broken", path.display()))
+    serde_json::from_slice(&text).with_context(|| format!("{}: cannot parse", path.display()))
 }

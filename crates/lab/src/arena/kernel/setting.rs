@@ -38,14 +38,9 @@ pub static ATTRIBUTES: &[Field] = &[
         "nr_requests",
         "",
         Form::Whole(1, 65_536),
-        "requests that can exist at once [the kernel's choice: twice the adapter's tags, at most 256]",
+        "request limit [default: twice the adapter's tags, at most 256]",
     ),
-    field(
-        "queue_depth",
-        "",
-        Form::Whole(1, 65_536),
-        "requests in the device at once [as many as it takes]",
-    ),
+    field("queue_depth", "", Form::Whole(1, 65_536), "queue depth limit [the device's]"),
     field(
         "turnaround_us",
         "",
@@ -171,7 +166,7 @@ impl Setting {
                 && file.starts_with("device/")
             {
                 return Err(usage(format!(
-                    "variant {variant}: {name} belongs to a real drive; the modelled disk has no {file}: leave it out, or use --arena disk"
+                    "variant {variant}: the modelled disk does not support {name} (no {file}); remove it or use --arena disk"
                 )));
             }
             self.controls.push(control);
@@ -232,7 +227,7 @@ fn scheduler(name: &str) -> Result<(String, Option<String>)> {
     match elevator::resolve(name) {
         Named::Current(row) => Ok((row.name.to_owned(), None)),
         Named::Renamed { now, why } => {
-            Ok((now.name.to_owned(), Some(format!("note: {name} is tried as {}: {why}", now.name))))
+            Ok((now.name.to_owned(), Some(format!("note: {name} runs as {}: {why}", now.name))))
         }
         Named::Gone { fate, .. } => Err(usage(format!(
             "scheduler {name}: not in the kernel arena: {fate} (expected one of {}); the simulator has it: --arena sim",
@@ -325,9 +320,9 @@ mod tests {
             ("none:fs=ext4:clients=kernel", "need system calls"),
             ("none:io.weight=400", "io.weight@FLOW"),
             ("none:io.wieght@reader=400", "did you mean \"io.weight\""),
-            ("none:io.weight@../x=400", "no name of a flow"),
+            ("none:io.weight@../x=400", "invalid flow name"),
             ("none:kernel=debian/six", "debian:six"),
-            ("none:cdl_enable=1", "modelled disk has no device/cdl_enable"),
+            ("none:cdl_enable=1", "(no device/cdl_enable)"),
         ] {
             let error = format!("{:#}", read(word).expect_err(word));
             assert!(error.contains(says), "{word}: {error}");

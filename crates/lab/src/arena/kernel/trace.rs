@@ -93,6 +93,6 @@ fn record(mut live: Live, ends: &AtomicBool) -> Result<Trace> {
 /// The guest is not trusted: see [`guest::read_result`].
 pub(super) fn pass_on(dir: &Path, to: &TraceTo) -> Result<()> {
     let bytes = guest::read_result(dir, order::TRACE, MOST_BYTES)
-        .context("trace: the guest has left none")?;
+        .context("trace: missing in the guest's directory")?;
     to.trace(&recorder::file::read_bytes(bytes)?)
 }

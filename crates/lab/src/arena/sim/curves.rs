@@ -30,16 +30,16 @@ fn remark(label: &str, flows: &[FlowWork], capacity: u64) -> Option<String> {
     let per_second = |bytes: u64| format!("{}/s", format_bytes_decimal(bytes));
     if rates > capacity {
         return Some(format!(
-            "workload {label}: the rates of its flows are {} in all, {} more than the device reads in sequence: no scheduler keeps \
-             such guarantees",
+            "workload {label}: the rates of its flows add up to {}, which exceeds the sequential read throughput by {}: no scheduler \
+             can meet these guarantees",
             per_second(rates),
             per_second(rates - capacity)
         ));
     }
     let lack = shortfall?;
     Some(format!(
-        "workload {label}: flow {} is guaranteed {} and its flows may ask for {} by then, {} more than the device reads in sequence: \
-         no scheduler keeps such guarantees; give less burst or more latency",
+        "workload {label}: flow {} is guaranteed {}, and by then the flows may request {}, which exceeds the sequential read throughput by {}: \
+         no scheduler can meet these guarantees; reduce the burst or allow more latency",
         flows[lack.flow].name,
         format_span(std::time::Duration::from_nanos(lack.within_ns)),
         format_bytes_decimal(lack.asked),

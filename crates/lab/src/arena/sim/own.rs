@@ -16,7 +16,7 @@ static OWN: Mutex<Vec<&'static ElevatorKind>> = Mutex::new(Vec::new());
 pub fn add(row: &'static ElevatorKind) -> Result<()> {
     if elevator::find(row.name).is_some() {
         return Err(usage(format!(
-            "scheduler {:?}: the simulator has its own of this name; choose another",
+            "scheduler {:?}: already a built-in scheduler of the simulator; choose another name",
             row.name
         )));
     }

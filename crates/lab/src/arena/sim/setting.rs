@@ -40,14 +40,9 @@ pub static ATTRIBUTES: &[Field] = &[
         "nr_requests",
         "",
         Form::Whole(1, 65_536),
-        "requests that can exist at once [legacy Linux 128 in each direction, blk-mq twice the device's or adapter's tags, 64 to 256, literature 256]",
+        "request limit [legacy Linux 128 in each direction, blk-mq twice the device's or adapter's tags, 64 to 256, literature 256]",
     ),
-    field(
-        "queue_depth",
-        "",
-        Form::Whole(1, 65_536),
-        "requests in the device at once [as many as it takes]",
-    ),
+    field("queue_depth", "", Form::Whole(1, 65_536), "queue depth limit [the device's]"),
     field(
         "turnaround_us",
         "",

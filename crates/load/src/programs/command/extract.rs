@@ -26,12 +26,15 @@ impl Extract {
     pub(super) fn of(options: &Options) -> Result<Extract, String> {
         let metric = options.text("metric");
         match (options.text("regex"), options.text("json")) {
-            (Some(_), Some(_)) => Err("regex and json are both given: one of them finds the figures".into()),
+            (Some(_), Some(_)) => {
+                Err("regex and json are both given: one of them finds the figures".into())
+            }
             (Some(text), None) => by_regex(text, metric),
             (None, Some(text)) => by_pointers(text, metric),
-            (None, None) if metric.is_some() => {
-                Err("metric is named, but not where it stands: give regex or json too, e.g. json=/results/tps".into())
-            }
+            (None, None) if metric.is_some() => Err(
+                "metric is given without its place: give regex or json too, e.g. json=/results/tps"
+                    .into(),
+            ),
             (None, None) => Ok(Extract::Nothing),
         }
     }
@@ -53,9 +56,8 @@ impl Extract {
                 let last = last.ok_or_else(|| format!("text that matches {}", regex.as_str()))?;
                 let figure = |(name, group): &(String, usize)| {
                     let text = last.get(*group).map(|found| found.as_str());
-                    let text = text.ok_or_else(|| {
-                        format!("{name}: its group took no part in the last match")
-                    })?;
+                    let text =
+                        text.ok_or_else(|| format!("{name}: its group is not in the last match"))?;
                     number(text)
                         .map(|value| (name.clone(), value))
                         .ok_or_else(|| not_a_number(name, text))

@@ -86,7 +86,7 @@ fn check(options: &Options) -> Result<(), String> {
     match (options.text("run"), options.text("file")) {
         (None, None) => {
             return Err(
-                "say what to run, e.g. run = \"tar xf /srv/x.tar -C {dir}\", or command:./bench.sh"
+                "give the program to run, e.g. run = \"tar xf /srv/x.tar -C {dir}\", or command:./bench.sh"
                     .into(),
             );
         }
@@ -99,7 +99,7 @@ fn check(options: &Options) -> Result<(), String> {
     if let Some(stream) =
         options.text("stream").filter(|stream| !["stdout", "stderr"].contains(stream))
     {
-        return Err(format!("stream={stream}: stdout or stderr is possible"));
+        return Err(format!("stream={stream} is invalid (expected stdout or stderr)"));
     }
     if let Some(on) = options.text("on").filter(|on| !["files", "device", "cpu"].contains(on)) {
         return Err(format!("on={on} is invalid (expected files, device or cpu)"));
@@ -111,7 +111,9 @@ fn check(options: &Options) -> Result<(), String> {
 fn scale(options: &Options) -> Result<f64, String> {
     let text = options.text("scale").unwrap_or("1");
     let possible = text.parse().ok().filter(|scale: &f64| scale.is_finite() && *scale > 0.0);
-    possible.ok_or_else(|| format!("scale={text}: a number above 0 is needed, e.g. scale=0.001"))
+    possible.ok_or_else(|| {
+        format!("scale={text} is invalid (expected a number above 0, e.g. scale=0.001)")
+    })
 }
 
 /// The direction of each metric, if given.
@@ -121,14 +123,14 @@ fn directions(options: &Options) -> Result<Vec<(String, bool)>, String> {
     let Some(text) = options.text("better") else { return Ok(Vec::new()) };
     if metrics.is_empty() {
         return Err(
-            "better is given, and no metric that it could be of: the time of a program is better when lower".into()
+            "better is given without a metric: a program's time is better when lower".into()
         );
     }
     let way = |word: &str| match word {
         "higher" => Ok(true),
         "lower" => Ok(false),
         _ => Err(format!(
-            "better={word}: higher or lower is possible, or e.g. tps=higher p99_ms=lower"
+            "better={word} is invalid (expected higher or lower, or e.g. tps=higher p99_ms=lower)"
         )),
     };
     if !text.contains('=') {
@@ -173,11 +175,9 @@ impl Command {
     /// Refuses options that do not suit the device.
     fn look(&self, bench: &Bench<'_>) -> Result<(), RunnerError> {
         let problem = match (self.options.text("on"), bench.directory) {
-            (Some("files"), None) => {
-                "it needs a file system on the device, and none is made: add --fs ext4"
-            }
+            (Some("files"), None) => "it needs a file system on the device; add --fs ext4",
             (Some("device"), Some(_)) => {
-                "it needs the bare device (on=device): take the file system out of the plan"
+                "it needs the bare device (on=device): remove the file system from the plan"
             }
             _ => return Ok(()),
         };

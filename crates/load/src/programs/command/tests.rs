@@ -9,12 +9,12 @@ fn read(pairs: &[(&str, &str)]) -> Result<crate::programs::Options, String> {
 #[test]
 fn options_that_cannot_be_are_refused_with_what_would_be_right() {
     for (pairs, part) in [
-        (&[][..], "say what to run"),
+        (&[][..], "give the program to run"),
         (&[("run", "true"), ("file", "x.sh")], "one of them is the program"),
         (&[("run", "true"), ("scale", "0")], "above 0"),
         (&[("run", "true"), ("stream", "both")], "stdout or stderr"),
         (&[("run", "true"), ("on", "tape")], "files, device or cpu"),
-        (&[("run", "true"), ("better", "higher")], "no metric that it could be of"),
+        (&[("run", "true"), ("better", "higher")], "better is given without a metric"),
         (
             &[("run", "true"), ("metric", "x"), ("json", "/x"), ("better", "more")],
             "higher or lower",

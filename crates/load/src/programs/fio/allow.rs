@@ -184,11 +184,11 @@ const REFUSED: &[(&[&str], &str)] = &[
     (&["name"], "give the section that name: [NAME]"),
     (
         &["exec_prerun", "exec_postrun", "profile"],
-        "a program would be started that schedlab cannot watch; remove the line",
+        "it would start a program that schedlab cannot watch; remove the line",
     ),
     (
         &["ioscheduler"],
-        "it would switch the scheduler behind schedlab's back; name the schedulers as variants, e.g. --schedulers none,bfq",
+        "it would switch the scheduler; name the schedulers as variants, e.g. --schedulers none,bfq",
     ),
     (
         &[
@@ -206,15 +206,15 @@ const REFUSED: &[(&[&str], &str)] = &[
             "verify_state_load",
             "merge_blktrace_file",
         ],
-        "a file outside of the device under test would be written or read; remove the line",
+        "it would access a file outside the device under test; remove the line",
     ),
     (
         &["read_iolog", "replay_redirect"],
-        "a recorded trace names devices of its own; use the workload replay:FILE",
+        "a recorded trace names other devices; use the workload replay:FILE",
     ),
     (
         &["cgroup", "cgroup_weight", "cgroup_nodelete"],
-        "schedlab makes control groups itself; write io_weight= or io_max= beside the workload",
+        "schedlab makes control groups itself; use the workload's io_weight= or io_max=",
     ),
     (&["uid", "gid"], "programs run as the user who started schedlab; remove the line"),
     (&["allow_mounted_write"], "a mounted device is never written; remove the line"),
@@ -228,15 +228,12 @@ const REFUSED: &[(&[&str], &str)] = &[
     ),
     (
         &["continue_on_error", "ignore_error"],
-        "requests that failed would be counted as if they had not; remove the line",
+        "failed requests would be counted as successful; remove the line",
     ),
-    (
-        &["wait_for"],
-        "fio does not tell which jobs followed each other by it; write stonewall into the later one",
-    ),
+    (&["wait_for"], "fio does not report the order of its jobs; use stonewall in the later one"),
     (
         &["verify", "verify_only", "do_verify", "verify_pattern", "trim_percentage"],
-        "checking data is no load to compare schedulers by: its reads would be counted among the others; remove the line",
+        "its verification reads would be counted as load; remove the line",
     ),
 ];
 

@@ -270,7 +270,7 @@ impl Reader<'_> {
         if self.sections.is_empty() {
             return self.refuse(
                 at,
-                &format!("{plain} stands before the first section; write [global] above it"),
+                &format!("{plain} precedes the first section; write [global] above it"),
             );
         }
         match self.option(at, plain) {
@@ -292,12 +292,12 @@ impl Reader<'_> {
         {
             self.refuse(
                 at,
-                &format!("[{name}] cannot be a job's name: files are called after it; use letters, digits, - and _"),
+                &format!("[{name}] cannot be a job's name: files are named after it; use letters, digits, - and _"),
             );
         } else if is_job && name.starts_with("global") {
             self.refuse(
                 at,
-                &format!("[{name}] would be global for fio, as is everything that begins so; use another name"),
+                &format!("[{name}] would be global for fio, as is any name with this prefix; use another name"),
             );
         } else if is_job && self.sections.iter().any(|section| section.name == name) {
             self.refuse(
@@ -332,7 +332,7 @@ impl Reader<'_> {
         check_value(key, value.as_deref(), fate)?;
         let section = self.sections.last().expect("there is a section");
         if let Some(before) = section.options.iter().find(|option| option.key == key) {
-            return Err(format!("{key} stands in line {} already; keep one of them", before.line));
+            return Err(format!("{key} is already set in line {}; keep one of them", before.line));
         }
         if matches!(key, "direct" | "buffered")
             && section
@@ -340,7 +340,7 @@ impl Reader<'_> {
                 .iter()
                 .any(|option| matches!(option.key.as_str(), "direct" | "buffered"))
         {
-            return Err("direct and buffered are one switch; keep one of them".to_string());
+            return Err("direct and buffered set the same option; keep one of them".to_string());
         }
         Ok(Some(JobOption { line: at, key: key.to_string(), value }))
     }
@@ -397,7 +397,7 @@ fn check_value(key: &str, value: Option<&str>, fate: Fate) -> Result<(), String>
     }
     if key == "ioengine" && !allow::ENGINES.contains(&text) {
         return Err(format!(
-            "ioengine={text} is refused: it does not work on the device under test, or not by its scheduler; use one of {}",
+            "ioengine={text} is refused: it bypasses the device under test or its scheduler; use one of {}",
             allow::ENGINES.join(", ")
         ));
     }

@@ -110,8 +110,8 @@ fn the_name_of_a_job_is_the_name_of_a_file_and_of_figures() {
 
 #[test]
 fn what_fio_would_decide_by_order_is_refused() {
-    assert!(refused("[a]\nrw=read\nreadwrite=write\n").contains("stands in line 2"));
-    assert!(refused("[a]\ndirect=1\nbuffered=1\n").contains("one switch"));
+    assert!(refused("[a]\nrw=read\nreadwrite=write\n").contains("already set in line 2"));
+    assert!(refused("[a]\ndirect=1\nbuffered=1\n").contains("the same option"));
 }
 
 #[test]

@@ -195,7 +195,7 @@ fn check_room(bench: &Bench<'_>, settings: &Settings) -> Result<(), RunnerError>
         free_mib: free / MIB,
         what: format!("pgbench at scale {} (base, copy and both write-ahead logs)", settings.scale),
         remedy: format!(
-            "take a larger device, e.g. loop:{size}, or a smaller scale= or conf=max_wal_size=256MB"
+            "use a larger device, e.g. loop:{size}, or a smaller scale= or conf=max_wal_size=256MB"
         ),
     })
 }

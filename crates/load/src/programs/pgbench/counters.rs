@@ -51,7 +51,7 @@ pub(super) fn read(
     parse(&said, tools.major).ok_or_else(|| RunnerError::Unreadable {
         program: "psql".to_string(),
         missing: "statistics of the server".to_string(),
-        tail: format!("; it said:\n  {}", said.trim()),
+        tail: format!("; output:\n  {}", said.trim()),
     })
 }
 

@@ -198,7 +198,7 @@ impl Said {
     fn tail(&self) -> String {
         let lines: Vec<&str> = self.text.lines().filter(|line| !line.trim().is_empty()).collect();
         if lines.is_empty() {
-            return "; it said nothing".to_string();
+            return "; no output".to_string();
         }
         let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
         format!("; its last lines:\n  {}", last.join("\n  "))

@@ -11,15 +11,15 @@ const PROTOCOLS: [&str; 3] = ["simple", "extended", "prepared"];
 
 /// Settings reserved for schedlab.
 const OWN_SETTINGS: [(&str, &str); 10] = [
-    ("data_directory", "the cluster lies on the device under test"),
-    ("listen_addresses", "the cluster has a socket of its own and no port"),
-    ("port", "the cluster has a socket of its own and no port"),
-    ("unix_socket_directories", "the cluster has a socket of its own"),
+    ("data_directory", "the cluster is on the device under test"),
+    ("listen_addresses", "the cluster has a private socket and no port"),
+    ("port", "the cluster has a private socket and no port"),
+    ("unix_socket_directories", "the cluster has a private socket"),
     ("max_connections", "it follows from clients="),
-    ("shared_buffers", "there is an option for it: shared_buffers="),
-    ("fsync", "without it nothing need reach the device, and no scheduler would be measured"),
-    ("logging_collector", "what the server says is shown when it fails"),
-    ("restart_after_crash", "a server that has crashed must not go on as if nothing had been"),
+    ("shared_buffers", "use the option shared_buffers="),
+    ("fsync", "without it writes need not reach the device, so no scheduler would be measured"),
+    ("logging_collector", "the server's output is printed when it fails"),
+    ("restart_after_crash", "a crashed server must not restart during a trial"),
     ("dynamic_shared_memory_type", "segments of a killed server must vanish with it"),
 ];
 
@@ -103,7 +103,7 @@ impl Settings {
             script: script(&text("mode"), &text("script"))?,
             protocol: one_of("protocol", &text("protocol"), &PROTOCOLS)?.to_string(),
             shared_buffers: bytes(&shared, 8 << 10).filter(|bytes| *bytes >= 128 << 10).ok_or_else(|| {
-                format!("shared_buffers={shared} cannot be: 128kB or more can, e.g. shared_buffers=128MB")
+                format!("shared_buffers={shared} is invalid (expected at least 128kB, e.g. shared_buffers=128MB)")
             })?,
             conf: conf(&text("conf"))?,
             user,
@@ -205,7 +205,7 @@ fn script(mode: &str, script: &str) -> Result<Script, String> {
         },
         ("", script) => Ok(Script::File(PathBuf::from(script))),
         _ => Err(format!(
-            "mode={mode} and script={script} exclude each other: a script is the whole work"
+            "mode={mode} and script={script} exclude each other: a script defines the whole workload"
         )),
     }
 }

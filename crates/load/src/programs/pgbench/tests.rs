@@ -100,7 +100,7 @@ fn a_missing_or_senseless_figure_is_an_error_with_the_last_lines_and_never_a_zer
         let error = report(&BY_TRANSACTIONS.replace(from, to)).unwrap_err();
         assert!(matches!(error, RunnerError::Unreadable { .. }), "{to}: {error}");
     }
-    assert!(report("").unwrap_err().to_string().contains("it printed nothing"));
+    assert!(report("").unwrap_err().to_string().contains("no output"));
 }
 
 #[test]
@@ -246,13 +246,13 @@ fn options_that_make_no_sense_are_refused_with_what_would() {
         (&[("mode", "selectonly")], "did you mean \"select-only\""),
         (&[("protocol", "binary")], "simple, extended, prepared"),
         (&[("user", "root")], "refuses to run as root"),
-        (&[("shared_buffers", "64kB")], "128kB or more"),
+        (&[("shared_buffers", "64kB")], "at least 128kB"),
         (&[("shared_buffers", "lots")], "shared_buffers=128MB"),
         (&[("conf", "fsync=off")], "no scheduler would be measured"),
         (&[("conf", "FSYNC=off")], "no scheduler would be measured"),
         (&[("conf", "work_mem")], "not KEY=VALUE"),
         (&[("conf", "a=1 a=2")], "given twice"),
-        (&[("conf", "port=5432")], "a socket of its own"),
+        (&[("conf", "port=5432")], "a private socket"),
     ] {
         let error = settings(pairs).unwrap_err();
         assert!(error.contains(word), "{pairs:?}: {error}");

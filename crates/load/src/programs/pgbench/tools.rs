@@ -161,7 +161,7 @@ pub(super) fn full(complaints: &str) -> Option<RunnerError> {
     Some(RunnerError::Full {
         line: line.trim().to_string(),
         remedy:
-            "take a larger device, or a smaller scale= or max_wal_size (conf=max_wal_size=256MB)"
+            "use a larger device, or a smaller scale= or max_wal_size (conf=max_wal_size=256MB)"
                 .to_string(),
     })
 }
@@ -191,7 +191,7 @@ fn checked_major(program: &str, said: &str) -> Result<u32, RunnerError> {
         None => Err(RunnerError::Unreadable {
             program,
             missing: "version".to_string(),
-            tail: format!("; it said:\n  {said}"),
+            tail: format!("; output:\n  {said}"),
         }),
         Some(found) if found < MIN_VERSION => Err(RunnerError::Version {
             program,

@@ -70,7 +70,7 @@ const OPTIONS: &[Field] = &[
         "buffering",
         "true",
         Form::Flag,
-        "whether it goes through the C library's buffer, as it does by itself",
+        "use the C library's buffer, as PostMark does by default",
     ),
     field(
         "flush",
@@ -94,12 +94,12 @@ fn setup(options: &Options) -> Result<PostmarkParams, String> {
         );
     }
     if setup.seed.is_some_and(|seed| !(1..=MAX_SEED).contains(&seed)) {
-        return Err(format!("seed: the program takes 1 to {MAX_SEED}"));
+        return Err(format!("seed: the program accepts 1 to {MAX_SEED}"));
     }
     let expected = Expected::of(&setup, setup.seed.unwrap_or(42))?;
     if expected.breaks_off {
         return Err(
-            "no file is left before the transactions are over: more files, fewer transactions, or a larger bias_create"
+            "all files are deleted before the transactions end; use more files, fewer transactions, or a larger bias_create"
                 .into(),
         );
     }
@@ -239,14 +239,14 @@ impl Postmark {
             counts.into_iter().find(|(_, found, right)| found != right)
         {
             return wrong(format!(
-                "it says that it has {what} {found} files, and these parameters make it {right}"
+                "it reports {found} files {what}, but these parameters require {right}"
             ));
         }
         if !report.bytes_read.prints_as(expected.read_bytes)
             || !report.bytes_written.prints_as(expected.written_bytes)
         {
             return wrong(format!(
-                "it says that it has read {} and written {} bytes, and these parameters make it {} and {}",
+                "it reports {} bytes read and {} written, but these parameters require {} and {}",
                 report.bytes_read.bytes,
                 report.bytes_written.bytes,
                 expected.read_bytes,
@@ -342,7 +342,7 @@ impl Runner for Postmark {
         let needed = expected.peak_bytes + expected.peak_bytes / 8;
         if free < needed {
             let problem = format!(
-                "its files take up to {} MB, and {} MB are free on the device: a larger one, fewer or smaller files",
+                "its files need up to {} MB, but {} MB are free on the device; use a larger device, or fewer or smaller files",
                 needed.div_ceil(1_000_000),
                 free / 1_000_000
             );
@@ -398,7 +398,7 @@ impl Runner for Postmark {
         self.compare(&expected, &report, &ended)?;
         if times.transactions.is_zero() {
             let problem =
-                "its transactions were over before they could be timed: more transactions".into();
+                "its transactions ended before they could be timed; use more transactions".into();
             return Err(RunnerError::Wrong { program: program(), problem, tail: String::new() });
         }
         Ok(self.measurement(&expected, &report, times, ended.wall, last_sync))

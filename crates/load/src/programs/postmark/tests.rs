@@ -186,7 +186,10 @@ fn parameters_that_the_program_cannot_bear_are_refused() {
         (&[("seed", "2147483648")], "1 to 2147483647"),
         (&[("seed", "0")], "1 to 2147483647"),
         (&[("bias_read", "11")], "bias_read"),
-        (&[("number", "10"), ("transactions", "500"), ("bias_create", "0")], "no file is left"),
+        (
+            &[("number", "10"), ("transactions", "500"), ("bias_create", "0")],
+            "all files are deleted",
+        ),
         (&[("bias_read", "off"), ("bias_create", "off")], "both off"),
     ] {
         let error = read(pairs).unwrap_err();

@@ -48,18 +48,18 @@ const DEFAULT_ARGS: &str = "-B -S -c 'import argparse, asyncio, csv, ctypes, dec
                             multiprocessing.pool, pydoc, sqlite3, ssl, subprocess, tarfile, unittest, urllib.request, xml.dom.minidom, zipfile'";
 
 const OPTIONS: &[Field] = &[
-    field("program", PYTHON, Form::Text, "what is started: a path, or a name in PATH"),
+    field("program", PYTHON, Form::Text, "program to start: a path, or a name in PATH"),
     field(
         "args",
         "",
         Form::Text,
-        "its arguments, quoted as in a shell; Python imports 20 of its own modules if nothing is said",
+        "its arguments, quoted as in a shell; by default Python imports 20 of its modules",
     ),
     field(
         "copy",
         "",
         Form::Text,
-        "files and directories that it reads, with blanks between; Python's own library if nothing is said",
+        "files and directories that it reads, separated by blanks; by default Python's library",
     ),
     field(
         "starts",
@@ -103,7 +103,7 @@ fn check(options: &Options) -> Result<(), String> {
         );
     }
     if options.number("starts").is_some_and(|starts| starts > MAX_STARTS) {
-        return Err(format!("starts: at most {MAX_STARTS} are possible in a trial"));
+        return Err(format!("starts: too many (expected at most {MAX_STARTS} in a trial)"));
     }
     Ok(())
 }

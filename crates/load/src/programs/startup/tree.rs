@@ -119,7 +119,7 @@ fn place(path: &Path, root: &Path) -> Result<PathBuf, RunnerError> {
         above.push(part);
         if above.is_symlink() {
             let cause = std::io::Error::other(format!(
-                "{} is a link already; copy what it leads to",
+                "{} is already a link; copy its target",
                 above.display()
             ));
             return Err(RunnerError::file("copy to the device", path)(cause));
@@ -203,7 +203,7 @@ mod tests {
         fs::create_dir(source.join("link")).unwrap();
         fs::write(source.join("link/file"), "planted").unwrap();
         let error = copy_all(&source.join("link/file"), &root, &[]).unwrap_err().to_string();
-        assert!(error.contains("is a link already"), "{error}");
+        assert!(error.contains("is already a link"), "{error}");
         assert_eq!(fs::read_to_string(victim.join("file")).unwrap(), "theirs");
     }
 

@@ -79,11 +79,11 @@ fn a_command_that_fails_or_prints_nothing_of_use_shows_its_last_lines() {
             &[("run", "echo no figure today; echo noise >&2"), ("regex", "(?<tps>[0-9]+) tps")],
             &["tps", "no figure today"],
         ),
-        (&[("run", "true"), ("json", "tps=/tps")], &["JSON", "it printed nothing"]),
+        (&[("run", "true"), ("json", "tps=/tps")], &["JSON", "no output"]),
         (&[("run", "true"), ("setup", "echo broken >&2; false")], &["setup", "broken"]),
         (&[("run", "true"), ("reset", "false")], &["reset", "exit status: 1"]),
         (&[("run", "true"), ("version", "true")], &["version", "printed no line"]),
-        (&[("run", "true"), ("on", "device")], &["on=device", "take the file system out"]),
+        (&[("run", "true"), ("on", "device")], &["on=device", "remove the file system"]),
         (&[("file", "./not/there.sh")], &["./not/there.sh"]),
     ] {
         let error = ground.measure("command", options).unwrap_err().to_string();

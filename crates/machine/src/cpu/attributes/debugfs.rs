@@ -50,8 +50,7 @@ pub(crate) fn dir(root: &Root) -> Result<PathBuf, String> {
     if dir.is_dir() {
         return Ok(dir);
     }
-    Err("debugfs has no sched: before Linux 5.13 what is there are sysctls (sysctl:kernel.sched_...), and later it needs \
-         CONFIG_SCHED_DEBUG"
+    Err("debugfs has no sched: before Linux 5.13 use sysctls (sysctl:kernel.sched_...); later kernels require CONFIG_SCHED_DEBUG"
         .to_string())
 }
 
@@ -111,7 +110,7 @@ pub(super) fn feature(root: &Root, name: &str, value: &str) -> Result<Resolved, 
         if let Some(bare) =
             name.strip_prefix("NO_").filter(|bare| known.iter().any(|known| known == bare))
         {
-            return Err(format!("say feature:{bare}=off, or =on, instead of NO_"));
+            return Err(format!("use feature:{bare}=off or =on instead of NO_"));
         }
         let did_you_mean = did_you_mean(name, &known);
         return Err(format!(
@@ -149,10 +148,7 @@ pub(super) fn file(root: &Root, name: &str, value: &str) -> Result<Resolved, Str
                     replacement_hint(root, row)
                 )
             }
-            None => format!(
-                "there is no such file, expected one of {all}{}",
-                did_you_mean(name, &known)
-            ),
+            None => format!("no such file, expected one of {all}{}", did_you_mean(name, &known)),
         });
     }
     let mut item = Item::plain(name, path);

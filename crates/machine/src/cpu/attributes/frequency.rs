@@ -57,7 +57,7 @@ pub(crate) fn boost_file(root: &Root) -> Result<(PathBuf, &'static str), String>
     let files = [(cpus.join("cpufreq/boost"), "1"), (cpus.join("intel_pstate/no_turbo"), "0")];
     let found = files.into_iter().find(|(file, _)| file.is_file());
     found.ok_or_else(|| match policies(root) {
-        Ok(_) => "the cpufreq driver here switches no boost: there is neither cpufreq/boost nor intel_pstate/no_turbo"
+        Ok(_) => "this cpufreq driver cannot switch boost: it has neither cpufreq/boost nor intel_pstate/no_turbo"
             .to_string(),
         Err(why) => why,
     })

@@ -24,11 +24,11 @@ const fn both(key: &'static str) -> [&'static str; 2] {
     [key, key]
 }
 
-const TO_DEBUGFS: &str = "left /proc/sys for /sys/kernel/debug/sched in Linux 5.13";
-const WITH_EEVDF: &str = "left /proc/sys for /sys/kernel/debug/sched in Linux 5.13, and Linux 6.6, whose scheduler is EEVDF, has it no more";
-const CFS_ONLY: &str = "was a file of CFS: Linux 6.6, whose scheduler is EEVDF, has it no more";
-const UCLAMP: &str =
-    "is there from Linux 5.3 on, where the kernel is built with CONFIG_UCLAMP_TASK";
+const TO_DEBUGFS: &str = "moved from /proc/sys to /sys/kernel/debug/sched in Linux 5.13";
+const WITH_EEVDF: &str = "moved from /proc/sys to /sys/kernel/debug/sched in Linux 5.13 and was removed in Linux 6.6, whose \
+                          scheduler is EEVDF";
+const CFS_ONLY: &str = "was a file of CFS, removed in Linux 6.6, whose scheduler is EEVDF";
+const UCLAMP: &str = "requires Linux 5.3 or later, built with CONFIG_UCLAMP_TASK";
 
 static GONE: &[Gone] = &[
     Gone {
@@ -38,7 +38,7 @@ static GONE: &[Gone] = &[
     },
     Gone {
         name: "kernel.sched_min_granularity_ns",
-        what: "left /proc/sys for /sys/kernel/debug/sched in Linux 5.13, and is called base_slice_ns there since Linux 6.6",
+        what: "moved from /proc/sys to /sys/kernel/debug/sched in Linux 5.13, and is called base_slice_ns there since Linux 6.6",
         replacements: ["debug:min_granularity_ns", "debug:base_slice_ns"],
     },
     Gone {
@@ -88,24 +88,24 @@ static GONE: &[Gone] = &[
     },
     Gone {
         name: "kernel.sched_features",
-        what: "left /proc/sys in Linux 2.6.33: features are set one at a time",
+        what: "was removed from /proc/sys in Linux 2.6.33; features are set one at a time",
         replacements: both("feature:NAME"),
     },
     // Unused since 6.6 according to the removing commit; removal in 6.7: recalled.
     Gone {
         name: "kernel.sched_child_runs_first",
-        what: "does nothing since Linux 6.6, whose scheduler is EEVDF, and was removed after that; who runs first follows from deadlines",
+        what: "has had no effect since Linux 6.6, whose scheduler is EEVDF, and was removed later; deadlines decide which task runs first",
         replacements: both("feature:PLACE_DEADLINE_INITIAL"),
     },
     Gone {
         name: "kernel.sched_schedstats",
-        what: "is there only where the kernel is built with CONFIG_SCHEDSTATS",
+        what: "requires a kernel built with CONFIG_SCHEDSTATS",
         replacements: NOTHING,
     },
     Gone {
         name: "kernel.sched_energy_aware",
-        what: "is there only where the kernel is built with CONFIG_ENERGY_MODEL, and sets something only where CPUs differ in \
-               capacity, have no SMT, and run under the governor schedutil; a write elsewhere changes nothing",
+        what: "requires a kernel built with CONFIG_ENERGY_MODEL, and takes effect only with CPUs of different capacity, no SMT and \
+               the governor schedutil; elsewhere a write changes nothing",
         replacements: NOTHING,
     },
     Gone { name: "kernel.sched_util_clamp_", what: UCLAMP, replacements: NOTHING },
@@ -116,41 +116,41 @@ static GONE: &[Gone] = &[
     },
     Gone {
         name: "kernel.sched_autogroup_enabled",
-        what: "is there only where the kernel is built with CONFIG_SCHED_AUTOGROUP",
+        what: "requires a kernel built with CONFIG_SCHED_AUTOGROUP",
         replacements: NOTHING,
     },
     Gone {
         name: "kernel.sched_cfs_bandwidth_slice_us",
-        what: "is there only where the kernel is built with CONFIG_CFS_BANDWIDTH",
+        what: "requires a kernel built with CONFIG_CFS_BANDWIDTH",
         replacements: NOTHING,
     },
     // Recalled: removed in 4.19 with the average of realtime load.
     Gone {
         name: "kernel.sched_time_avg_ms",
-        what: "went in Linux 4.19 together with the average that it was for",
+        what: "was removed in Linux 4.19 together with the average that it configured",
         replacements: NOTHING,
     },
     // Recalled: 4.13.
     Gone {
         name: "kernel.sched_shares_window_ns",
-        what: "went in the 4.x kernels: the load of groups is averaged over a fixed time",
+        what: "was removed in the 4.x kernels: the load of groups is averaged over a fixed time",
         replacements: NOTHING,
     },
     // Recalled: 2.6.39.
     Gone {
         name: "kernel.sched_compat_yield",
-        what: "went in Linux 2.6.39: yielding has one meaning since",
+        what: "was removed in Linux 2.6.39: yielding has had one meaning since",
         replacements: NOTHING,
     },
     // Recalled: about 6.14.
     Gone {
         name: "kernel.sched_itmt_enabled",
-        what: "is there only on x86 machines with favoured cores, and newer kernels have it as /sys/kernel/debug/x86/sched_itmt_enabled",
+        what: "exists only on x86 machines with favoured cores; newer kernels have it as /sys/kernel/debug/x86/sched_itmt_enabled",
         replacements: NOTHING,
     },
     Gone {
         name: "kernel.numa_balancing",
-        what: "is there only where the kernel is built with CONFIG_NUMA_BALANCING",
+        what: "requires a kernel built with CONFIG_NUMA_BALANCING",
         replacements: NOTHING,
     },
     Gone { name: "latency_ns", what: CFS_ONLY, replacements: ["", "debug:base_slice_ns"] },
@@ -171,17 +171,17 @@ static GONE: &[Gone] = &[
     },
     Gone {
         name: "base_slice_ns",
-        what: "is there from Linux 6.6 on; before, the nearest thing is min_granularity_ns",
+        what: "exists since Linux 6.6; before, the nearest setting is min_granularity_ns",
         replacements: ["debug:min_granularity_ns", ""],
     },
     Gone {
         name: "preempt",
-        what: "is there only where the kernel is built with CONFIG_PREEMPT_DYNAMIC",
+        what: "requires a kernel built with CONFIG_PREEMPT_DYNAMIC",
         replacements: NOTHING,
     },
     Gone {
         name: "numa_balancing/",
-        what: "is there only where the kernel is built with CONFIG_NUMA_BALANCING",
+        what: "requires a kernel built with CONFIG_NUMA_BALANCING",
         replacements: NOTHING,
     },
 ];

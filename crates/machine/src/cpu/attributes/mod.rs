@@ -54,7 +54,7 @@ pub(super) fn admit(root: &Root, wanted: &[Attribute]) -> Result<(), Error> {
             if let Some((other, _)) = seen.iter().find(|(_, item)| item.same_setting(&write.item)) {
                 return Err(refused(
                     &attribute.key,
-                    format!("it is the same thing as {other}: leave one of them out"),
+                    format!("it is the same setting as {other}; remove one of them"),
                 ));
             }
             seen.push((&attribute.key, write.item));
@@ -131,7 +131,7 @@ fn note(
             problems.push(Problem::WriteFailed {
                 attribute: write.item.name.clone(),
                 wanted: write.value.clone(),
-                error: "its present value cannot be read, so it could not be put back".to_string(),
+                error: "its present value cannot be read, so it could not be restored".to_string(),
             });
             return false;
         };
@@ -207,7 +207,7 @@ pub(super) fn put_back(root: &Root, originals: &[Original]) -> (Vec<String>, Vec
     for original in originals.iter().rev() {
         let (name, value) = (&original.item.name, &original.value);
         if is_gone(root, &original.item) {
-            done.push(format!("{name} is gone with its driver, and its value with it"));
+            done.push(format!("{name} is gone, together with its driver"));
             continue;
         }
         let found = original.item.read(root);
@@ -221,7 +221,7 @@ pub(super) fn put_back(root: &Root, originals: &[Original]) -> (Vec<String>, Vec
             }
             Some(found) => {
                 done.push(format!(
-                    "{name} {found} -> {value} (another program had set it to {found} meanwhile)"
+                    "{name} {found} -> {value} (another program had set it to {found})"
                 ));
             }
             None => {}

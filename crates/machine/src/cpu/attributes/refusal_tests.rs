@@ -66,7 +66,7 @@ fn a_name_that_is_gone_is_answered_with_its_successor() {
 fn a_write_that_was_published_as_a_result_without_being_one_is_refused() {
     let machine = FakeCpus::booted();
     let key = "sysctl:kernel.sched_energy_aware";
-    says(&machine, &[(key, "0")], &["reads empty", "different capacity", "schedutil"]);
+    says(&machine, &[(key, "0")], &["it is empty", "different capacity", "schedutil"]);
     std::fs::remove_file(machine.path("proc/sys/kernel/sched_energy_aware")).unwrap();
     says(&machine, &[(key, "0")], &["CONFIG_ENERGY_MODEL", "changes nothing"]);
 }
@@ -146,7 +146,7 @@ fn the_same_thing_by_two_names_is_refused() {
         &machine,
         &variant(&[("autogroup", "on"), ("sysctl:kernel.sched_autogroup_enabled", "0")]),
     );
-    assert!(error.contains("the same thing as autogroup"), "{error}");
+    assert!(error.contains("the same setting as autogroup"), "{error}");
     let guard = Guard::begin(&machine.root()).unwrap();
     guard
         .admit(&variant(&[("feature:HRTICK", "on"), ("feature:PLACE_LAG", "off")]))
@@ -184,7 +184,7 @@ fn a_file_that_can_only_be_read_is_refused() {
     let machine = FakeCpus::booted();
     let path = machine.path("sys/kernel/debug/sched/nr_migrate");
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o444)).unwrap();
-    says(&machine, &[("debug:nr_migrate", "1")], &["can only be read"]);
+    says(&machine, &[("debug:nr_migrate", "1")], &["is read-only"]);
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn who_may_not_write_is_told_before_anything_is_measured() {
     };
     let refused =
         std::thread::scope(|scope| scope.spawn(as_unprivileged).join().expect("no panic"));
-    let words = ["only root may write", "only root may look at", "only root may look at"];
+    let words = ["only root may write", "only root may access", "only root may access"];
     for (result, words) in refused.into_iter().zip(words) {
         let error = result.expect_err("an unprivileged user may not");
         assert!(error.contains(words) && error.contains("run as root"), "{error}");

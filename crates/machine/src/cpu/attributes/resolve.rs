@@ -23,7 +23,7 @@ pub(super) fn resolve(root: &Root, attribute: &Attribute) -> Result<Resolved, Er
         _ if key == "autogroup" => sysctl::autogroup(root, value),
         _ if key == "governor" => frequency::governor(root, value),
         _ if key == "boost" => frequency::boost(root, value),
-        _ => Err("it is no setting of CPUs; see: schedlab list settings".to_string()),
+        _ => Err("not a CPU setting; see: schedlab list settings".to_string()),
     };
     let resolved = found.map_err(|why| refused(key, why))?;
     for write in &resolved.writes {
@@ -42,12 +42,12 @@ fn writable(path: &Path) -> Result<(), String> {
     let mode = fs::metadata(path)
         .map_or_else(|error| Err(denied(path, &error)), |meta| Ok(meta.permissions().mode()))?;
     if mode & 0o222 == 0 {
-        return Err(format!("{place} can only be read: it tells something, and sets nothing"));
+        return Err(format!("{place} is read-only: it only reports a value"));
     }
     match access(path, Access::WRITE_OK) {
         Ok(()) => Ok(()),
         Err(Errno::ROFS) => Err(format!(
-            "{place} is mounted read-only, as containers have it: run schedlab on the machine itself, or give the container the file"
+            "{place} is mounted read-only, as in containers: run schedlab on the host, or pass the file to the container"
         )),
         Err(Errno::ACCESS | Errno::PERM) => {
             Err(format!("only root may write {place}: run as root (sudo schedlab ...)"))

@@ -42,7 +42,7 @@ pub(super) fn resolve(root: &Root, name: &str, value: &str) -> Result<Resolved, 
         let with = format!("kernel.{name}");
         let hint = if is_ours(&with) { format!(" (write sysctl:{with})") } else { String::new() };
         return Err(format!(
-            "it is none of the CPU scheduler's sysctls, {OWN_SYSCTLS}{hint}: schedlab writes no others"
+            "not a sysctl of the CPU scheduler ({OWN_SYSCTLS}){hint}; schedlab writes no others"
         ));
     }
     let path = path(root, &name);
@@ -90,10 +90,10 @@ fn empty(root: &Root, name: &str, item: &Item) -> String {
         return denied(&item.path, &error);
     }
     if name == "kernel.sched_energy_aware" {
-        return "it reads empty, which says that this machine cannot schedule by energy at present: that takes CPUs of \
-                different capacity, no SMT, an energy model, and the governor schedutil; a write would be refused or change nothing"
+        return "it is empty: this machine cannot schedule by energy at present, which requires CPUs of different capacity, no SMT, \
+                an energy model, and the governor schedutil; a write would be refused or change nothing"
             .to_string();
     }
     let kernel = root.kernel_release();
-    format!("it reads empty: there is nothing that it sets on this machine (Linux {kernel})")
+    format!("it is empty: it sets nothing on this machine (Linux {kernel})")
 }

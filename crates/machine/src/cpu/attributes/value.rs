@@ -41,7 +41,7 @@ pub(super) fn fits(present: &str, value: &str) -> Result<String, String> {
         } else {
             format!("{} whole numbers", words.len())
         };
-        return Err(format!("{value:?} is not {of}, and the file holds {of} (now {present})"));
+        return Err(format!("{value:?} is not {of} (the file now contains {present})"));
     }
     Ok(value.to_string())
 }
@@ -49,8 +49,8 @@ pub(super) fn fits(present: &str, value: &str) -> Result<String, String> {
 pub(super) fn denied(path: &Path, error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::PermissionDenied => {
-            format!("only root may look at {}: run as root (sudo schedlab ...)", path.display())
+            format!("only root may access {}: run as root (sudo schedlab ...)", path.display())
         }
-        _ => format!("{} cannot be looked at: {error}", path.display()),
+        _ => format!("cannot access {}: {error}", path.display()),
     }
 }

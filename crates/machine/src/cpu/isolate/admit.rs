@@ -47,7 +47,7 @@ mod tests {
             ("0-3", all, "0-2", None),
             ("0-3", all, "9", Some("no CPU 9; it has 0-3")),
             ("0-3", all, "1,9", Some("no CPU 9; it has 0-3")),
-            ("0,2-3", all, "1", Some("offline; online are 0,2-3")),
+            ("0,2-3", all, "1", Some("offline; online CPUs are 0,2-3")),
             ("0-3", all, "0-3", Some("no CPU would be left")),
             ("2", all, "2", Some("online is only 2")),
             ("0-3", none, "0", Some("CAP_SYS_NICE")),

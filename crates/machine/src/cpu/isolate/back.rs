@@ -189,15 +189,14 @@ impl Done {
             words.push(format!("{} may use {cpus} again", tasks(self.back.len())));
         }
         if !self.heirs.is_empty() {
-            words
-                .push(format!("{} started meanwhile may use {cpus}, too", tasks(self.heirs.len())));
+            words.push(format!(
+                "{} started in the meantime may also use {cpus}",
+                tasks(self.heirs.len())
+            ));
         }
         if !self.changed_by_others.is_empty() {
             let names: Vec<&str> = self.changed_by_others.iter().map(String::as_str).collect();
-            words.push(format!(
-                "left as somebody else has set them meanwhile: {}",
-                names.join(", ")
-            ));
+            words.push(format!("left as another program has set them: {}", names.join(", ")));
         }
         words
     }

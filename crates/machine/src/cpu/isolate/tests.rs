@@ -56,7 +56,7 @@ fn every_task_leaves_and_every_task_comes_back_with_those_born_meanwhile() {
     assert_eq!([mask_of(&fake, 6), mask_of(&fake, 7)], ["0", "0,3"], "each has what its line had");
     assert_eq!(
         words,
-        ["3 tasks may use CPU 0 again", "2 tasks started meanwhile may use CPU 0, too"]
+        ["3 tasks may use CPU 0 again", "2 tasks started in the meantime may also use CPU 0"]
     );
     assert!(undo(&fake).unwrap().is_empty(), "a second time does nothing");
 }

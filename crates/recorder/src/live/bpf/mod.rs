@@ -65,15 +65,13 @@ pub(super) fn start(
         program
             .load(event, &btf)
             .with_context(|| format!("BPF: the kernel refuses the program for {event}"))?;
-        program
-            .attach()
-            .with_context(|| format!("BPF: the event {event} cannot be attached to"))?;
+        program.attach().with_context(|| format!("BPF: cannot attach to the event {event}"))?;
     }
     let began = Began::now();
     let since = ebpf.map_mut("trace_since").context("BPF: the program has no beginning")?;
     Array::<&mut MapData, u64>::try_from(since)?
         .set(0, began.monotonic, 0)
-        .context("BPF: the trace cannot begin")?;
+        .context("BPF: cannot begin the trace")?;
     let ring = ebpf.take_map("ring").context("BPF: the program has no ring")?;
     let ring = RingBuf::try_from(ring).context("BPF: the ring cannot be mapped")?;
     let attached = calls_for;
@@ -97,7 +95,7 @@ fn check(root: &Root) -> Result<()> {
         return Ok(());
     }
     bail!(
-        "BPF: this process lacks {}; run schedlab as root, or give it these: sudo setcap cap_bpf,cap_perfmon+ep \
+        "BPF: this process does not have {}; run schedlab as root, or give it these: sudo setcap cap_bpf,cap_perfmon+ep \
          $(which schedlab)",
         missing.join(" and ")
     )
@@ -133,8 +131,7 @@ fn load(btf: &Btf, targets: &[Target], filter: &Filter, now: Began) -> Result<Eb
 }
 
 fn program<'a>(ebpf: &'a mut Ebpf, name: &str) -> Result<&'a mut BtfTracePoint> {
-    let program =
-        ebpf.program_mut(name).with_context(|| format!("BPF: there is no program {name}"))?;
+    let program = ebpf.program_mut(name).with_context(|| format!("BPF: no program {name}"))?;
     program.try_into().map_err(|error| anyhow!("BPF: {name}: {error}"))
 }
 

@@ -30,8 +30,9 @@ impl Instance {
     pub(super) fn new(root: &Root) -> Result<Instance> {
         let made = TracingInstance::create(root).map_err(|error| match error {
             Error::NoTracefs => anyhow::Error::new(error),
-            error => anyhow::Error::new(error)
-                .context("tracefs: no instance can be made; this takes root"),
+            error => {
+                anyhow::Error::new(error).context("tracefs: cannot create an instance; run as root")
+            }
         })?;
         let dir = made.path();
         put(&dir.join("tracing_on"), "0")?;

@@ -168,7 +168,7 @@ fn the_name_of_a_device_makes_no_line_of_its_own_in_a_unit() {
     let evil: Vec<&str> =
         ran.stdout.lines().filter(starts).filter(|line| !line.contains("watch run x")).collect();
     assert!(evil.is_empty(), "{evil:?}");
-    ran.expect_status(2).says(&["cannot stand in a unit of systemd", "another name"]);
+    ran.expect_status(2).says(&["invalid in a systemd unit", "rename the file or device"]);
 }
 
 #[test]

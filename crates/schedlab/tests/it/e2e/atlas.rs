@@ -75,7 +75,7 @@ fn a_map_that_was_killed_or_measured_in_parts_has_the_bytes_of_one_that_was_not(
     here(&lab, "analyze one/cells/sim.hp97560.oltp").expect_measured();
     here(&lab, "run one/cells/sim.nvme.oltp/plan.toml --out again --quiet").expect_measured();
     here(&lab, "status one/cells/sim.nvme.oltp").expect_status(0);
-    here(&lab, "status one").expect_status(2).says(&["holds an atlas"]);
+    here(&lab, "status one").expect_status(2).says(&["contains an atlas"]);
 }
 
 #[test]

@@ -145,7 +145,7 @@ fn what_cannot_be_is_told_with_the_next_step_before_anything_is_measured() {
         ("default,nice=20", "", "-20 to 19"),
         ("default,nise=1", "", "did you mean \"nice\""),
         ("default,policy=fifo:99", "", "1 to 98"),
-        ("default,policy=fifo:1+nice=3", "", "leave one of them out"),
+        ("default,policy=fifo:1+nice=3", "", "remove one of them"),
         ("default,bfq", "", "[NAME=]SETTING[+SETTING]"),
         ("default", "", "at least two"),
         ("default,nice=1", "--workload oltp", "for CPUs use linpack"),
@@ -174,10 +174,10 @@ fn what_cannot_be_is_told_with_the_next_step_before_anything_is_measured() {
         ("--tunables nise", "did you mean \"nice\""),
         ("--values nice=20", "from -20 to 19"),
         ("--tunables affinity", "expected one of nice"),
-        ("--scheduler policy=fifo:1", "mean nothing under this policy"),
+        ("--scheduler policy=fifo:1", "have no effect under this policy"),
         (
             "--scheduler policy=fifo:1 --tunables nice",
-            "a nice level means nothing under a realtime policy",
+            "a nice level has no effect under a realtime policy",
         ),
     ] {
         lab.run(&format!("sweep --arena cpu {words}")).expect_status(2).says(&[said]);

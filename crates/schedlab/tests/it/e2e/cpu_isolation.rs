@@ -271,7 +271,7 @@ fn what_cannot_be_isolated_or_used_is_refused_with_what_there_is() {
         ("isolate=0-8000", "this machine has no CPUs"),
         ("affinity=8000", "no CPU 8000"),
         ("affinity=0+isolate=1", "isolated"),
-        ("policy=deadline:1ms/10ms/10ms+affinity=0", "leave affinity out"),
+        ("policy=deadline:1ms/10ms/10ms+affinity=0", "remove affinity"),
         ("slice=3s", "100us to 100ms"),
     ] {
         let words = format!(

@@ -76,8 +76,8 @@ fn a_length_that_the_user_has_set_is_kept_with_a_caution_before_and_after() {
         .run(&format!("{SIM} --trial-time 100ms --budget 5s --quiet --out {}", out.display()))
         .expect_measured()
         .says(&[
-            "CAUTION: randread: a trial will hold about",
-            "iops takes 100",
+            "CAUTION: randread: a trial will have about",
+            "iops needs 100",
             "leave out --trial-time",
         ]);
     assert!(ran.stdout.contains("fewer than the 100 that iops"), "{}", ran.stdout);
@@ -85,7 +85,7 @@ fn a_length_that_the_user_has_set_is_kept_with_a_caution_before_and_after() {
         serde_json::from_str(&fs::read_to_string(out.join("analysis.json")).unwrap()).unwrap();
     let first = analysis["cautions"][0].as_str().expect("a caution");
     assert!(
-        first.starts_with("randread: a trial holds ")
+        first.starts_with("randread: a trial has ")
             && first.contains("fewer than the 100 that iops"),
         "{first}"
     );

@@ -153,14 +153,14 @@ fn slips_in_programs_and_loads_are_named_before_anything_is_touched() {
             .expect_status(2)
     };
     compare("--workload comand:run=true").says(&["did you mean \"command\""]);
-    compare("--workload command").says(&["say what to run"]);
+    compare("--workload command").says(&["give the program to run"]);
     compare("--workload command:run=true:deadlin=1s").says(&["did you mean \"deadline\""]);
     compare("--workload command:run=true:primary=wall").says(&["unknown metric", "wall_s"]);
     compare("--workload command:run=true:metric=orders_done:regex=(x)")
         .says(&["orders_done", "better=higher"]);
     compare("--workload randread:io_weight=50").says(&["no I/O share of its own"]);
     compare("--workload randread --background command:run=true").says(&["is a program"]);
-    compare("--workload randread --background iozone").says(&["ends by itself"]);
+    compare("--workload randread --background iozone").says(&["ends on its own"]);
     compare("--workload randread --background seqwrite:ioprio=high").says(&["best-effort"]);
     compare("--workload randread --fs ext9").says(&["ext4"]);
     let listed = lab.run("list workloads").expect_status(0);

@@ -242,7 +242,7 @@ fn a_job_past_its_deadline_is_ended_with_its_workers() {
         lab.path("out").display()
     ))
     .expect_status(1)
-    .says(&["still running after 1 s, and was ended", "deadline="]);
+    .says(&["still running after 1 s, terminated", "deadline="]);
     let open = fs::read_dir("/proc")
         .unwrap()
         .flatten()

@@ -241,7 +241,7 @@ fn what_cannot_be_recorded_is_refused_with_what_can_and_no_file_is_left() {
     let out = lab.path("a.parquet");
     for (words, status, says) in [
         ("no-such-disk --for 1s".to_owned(), 1, "no such block device"),
-        (format!("{} --for 1s --pid 4194304", device.name), 1, "there is none with this number"),
+        (format!("{} --for 1s --pid 4194304", device.name), 1, "process 4194304: not found"),
         (format!("{} --for 1s --cgroup no/such", device.name), 1, "control group no/such"),
         (format!("{} --for 1s --pid 1 --cgroup /", device.name), 2, "cannot be used with"),
         (format!("{} --for 9999h", device.name), 2, "out of range"),

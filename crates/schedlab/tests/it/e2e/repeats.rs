@@ -18,7 +18,7 @@ fn repeats_in_virtual_time_are_measured_at_once_and_pooled_and_a_further_one_can
     for words in [
         "change in each repeat",
         "repeat-3",
-        "are other seeds: they are no substitute",
+        "use other seeds: they do not replace",
         "Student's t over the means",
     ] {
         assert!(ran.stdout.contains(words), "{words}: {}", ran.stdout);
@@ -71,7 +71,7 @@ fn results_of_other_questions_and_flags_that_make_no_sense_are_refused() {
         |more: &str| lab.run(&format!("analyze {} {} --pool {more}", a.display(), b.display()));
     pool("")
         .expect_status(2)
-        .says(&["b: another list of workloads than in a (found oltp, expected dss)"]);
+        .says(&["b: list of workloads differs from a (found oltp, expected dss)"]);
     pool("--variant x").expect_status(2).says(&["--variant"]);
     lab.run(&format!("analyze {0} {0} --pool", a.display())).expect_status(2).says(&["same seed"]);
     lab.run(&format!("analyze {} --pool", a.display())).expect_status(2).says(&["nothing to pool"]);
@@ -107,7 +107,7 @@ fn tables_of_several_days_are_pooled() {
     assert!(ran.stdout.starts_with("Over 3 repeats: use bfq"), "{}", ran.stdout);
     assert!(ran.stdout.contains("mon.csv"), "{}", ran.stdout);
     fs::write(&wed, "variant,run,iops\nnone,1,5\nkyber,1,6\n").unwrap();
-    lab.run(&words).expect_status(2).says(&["wed.csv: another list of variants", "kyber"]);
+    lab.run(&words).expect_status(2).says(&["wed.csv: list of variants differs from", "kyber"]);
 }
 
 #[test]

@@ -252,7 +252,7 @@ fn a_write_without_effect_takes_everything_back() {
             "set {} scheduler=bfq slice_idle=0 nr_requests=96 io_poll_delay=7{lasting}",
             device.path
         );
-        lab.run(&words).expect_status(1).says(&["io_poll_delay", "everything is as it was before"]);
+        lab.run(&words).expect_status(1).says(&["io_poll_delay", "all settings are restored"]);
         assert_eq!(device.snapshot(), before);
         assert_eq!(journal(&lab), 0);
     }

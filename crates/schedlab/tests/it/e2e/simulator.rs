@@ -254,7 +254,7 @@ fn a_device_of_ones_own_is_a_file() {
     assert!(other.contains("5400"));
     fs::write(&own, other).unwrap();
     let again = format!("--device {} {words} --resume", own.display());
-    compare(&lab, "own", &again).expect_status(2).says(&["description", "never joined"]);
+    compare(&lab, "own", &again).expect_status(2).says(&["description", "cannot be combined"]);
     fs::write(&own, "model = \"hdd\"\ncylinder = 12\n").unwrap();
     compare(&lab, "bad", &format!("--device {} {words}", own.display()))
         .expect_status(2)

@@ -120,10 +120,10 @@ fn a_tiny_sweep_on_a_loop_device_reads_the_defaults_back_and_leaves_the_device_a
         disk.path,
         out.display()
     );
-    let ran = lab.run(&words).expect_measured().says(&[
-        "variants: a round takes about",
-        "2 rounds: no interval, and no verdict, can come of this",
-    ]);
+    let ran = lab
+        .run(&words)
+        .expect_measured()
+        .says(&["variants: a round takes about", "2 rounds: too few for an interval or a verdict"]);
     let after = disk.snapshot();
     assert_eq!(before, after, "{}", ran.stderr);
     let analysis = analyze(&lab, "out");

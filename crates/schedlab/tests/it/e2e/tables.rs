@@ -57,7 +57,7 @@ fn files_of_fio_are_compared_in_the_rounds_that_the_user_names() {
     let cautions = analysis["cautions"].to_string();
     assert!(
         cautions.contains("one look")
-            && cautions.contains("in which order")
+            && cautions.contains("no measurement order")
             && !cautions.contains("there are no rounds"),
         "{cautions}"
     );

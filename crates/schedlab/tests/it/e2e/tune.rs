@@ -251,7 +251,7 @@ fn wrong_usage_is_told_with_what_would_do() {
     for (words, says) in [
         ("--constraint p99", vec!["neither < nor >", "p99<20ms"]),
         ("--constraint p98<20ms", vec!["unknown metric \"p98\"", "latency_p99_us"]),
-        ("--constraint p99<20", vec!["has a unit"]),
+        ("--constraint p99<20", vec!["needs a unit"]),
         ("--objective iosp", vec!["did you mean \"iops\""]),
         ("--objective iops/", vec!["cannot read the expression"]),
         ("--trials 12", vec!["--trials 12", "--trials 20"]),

@@ -159,9 +159,9 @@ fn what_this_machine_lacks_is_said_before_anything_is_measured() {
         ),
         ("\"io.latency@heavy\" = \"10ms\"", vec!["io.latency", "boot with cgroup_no_v1=io"]),
         ("\"io.cost.qos\" = \"enable=1\"", vec!["io.cost.qos", "boot with cgroup_no_v1=io"]),
-        ("\"cdl_enable\" = 1", vec!["cdl_enable", "there is no"]),
+        ("\"cdl_enable\" = 1", vec!["cdl_enable", "does not exist"]),
         ("\"io.weight@heavi\" = 1", vec!["did you mean \"heavy\""]),
-        ("\"io.weight@../../x\" = 1", vec!["no name of a flow"]),
+        ("\"io.weight@../../x\" = 1", vec!["invalid flow name"]),
     ] {
         fs::write(
             lab.path("plan.toml"),

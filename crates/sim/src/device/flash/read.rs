@@ -94,9 +94,10 @@ fn shape(from: &mut Description) -> Result<Shape, DeviceError> {
     let page_bytes =
         from.number_or("page_bytes", UNIT_BYTES, UNIT_BYTES, MAX_UNITS as u64 * UNIT_BYTES)?;
     if !page_bytes.is_multiple_of(UNIT_BYTES) {
-        return Err(
-            from.inconsistent("page_bytes", format!("{page_bytes} is no multiple of {UNIT_BYTES}"))
-        );
+        return Err(from.inconsistent(
+            "page_bytes",
+            format!("{page_bytes} is not a multiple of {UNIT_BYTES}"),
+        ));
     }
     let pages_per_block = from.number_or("pages_per_block", 256, 2, 65_536)? as u32;
     let spare_percent = from.number_or("over_provisioning_percent", 7, 0, 400)?;

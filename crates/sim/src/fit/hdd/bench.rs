@@ -88,7 +88,7 @@ impl Bench<'_> {
             }
             if evicting >= MAX_EVICTING {
                 return Err(FitError::Unfit {
-                    what: "the drive's cache does not let go of a sector",
+                    what: "the drive's cache does not evict a sector",
                     found: format!("a hit after {evicting} reads elsewhere"),
                     next: "name the device's kind with --as ssd, or fit a drive without such a cache",
                 });

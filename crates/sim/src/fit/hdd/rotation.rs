@@ -27,7 +27,7 @@ pub(super) fn measure(bench: &mut Bench<'_>) -> Result<(), FitError> {
     }
     if ends.len() < READS / 2 {
         return Err(FitError::Unfit {
-            what: "the drive's cache does not let go of a sector",
+            what: "the drive's cache does not evict a sector",
             found: format!(
                 "{} of {READS} reads from the cache, each after {} reads elsewhere",
                 READS - ends.len(),

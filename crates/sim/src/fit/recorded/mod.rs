@@ -69,7 +69,7 @@ impl Recorded {
             return Err(FitError::Unfit {
                 what: "too few reads and writes with times of issue and completion",
                 found: format!("{transfers}, expected {MIN_REQUESTS}"),
-                next: "record the disk for longer while it works, by schedlab trace record",
+                next: "record the busy disk for longer with schedlab trace record",
             });
         }
         let device = trace.devices.get(usize::from(index)).cloned().unwrap_or_default();

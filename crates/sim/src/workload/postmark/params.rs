@@ -140,11 +140,14 @@ pub(crate) fn possible(params: &Params) -> Result<(), String> {
     think::mean_is_possible(params.think_time_ns)?;
     let setup = &params.postmark;
     if !(1..=MAX_NUMBER).contains(&setup.number) {
-        return Err(format!("number = {}: 1 to {MAX_NUMBER} are possible", setup.number));
+        return Err(format!(
+            "number = {}: out of range (expected 1 to {MAX_NUMBER})",
+            setup.number
+        ));
     }
     if setup.transactions > MAX_TRANSACTIONS {
         return Err(format!(
-            "transactions = {}: at most {MAX_TRANSACTIONS} are possible",
+            "transactions = {}: too many (expected at most {MAX_TRANSACTIONS})",
             setup.transactions
         ));
     }
@@ -158,7 +161,7 @@ pub(crate) fn possible(params: &Params) -> Result<(), String> {
     }
     if setup.subdirectories > MAX_SUBDIRECTORIES {
         return Err(format!(
-            "subdirectories = {}: at most {MAX_SUBDIRECTORIES} are possible",
+            "subdirectories = {}: too many (expected at most {MAX_SUBDIRECTORIES})",
             setup.subdirectories
         ));
     }

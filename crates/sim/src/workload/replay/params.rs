@@ -57,7 +57,7 @@ pub(crate) const FORMAT: Param = Param {
 pub(crate) const LOOP: Param = Param {
     name: "loop",
     form: "open or closed",
-    help: "open: at the recorded times; closed: after what each request waited for, and its think time",
+    help: "open: at the recorded times; closed: after the requests that each one waited for, and its think time",
     get: |p| p.replay.loop_mode.name().into(),
     set: |p, text| {
         let modes = [LoopMode::Open, LoopMode::Closed];
@@ -92,7 +92,7 @@ pub(crate) const SCALE: Param = Param {
 pub(crate) const PART: Param = Param {
     name: "part",
     form: "all, or a duration like 250ms, 60s, 5m",
-    help: "a part of this length that stands for the whole; which one, and why, is printed",
+    help: "replay only the most representative part of this length, and print which and why",
     get: |p| p.replay.part_ns.map_or("all".into(), format_duration),
     set: |p, text| put(&mut p.replay.part_ns, part(text.trim())),
 };
@@ -120,7 +120,7 @@ fn parse_device(text: &str) -> Option<Option<String>> {
 pub(crate) const READS_ONLY: Param = Param {
     name: "reads_only",
     form: BOOL_FORM,
-    help: "leave out writes, so that a device that holds data can be read",
+    help: "omit writes, so that a device that holds data can be read",
     get: |p| p.replay.reads_only.to_string(),
     set: |p, text| put(&mut p.replay.reads_only, parse_switch(text.trim())),
 };
@@ -128,7 +128,7 @@ pub(crate) const READS_ONLY: Param = Param {
 pub(crate) const SKIP_BAD: Param = Param {
     name: "skip_bad",
     form: BOOL_FORM,
-    help: "pass over broken lines and count them, instead of refusing the trace",
+    help: "skip and count broken lines, instead of refusing the trace",
     get: |p| p.replay.skip_bad.to_string(),
     set: |p, text| put(&mut p.replay.skip_bad, parse_switch(text.trim())),
 };
@@ -186,13 +186,15 @@ pub(crate) fn possible(params: &Params) -> Result<(), String> {
     if (1..=MAX_SPEED).contains(&params.replay.speed_milli) {
         return Ok(());
     }
-    Err(format!("speed = {}: 0.001 to 1000 are possible", show_milli(params.replay.speed_milli)))
+    Err(format!(
+        "speed = {}: out of range (expected 0.001 to 1000)",
+        show_milli(params.replay.speed_milli)
+    ))
 }
 
 pub(crate) fn fits(params: &Params, region: u64) -> Result<(), String> {
     let replay = &params.replay;
-    let trace =
-        replay.trace.as_ref().ok_or("there is no trace: give file, e.g. file=disk.iolog")?;
+    let trace = replay.trace.as_ref().ok_or("no trace: give file, e.g. file=disk.iolog")?;
     let summary = &trace.summary;
     if replay.scale {
         let needed = Places::min_size(summary.span, summary.largest.into());
@@ -229,7 +231,7 @@ pub(crate) fn check_alignment(params: &Params, logical_block: u32) -> Result<(),
     match trace.first_violation(whole) {
         None => Ok(()),
         Some(request) => Err(format!(
-            "{} is no multiple of the target's block of {block} bytes, as direct I/O needs; direct=false does without",
+            "{} is not a multiple of the target's block of {block} bytes, as direct I/O needs; direct=false does without",
             replay.place(request)
         )),
     }

@@ -80,20 +80,23 @@ impl Schedule for Bursts {
 pub(crate) fn possible(params: &Params) -> Result<(), String> {
     let timed = &params.timed;
     let Some(rate) = timed.rate else {
-        return Err("rate = unlimited: an arrival curve has a rate, e.g. rate = 1M".into());
+        return Err("rate = unlimited: an arrival curve needs a rate, e.g. rate = 1M".into());
     };
     if rate > MAX_RATE {
-        return Err(format!("rate: at most {} a second are possible", format_size(MAX_RATE)));
+        return Err(format!(
+            "rate: too large (expected at most {} a second)",
+            format_size(MAX_RATE)
+        ));
     }
     if !(u64::from(params.block_size)..=MAX_BURST).contains(&timed.burst) {
         let (burst, block) = (format_size(timed.burst), format_size(params.block_size.into()));
         return Err(format!(
-            "burst = {burst}: a request of block_size = {block} to {} are possible",
+            "burst = {burst}: out of range (expected a request of block_size = {block} to {})",
             format_size(MAX_BURST)
         ));
     }
     if !(1..=MAX_OVER).contains(&timed.over_milli) {
-        return Err("over: a factor from 0.001 to 1000 is possible".into());
+        return Err("over: out of range (expected a factor from 0.001 to 1000)".into());
     }
     let refill_ns = Curve::from_params(params).refill_ns();
     match timed.burst_every_ns {

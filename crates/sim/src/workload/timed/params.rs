@@ -183,7 +183,7 @@ pub(crate) const SET: Param = Param {
 pub(crate) const BACKGROUND: Param = Param {
     name: "background",
     form: COUNT_FORM,
-    help: "clients beside the tasks that read random blocks without deadlines",
+    help: "clients that read random blocks without deadlines, in addition to the tasks",
     get: |p| p.timed.background.to_string(),
     set: |p, text| put(&mut p.timed.background, text.trim().parse().ok()),
 };

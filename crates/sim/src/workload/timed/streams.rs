@@ -50,14 +50,14 @@ pub(crate) fn possible(params: &Params) -> Result<(), String> {
     let timed = &params.timed;
     if !(MIN_PERIOD_NS..=MAX_PERIOD_NS).contains(&timed.period_ns) {
         return Err(format!(
-            "period = {}: 1us to 3600s are possible",
+            "period = {}: out of range (expected 1us to 3600s)",
             format_duration(timed.period_ns)
         ));
     }
     if !(1..=MAX_DEADLINE_PERIODS).contains(&timed.deadline_periods) {
         let periods = timed.deadline_periods;
         return Err(format!(
-            "deadline_periods = {periods}: 1 to {MAX_DEADLINE_PERIODS} are possible"
+            "deadline_periods = {periods}: out of range (expected 1 to {MAX_DEADLINE_PERIODS})"
         ));
     }
     Ok(())

@@ -126,7 +126,7 @@ pub(crate) fn possible(params: &Params) -> Result<(), String> {
     let timed = &params.timed;
     if timed.background > MAX_BACKGROUND {
         return Err(format!(
-            "background = {}: 0 to {MAX_BACKGROUND} are possible",
+            "background = {}: out of range (expected 0 to {MAX_BACKGROUND})",
             timed.background
         ));
     }
@@ -134,7 +134,7 @@ pub(crate) fn possible(params: &Params) -> Result<(), String> {
         return set.check();
     }
     if !(1..=MAX_TASKS).contains(&timed.tasks) {
-        return Err(format!("tasks = {}: 1 to {MAX_TASKS} are possible", timed.tasks));
+        return Err(format!("tasks = {}: out of range (expected 1 to {MAX_TASKS})", timed.tasks));
     }
     let bytes = u64::from(timed.tasks) * u64::from(params.block_size_max);
     if bytes > MAX_OPEN {
@@ -167,7 +167,8 @@ pub(crate) fn check_alignment(params: &Params, logical_block: u32) -> Result<(),
     match (1..).zip(tasks).find(|(_, task)| !whole(task)) {
         None => Ok(()),
         Some((number, task)) => Err(format!(
-            "task {number} of set ({task}) is no multiple of the target's block of {block} bytes, as direct I/O needs; direct=false does without"
+            "task {number} of set ({task}) is not a multiple of the target's block of {block} bytes, as direct I/O needs; \
+             direct=false does without"
         )),
     }
 }

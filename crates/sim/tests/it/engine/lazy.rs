@@ -160,7 +160,7 @@ fn a_scheduler_that_idles_without_its_timer_is_found() {
 
 #[test]
 #[should_panic(
-    expected = "nothing is to come, but clients have not ended: elevator lazy, workload randread, seed 1"
+    expected = "no event is pending, but clients have not ended: elevator lazy, workload randread, seed 1"
 )]
 fn a_stall_is_found() {
     let _ = run(under(&STUCK), &mut Unobserved, &|| false);

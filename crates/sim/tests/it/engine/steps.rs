@@ -290,7 +290,7 @@ fn a_trial_can_be_interrupted() {
 }
 
 #[test]
-#[should_panic(expected = "time stands still: elevator none, workload randread, seed 1")]
+#[should_panic(expected = "time does not advance: elevator none, workload randread, seed 1")]
 fn a_client_that_never_lets_time_go_on_is_found() {
     struct Idler;
     impl sim::workload::Client for Idler {

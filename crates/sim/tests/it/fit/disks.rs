@@ -86,5 +86,5 @@ fn zoned_disks_are_fitted_through_a_host_that_is_late() {
 fn a_device_without_a_spindle_has_no_revolution() {
     let mut flash = drive("sata-ssd:capacity_mib=256");
     let error = sim::fit::hdd::measure(&mut flash, 1, &mut |_| {}).unwrap_err().to_string();
-    assert!(error.contains("no revolution") || error.contains("does not let go"), "{error}");
+    assert!(error.contains("no revolution") || error.contains("does not evict"), "{error}");
 }

@@ -209,7 +209,7 @@ fn postmark_asks_for_the_room_that_it_may_need() {
     postmark.extents(&params, 1 << 30, 512).unwrap();
     let error = postmark.extents(&(postmark.defaults)(), 1 << 30, 4096).unwrap_err().to_string();
     assert!(
-        error.contains("block_size = 512 is no multiple of the target's block of 4096"),
+        error.contains("block_size = 512 is not a multiple of the target's block of 4096"),
         "{error}"
     );
 }
@@ -230,7 +230,7 @@ fn a_trace_that_does_not_fit_the_target_is_refused_by_its_request() {
     let error = replay.extents(&params, 1 << 20, 8192).unwrap_err().to_string();
     assert!(
         error.contains(
-            "request 1: read of 4096 bytes at 0 is no multiple of the target's block of 8192"
+            "request 1: read of 4096 bytes at 0 is not a multiple of the target's block of 8192"
         ),
         "{error}"
     );
