@@ -10,6 +10,7 @@ use machine::files::programs;
 use crate::cache::{Cache, Request, remove, size, word};
 use crate::child::Run;
 use crate::compile::Tree;
+use crate::config::Purpose;
 use crate::debian::{Archive, Debian};
 use crate::image::sha256_of;
 use crate::lock::Lock;
@@ -105,7 +106,7 @@ impl Cache {
         progress: &mut dyn Progress,
         stop: &AtomicBool,
     ) -> Result<Kernel, Error> {
-        let recipe = Recipe::of(request.debug, &request.patches)?;
+        let recipe = Recipe::of(request)?;
         if let Some(kernel) = self.find_made(&request.source, &recipe)? {
             return Ok(kernel);
         }
@@ -154,7 +155,8 @@ impl Build<'_> {
             true => None,
             false => Some(self.of_source(found, &word(&found.source())?, &recipe.unpatched())?),
         };
-        self.check_space(TREE[usize::from(recipe.debug)])?;
+        let Purpose { debug, hz } = recipe.purpose;
+        self.check_space(TREE[usize::from(debug)])?;
         let (work, log) = (self.cache.unfinished(key), self.cache.log(key));
         remove(&work)?;
         let mut unfinished = Unfinished(Some(work.clone()));
@@ -163,7 +165,7 @@ impl Build<'_> {
             fs::create_dir_all(dir).map_err(|cause| Error::io("create", dir, cause))?;
         }
         fs::write(&log, "").map_err(|cause| Error::io("write", &log, cause))?;
-        let makes = Tree { dir: &top, log: &log, stop: self.stop, debug: recipe.debug };
+        let makes = Tree { dir: &top, log: &log, stop: self.stop, purpose: recipe.purpose };
         let objects = match &base {
             Some(base) => self.patched(found, recipe, base, &makes)?,
             None => self.plain(found, recipe, &makes)?,
@@ -184,7 +186,8 @@ impl Build<'_> {
             source,
             version: found.version().to_owned(),
             patches: recipe.patches.clone(),
-            debug: recipe.debug,
+            debug,
+            hz,
             built: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
             bytes: size(&work),
             objects,
@@ -206,7 +209,7 @@ impl Build<'_> {
     fn plain(&mut self, found: &Found, recipe: &Recipe, makes: &Tree) -> Result<u64, Error> {
         let cpus = crate::compile::cpus();
         let kept = self.cache.dir().display().to_string();
-        self.progress.say(&notice(&found.source().to_string(), recipe.debug, cpus, &kept));
+        self.progress.say(&notice(&found.source().to_string(), recipe.purpose.debug, cpus, &kept));
         match found {
             Found::Archive(archive) => {
                 self.progress.phase(&format!(
@@ -222,12 +225,17 @@ impl Build<'_> {
         }
         self.progress.phase("configuring");
         host_side::adjust(makes.dir)?;
+        if recipe.purpose.hz.is_some() {
+            host_side::adjust_clock(makes.dir)?;
+        }
         makes.configure()?;
         self.progress.phase("compiling");
         let series = found.source().to_string();
         let earlier = self.cache.list()?.into_iter().filter(|kernel| kernel.patches.is_empty());
         let like = earlier
-            .map(|kernel| (kernel.source == series, kernel.debug == recipe.debug, kernel.objects))
+            .map(|kernel| {
+                (kernel.source == series, kernel.debug == recipe.purpose.debug, kernel.objects)
+            })
             .max();
         makes.compile(&["all"], like.map_or(OBJECTS, |(_, _, objects)| objects), self.progress)
     }

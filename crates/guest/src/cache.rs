@@ -28,7 +28,13 @@ pub struct Request {
     pub patches: Vec<PathBuf>,
     /// Adds KASAN, lockdep, sleep-in-atomic and more. Several times slower.
     pub debug: bool,
+    /// For CPU experiments: virtual time as the scheduler's clock, control groups of CPUs, and this
+    /// number of ticks a second. `None`: for I/O.
+    pub hz: Option<u32>,
 }
+
+/// Tick rates of kernels for CPU experiments; the first is the default.
+pub const TICK_RATES: [u32; 4] = [1000, 100, 250, 300];
 
 /// Several processes can use it concurrently.
 #[derive(Debug, Clone)]
@@ -85,7 +91,7 @@ impl Cache {
     /// # Errors
     /// If a patch cannot be read or the compiler, which is part of the key, is missing.
     pub fn find(&self, request: &Request) -> Result<Option<Kernel>, Error> {
-        let recipe = Recipe::of(request.debug, &request.patches)?;
+        let recipe = Recipe::of(request)?;
         self.find_made(&request.source, &recipe)
     }
 
@@ -252,9 +258,10 @@ fn names_in(dir: &Path) -> Result<Vec<String>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Purpose;
 
     fn recipe(debug: bool, compiler: &str) -> Recipe {
-        Recipe::new(debug, Vec::new(), compiler.to_owned())
+        Recipe::new(Purpose { debug, hz: None }, Vec::new(), compiler.to_owned())
     }
 
     fn kernel(cache: &Cache, key: &str, asked: &str, recipe: &Recipe) {
@@ -270,6 +277,7 @@ mod tests {
             version: "1".to_owned(),
             patches: Vec::new(),
             debug: false,
+            hz: None,
             built: 1,
             bytes: 2,
             objects: 3,

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use machine::files::programs;
 
 use crate::child::Run;
-use crate::{Error, Progress, config};
+use crate::config::{self, Purpose};
+use crate::{Error, Progress};
 
 /// CPUs that a build uses.
 pub(crate) fn cpus() -> usize {
@@ -19,16 +20,16 @@ pub(crate) struct Tree<'a> {
     pub(crate) dir: &'a Path,
     pub(crate) log: &'a Path,
     pub(crate) stop: &'a AtomicBool,
-    pub(crate) debug: bool,
+    pub(crate) purpose: Purpose,
 }
 
 impl Tree<'_> {
     pub(crate) fn configure(&self) -> Result<(), Error> {
         self.make(&["tinyconfig"], &mut |_| ())?;
-        self.set(&config::fragment(self.debug))?;
+        self.set(&config::fragment(self.purpose))?;
         let path = self.dir.join(".config");
         let text = fs::read_to_string(&path).map_err(|cause| Error::io("read", &path, cause))?;
-        config::check(&text, self.debug)
+        config::check(&text, self.purpose)
     }
 
     /// Appends lines to `.config` and runs `make olddefconfig`.
@@ -76,7 +77,7 @@ impl Tree<'_> {
                 "--no-print-directory",
                 "ARCH=um",
             ])
-            .args(config::flags(self.debug))
+            .args(config::flags(self.purpose.debug))
             .args(targets);
         let said = Run::new(self.stop).logged(&log).run_with(make, line)?;
         if said.status.success() {

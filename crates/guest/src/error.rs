@@ -86,6 +86,8 @@ pub enum Error {
     /// Not accepted by the kernel's configuration.
     #[error("kernel configuration: {} cannot be set, and the arena needs it; take another kernel", refused.join(", "))]
     Config { refused: Vec<String> },
+    #[error("{}: not the code that schedlab knows, so the scheduler's clock cannot be made exact; take debian:6.1 to debian:7.3, or a tree near them", file.display())]
+    Clock { file: PathBuf },
     #[error("kernel build: failed; the whole log is {}:\n{message}", log.display())]
     Compile {
         /// The first error with the compiler's excerpt.

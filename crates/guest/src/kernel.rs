@@ -36,6 +36,9 @@ pub struct Kernel {
     pub patches: Vec<Patch>,
     /// Whether it has checks for kernel tests.
     pub debug: bool,
+    /// Ticks a second of a kernel for CPU experiments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hz: Option<u32>,
     /// Seconds since 1970.
     pub built: u64,
     /// Used disk space.

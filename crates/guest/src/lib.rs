@@ -34,7 +34,7 @@ mod verify;
 mod workdir;
 
 pub use boot::{Boot, BootError, Ended, PATIENCE, TimeTravel, WORKDIR_VARIABLE};
-pub use cache::{Cache, Request};
+pub use cache::{Cache, Request, TICK_RATES};
 pub use error::Error;
 pub use image::Image;
 pub use kernel::{Kernel, Patch};

@@ -16,6 +16,7 @@ use text::limits::MANIFEST_BYTES;
 use crate::build::ClosedToOthers;
 use crate::cache::{UNFINISHED, remove};
 use crate::compile::Tree;
+use crate::config::Purpose;
 use crate::image::{check, sha256};
 use crate::lock::Lock;
 use crate::{Error, Kernel, Progress};
@@ -160,11 +161,13 @@ impl Kernel {
         if sources.iter().any(|(name, _)| *name == "Kbuild") {
             progress.phase("compiling modules");
             let m = format!("M={}", from.display());
-            Tree { dir: &self.tree, log, stop, debug: self.debug }.compile(
-                &[&m, "modules"],
-                0,
-                progress,
-            )?;
+            Tree {
+                dir: &self.tree,
+                log,
+                stop,
+                purpose: Purpose { debug: self.debug, hz: self.hz },
+            }
+            .compile(&[&m, "modules"], 0, progress)?;
         }
         let own = fs::read_dir(&from).into_iter().flatten().flatten().map(|entry| entry.path());
         let theirs = OF_THE_KERNEL.iter().map(|path| self.tree.join(path));

@@ -1,14 +1,15 @@
 //! Patches, configuration and compiler, which with the source determine a kernel's key.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use machine::files::programs;
 use sha2::{Digest, Sha256};
 
 use crate::child::Run;
+use crate::config::Purpose;
 use crate::patch::Text;
-use crate::{Error, Patch, config};
+use crate::{Error, Patch, Request, config, host_side};
 use text::hex;
 
 /// Changed when kernels of an earlier version must not be used.
@@ -16,7 +17,7 @@ const FORMAT: &str = "3";
 
 #[derive(Debug, Clone)]
 pub(crate) struct Recipe {
-    pub(crate) debug: bool,
+    pub(crate) purpose: Purpose,
     pub(crate) texts: Vec<Text>,
     pub(crate) patches: Vec<Patch>,
     pub(crate) hash: String,
@@ -25,12 +26,14 @@ pub(crate) struct Recipe {
 
 impl Recipe {
     /// Reads the patches and the compiler's version.
-    pub(crate) fn of(debug: bool, patches: &[PathBuf]) -> Result<Recipe, Error> {
-        let texts = patches.iter().map(|path| Text::read(path)).collect::<Result<_, _>>()?;
-        Ok(Recipe::new(debug, texts, compiler()?))
+    pub(crate) fn of(request: &Request) -> Result<Recipe, Error> {
+        let patches = request.patches.iter();
+        let texts = patches.map(|path| Text::read(path)).collect::<Result<_, _>>()?;
+        let purpose = Purpose { debug: request.debug, hz: request.hz };
+        Ok(Recipe::new(purpose, texts, compiler()?))
     }
 
-    pub(crate) fn new(debug: bool, texts: Vec<Text>, compiler: String) -> Recipe {
+    pub(crate) fn new(purpose: Purpose, texts: Vec<Text>, compiler: String) -> Recipe {
         let name = |path: &Path| {
             path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
         };
@@ -40,22 +43,25 @@ impl Recipe {
             .map(|text| Patch { name: name(&text.path), sha256: sha256(text) })
             .collect();
         let mut hash = Sha256::new();
-        let (options, flags) = (config::fragment(debug), config::flags(debug).join(" "));
+        let Purpose { debug, hz } = purpose;
+        let (options, flags) = (config::fragment(purpose), config::flags(debug).join(" "));
         hash.update(format!("{FORMAT}\n{compiler}\n{debug}\n{options}\n{flags}\n"));
+        hz.iter().for_each(|_| hash.update(host_side::CLOCK));
         patches.iter().for_each(|patch| hash.update(format!("{}\n", patch.sha256)));
-        Recipe { debug, texts, patches, hash: hex(&hash.finalize()), compiler }
+        Recipe { purpose, texts, patches, hash: hex(&hash.finalize()), compiler }
     }
 
     pub(crate) fn unpatched(&self) -> Recipe {
-        Recipe::new(self.debug, Vec::new(), self.compiler.clone())
+        Recipe::new(self.purpose, Vec::new(), self.compiler.clone())
     }
 
     /// A readable part and a unique hash.
     pub(crate) fn key(&self, series: &str, version: &str) -> String {
         let hash = hex(&Sha256::digest(format!("{version}\n{}", self.hash)));
-        let debug = if self.debug { "-debug" } else { "" };
+        let debug = if self.purpose.debug { "-debug" } else { "" };
+        let cpu = self.purpose.hz.map_or_else(String::new, |hz| format!("-cpu{hz}"));
         let patched = if self.patches.is_empty() { "" } else { "-patched" };
-        format!("{series}{debug}{patched}-{}", &hash[..12])
+        format!("{series}{debug}{cpu}{patched}-{}", &hash[..12])
     }
 }
 
@@ -83,7 +89,11 @@ mod tests {
     }
 
     fn recipe(debug: bool, texts: &[Text], compiler: &str) -> Recipe {
-        Recipe::new(debug, texts.to_vec(), compiler.to_owned())
+        Recipe::new(Purpose { debug, hz: None }, texts.to_vec(), compiler.to_owned())
+    }
+
+    fn for_cpus(hz: u32) -> Recipe {
+        Recipe::new(Purpose { debug: false, hz: Some(hz) }, Vec::new(), "gcc 12".to_owned())
     }
 
     #[test]
@@ -100,6 +110,8 @@ mod tests {
             key(recipe(false, std::slice::from_ref(&a), "gcc 12"), "6.1.1"),
             key(recipe(false, &[a.clone(), b.clone()], "gcc 12"), "6.1.1"),
             key(recipe(false, &[b, a.clone()], "gcc 12"), "6.1.1"),
+            key(for_cpus(1000), "6.1.1"),
+            key(for_cpus(250), "6.1.1"),
         ];
         let different: std::collections::BTreeSet<&String> = keys.iter().collect();
         assert_eq!(different.len(), keys.len(), "{keys:?}");
@@ -110,5 +122,6 @@ mod tests {
         );
         assert_eq!(key(recipe(false, &[a], "gcc 12").unpatched(), "6.1.1"), keys[0]);
         assert!(keys[3].starts_with("6.1-debug-") && keys[5].starts_with("6.1-patched-"));
+        assert!(keys[7].starts_with("6.1-cpu1000-"), "{keys:?}");
     }
 }

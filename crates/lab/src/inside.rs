@@ -25,6 +25,8 @@ pub fn dispatch() -> Option<ExitCode> {
         "guest-supervisor" => supervisor(words),
         "guest-init" => in_guest(arena::kernel::inside::run),
         "guest-exec" => in_guest(arena::kernel::exec::inside),
+        "guest-cpu" => in_guest(arena::kernel_cpu::inside::run),
+        arena::kernel_cpu::inside::PROGRAM => arena::kernel_cpu::inside::program(),
         _ => return None,
     };
     Some(status(done))

@@ -31,6 +31,9 @@ pub(crate) fn of(analysis: &Analysis) -> String {
         let release = fact("kernel", "release")
             .map(|release| format!(" (Linux {release})"))
             .unwrap_or_default();
+        if arena.is_cpu() {
+            return format!(" on one CPU in virtual time{release}");
+        }
         return format!(" on a simulated {} in the kernel arena{release}", modelled());
     }
     if arena.is_cpu() {
@@ -78,6 +81,10 @@ mod tests {
         assert_eq!(
             said("kernel", "hp97560", &[hp, linux]),
             " on a simulated HP 97560 in the kernel arena (Linux 6.1.176)"
+        );
+        assert_eq!(
+            said("kernel-cpu", "cpu", &[linux]),
+            " on one CPU in virtual time (Linux 6.1.176)"
         );
         let drive = ("device", "model", "SAMSUNG MZ7LH960");
         assert_eq!(said("disk", "/dev/sdb", &[drive]), " on SAMSUNG MZ7LH960 (/dev/sdb)");

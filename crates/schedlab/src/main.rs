@@ -40,18 +40,28 @@ fn main() -> ExitCode {
         return printed.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
     }
     let parsed = cli::command().try_get_matches().and_then(|found| Cli::from_arg_matches(&found));
-    let cli = match parsed {
+    let mut cli = match parsed {
         Ok(cli) => cli,
         Err(error) => return out::usage(&error),
     };
     let root = Root::real().with_state_dir(&cli.state_dir);
-    let done = give_up_rights(&cli.command).and_then(|()| dispatch(&root, &cli.command));
+    let done = complete_arena(&mut cli.command)
+        .and_then(|()| give_up_rights(&cli.command))
+        .and_then(|()| dispatch(&root, &cli.command));
     match done {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
             out::error(&error);
             ExitCode::from(failure::status_of(&error))
         }
+    }
+}
+
+fn complete_arena(command: &mut Command) -> Result<()> {
+    match command {
+        Command::Compare(args) => args.design.complete_arena(),
+        Command::Sweep(args) => args.design.complete_arena(),
+        _ => Ok(()),
     }
 }
 

@@ -22,9 +22,11 @@ pub enum ArenaKind {
     Sim,
     /// [`KERNEL`]
     Kernel,
+    /// [`KERNEL_CPU`]
+    KernelCpu,
 }
 
-/// The object under test: a block device, this machine's CPUs, or a model in virtual time.
+/// The object under test: a block device, CPUs, or the model of a device.
 #[derive(PartialEq, Eq)]
 enum Subject {
     Disk,
@@ -115,10 +117,23 @@ pub static KERNEL: ArenaFacts = ArenaFacts {
     watch_refusal: Some(MODELS_STAY),
 };
 
+/// The CPU scheduler of a Linux kernel run as a process, in virtual time.
+pub static KERNEL_CPU: ArenaFacts = ArenaFacts {
+    kind: ArenaKind::KernelCpu,
+    name: "kernel-cpu",
+    subject: Subject::Cpus,
+    kernel: Kernel::Chosen,
+    help: "The CPU scheduler of a real Linux kernel that runs as a process, in virtual time: needs no root, changes nothing, repeatable bit for bit; `--arena kernel` with a CPU workload means this",
+    schedulers: "the CPU scheduler of a real kernel",
+    about: "the CPU scheduler of a real Linux, run as a process, in virtual time on one CPU without caches; nothing was measured on a machine",
+    paper: "one CPU under a real Linux in virtual time: ",
+    watch_refusal: Some(MODELS_STAY),
+};
+
 const MODELS_STAY: &str = "--arena: a modelled device never changes; watch a real one";
 
 /// All arenas, in the order of [`ArenaKind`].
-pub static ARENAS: [&ArenaFacts; 4] = [&DISK, &CPU, &SIM, &KERNEL];
+pub static ARENAS: [&ArenaFacts; 5] = [&DISK, &CPU, &SIM, &KERNEL, &KERNEL_CPU];
 
 impl ArenaFacts {
     /// The arena of this name.
@@ -126,12 +141,12 @@ impl ArenaFacts {
         ARENAS.into_iter().find(|arena| arena.name == name)
     }
 
-    /// Whether time is virtual: computed from 0, equal in every run, on a modelled device.
+    /// Whether time is virtual: computed from 0, equal in every run.
     pub fn is_virtual(&self) -> bool {
-        self.subject == Subject::Model
+        self.kernel != Kernel::Running
     }
 
-    /// Whether CPUs rather than a block device are under test.
+    /// Whether CPUs rather than a block device are under test: this machine's, or a guest's.
     pub fn is_cpu(&self) -> bool {
         self.subject == Subject::Cpus
     }

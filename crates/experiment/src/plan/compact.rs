@@ -88,7 +88,7 @@ fn cpu_variant(word: &str, keys: &[&str]) -> Result<Variant, PlanError> {
 }
 
 fn is_scheduler(word: &str) -> bool {
-    word == "default" || word.starts_with("sched_ext:")
+    word == "default" || word.starts_with("default@") || word.starts_with("sched_ext:")
 }
 
 fn distinct(variants: Vec<Variant>) -> Result<Vec<Variant>, PlanError> {

@@ -21,7 +21,7 @@ mod scalars;
 mod sizes;
 mod units;
 
-pub use arena::{ARENAS, ArenaFacts, ArenaKind, CPU, CPU_DEVICE, DISK, KERNEL, SIM};
+pub use arena::{ARENAS, ArenaFacts, ArenaKind, CPU, CPU_DEVICE, DISK, KERNEL, KERNEL_CPU, SIM};
 pub use check::MAX_TIME_S;
 pub use check_flows::is_flow_name;
 pub use compact::{

@@ -4,6 +4,7 @@ use crate::Error;
 
 const PLAIN: &str = include_str!("um.config");
 const DEBUG: &str = include_str!("debug.config");
+const CPU: &str = include_str!("cpu.config");
 
 /// Not all versions have the option.
 const IF_THERE: &str = " # if there";
@@ -20,19 +21,47 @@ pub(crate) fn flags(debug: bool) -> &'static [&'static str] {
     if debug { &[] } else { &FLAGS }
 }
 
+/// What a kernel is built for, beside its source and patches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Purpose {
+    /// With every check that finds mistakes.
+    pub(crate) debug: bool,
+    /// For CPU experiments, with this number of ticks a second.
+    pub(crate) hz: Option<u32>,
+}
+
+impl Purpose {
+    fn lines(self) -> impl Iterator<Item = &'static str> {
+        let debug = if self.debug { DEBUG } else { "" };
+        let cpu = if self.hz.is_some() { CPU } else { "" };
+        PLAIN
+            .lines()
+            .chain(debug.lines())
+            .chain(cpu.lines())
+            .filter(|line| line.starts_with("CONFIG_") || line.starts_with("# CONFIG_"))
+    }
+
+    fn ticks(self) -> Option<String> {
+        self.hz.map(|hz| format!("CONFIG_HZ={hz}"))
+    }
+}
+
 /// The fragment in the format of `.config`.
-pub(crate) fn fragment(debug: bool) -> String {
-    wanted(debug).map(|line| format!("{}\n", line.trim_end_matches(IF_THERE))).collect()
+pub(crate) fn fragment(purpose: Purpose) -> String {
+    let lines = purpose.lines().map(|line| line.trim_end_matches(IF_THERE).to_owned());
+    lines.chain(purpose.ticks()).map(|line| format!("{line}\n")).collect()
 }
 
 /// The error names options of the fragment that `.config` does not have.
-pub(crate) fn check(config: &str, debug: bool) -> Result<(), Error> {
+pub(crate) fn check(config: &str, purpose: Purpose) -> Result<(), Error> {
     let off = |line: &str| {
         line.strip_prefix("# ").and_then(|line| line.strip_suffix(" is not set")).map(str::to_owned)
     };
     let last =
-        |line: &str| wanted(debug).filter(|other| name(other) == name(line)).last() == Some(line);
-    let refused: Vec<String> = wanted(debug)
+        |line: &str| purpose.lines().filter(|other| name(other) == name(line)).last() == Some(line);
+    let ticks = purpose.ticks().filter(|ticks| !config.lines().any(|line| line == ticks));
+    let refused: Vec<String> = purpose
+        .lines()
         .filter(|line| !line.ends_with(IF_THERE) && last(line))
         .filter(|line| match off(line) {
             Some(option) => config
@@ -41,16 +70,9 @@ pub(crate) fn check(config: &str, debug: bool) -> Result<(), Error> {
             None => !config.lines().any(|l| l == *line),
         })
         .map(|line| off(line).map_or_else(|| line.to_owned(), |option| format!("{option}=n")))
+        .chain(ticks)
         .collect();
     if refused.is_empty() { Ok(()) } else { Err(Error::Config { refused }) }
-}
-
-fn wanted(debug: bool) -> impl Iterator<Item = &'static str> {
-    let more = if debug { DEBUG } else { "" };
-    PLAIN
-        .lines()
-        .chain(more.lines())
-        .filter(|line| line.starts_with("CONFIG_") || line.starts_with("# CONFIG_"))
 }
 
 fn name(line: &str) -> &str {
@@ -62,17 +84,21 @@ fn name(line: &str) -> &str {
 mod tests {
     use super::*;
 
+    const PLAIN_ONE: Purpose = Purpose { debug: false, hz: None };
+    const CHECKED: Purpose = Purpose { debug: true, hz: None };
+    const FOR_CPUS: Purpose = Purpose { debug: false, hz: Some(250) };
+
     #[test]
     fn a_fragment_satisfies_itself_and_each_missing_option_is_named() {
-        for debug in [false, true] {
-            let whole = fragment(debug);
-            check(&whole, debug).unwrap();
+        for purpose in [PLAIN_ONE, CHECKED, FOR_CPUS] {
+            let whole = fragment(purpose);
+            check(&whole, purpose).unwrap();
             assert!(!whole.contains(IF_THERE));
         }
-        let poorer = fragment(false)
+        let poorer = fragment(PLAIN_ONE)
             .replace("CONFIG_IOSCHED_BFQ=y\n", "")
             .replace("# CONFIG_NET is not set", "CONFIG_NET=y");
-        let Err(Error::Config { refused }) = check(&poorer, false) else {
+        let Err(Error::Config { refused }) = check(&poorer, PLAIN_ONE) else {
             panic!("two options differ")
         };
         assert_eq!(refused, ["CONFIG_IOSCHED_BFQ=y", "CONFIG_NET=n"]);
@@ -80,13 +106,25 @@ mod tests {
 
     #[test]
     fn an_option_that_some_version_has_not_may_be_missing() {
-        let older = fragment(false).replace("CONFIG_SLUB=y\n", "");
-        check(&older, false).unwrap();
+        let older = fragment(PLAIN_ONE).replace("CONFIG_SLUB=y\n", "");
+        check(&older, PLAIN_ONE).unwrap();
     }
 
     #[test]
     fn a_debug_kernel_is_a_plain_one_and_more() {
-        assert!(fragment(true).starts_with(&fragment(false)));
-        assert!(fragment(true).contains("CONFIG_KASAN=y\n") && !fragment(false).contains("KASAN"));
+        let plain = fragment(PLAIN_ONE);
+        assert!(fragment(CHECKED).starts_with(&plain) && fragment(FOR_CPUS).starts_with(&plain));
+        assert!(fragment(CHECKED).contains("CONFIG_KASAN=y\n") && !plain.contains("KASAN"));
+    }
+
+    #[test]
+    fn a_kernel_for_cpus_with_another_tick_rate_is_refused() {
+        let whole = fragment(FOR_CPUS);
+        assert!(whole.contains("CONFIG_HZ=250\n") && !fragment(PLAIN_ONE).contains("CONFIG_HZ"));
+        let Err(Error::Config { refused }) = check(&whole.replace("HZ=250", "HZ=100"), FOR_CPUS)
+        else {
+            panic!("ticks differ")
+        };
+        assert_eq!(refused, ["CONFIG_HZ=250"]);
     }
 }

@@ -13,6 +13,7 @@ mod evidence;
 pub mod flows;
 mod invalid;
 pub mod kernel;
+pub mod kernel_cpu;
 pub mod model;
 mod modelled;
 pub mod open;

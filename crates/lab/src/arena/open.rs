@@ -11,6 +11,7 @@ use super::Arena;
 use super::cpu::CpuArena;
 use super::disk::{Consent, DiskArena};
 use super::kernel::KernelArena;
+use super::kernel_cpu::KernelCpuArena;
 use super::sim::SimArena;
 use super::under_test::UnderTest;
 use crate::console::Console;
@@ -89,6 +90,18 @@ pub fn within<T>(
                 None => arena,
             })
         }
+        UnderTest::KernelCpu { source, variants, loads } => {
+            let cache = options.cache_dir.as_deref();
+            let arena = KernelCpuArena::open(&source, variants, workloads, loads, cache, console)?;
+            let arena = match &options.program {
+                Some(program) => arena.started_by(program.clone()),
+                None => arena,
+            };
+            Box::new(match options.threads {
+                Some(threads) => arena.with_threads(threads.get()),
+                None => arena,
+            })
+        }
     };
     let result = arena.try_out().and_then(|()| work(&plan, arena.as_mut()));
     progress.clear();
@@ -110,7 +123,7 @@ impl OpenOptions {
     fn check(&self, under_test: &UnderTest) -> Result<()> {
         let what = match under_test {
             UnderTest::Disk { .. } => None,
-            UnderTest::Cpu { .. } => Some("CPUs hold no data"),
+            UnderTest::Cpu { .. } | UnderTest::KernelCpu { .. } => Some("CPUs hold no data"),
             UnderTest::Sim { .. } | UnderTest::Kernel { .. } => {
                 Some("a modelled device holds no data")
             }
@@ -122,6 +135,11 @@ impl OpenOptions {
             (UnderTest::Kernel { .. }, Some(Format::Parquet | Format::Csv)) => {
                 return Err(usage(
                     "--trace: the kernel arena writes traces of Perfetto only; choose --trace perfetto, or --arena sim",
+                ));
+            }
+            (UnderTest::KernelCpu { .. }, Some(_)) => {
+                return Err(usage(
+                    "--trace: only trials of block devices are traced; leave it out",
                 ));
             }
             (UnderTest::Disk { .. } | UnderTest::Cpu { .. }, Some(_)) => {

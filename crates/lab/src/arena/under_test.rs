@@ -8,16 +8,34 @@ use experiment::plan::{ArenaFacts, ArenaKind, Plan, Variant};
 use guest::Source;
 
 use super::model::Model;
-use super::{Variants, cpu, disk, kernel, sim};
+use super::{Variants, cpu, disk, kernel, kernel_cpu, sim};
 use crate::controllers::Control;
 use crate::failure::usage;
 
 #[derive(Debug, Clone)]
 pub enum UnderTest {
-    Disk { target: disk::Target, variants: Variants<disk::VariantSetting> },
-    Cpu { variants: Variants<machine::cpu::Setting>, loads: cpu::background::BackgroundLoads },
-    Sim { model: Model, variants: Variants<sim::Setting> },
-    Kernel { model: Model, source: Source, variants: Variants<kernel::Setting> },
+    Disk {
+        target: disk::Target,
+        variants: Variants<disk::VariantSetting>,
+    },
+    Cpu {
+        variants: Variants<machine::cpu::Setting>,
+        loads: cpu::background::BackgroundLoads,
+    },
+    Sim {
+        model: Model,
+        variants: Variants<sim::Setting>,
+    },
+    Kernel {
+        model: Model,
+        source: Source,
+        variants: Variants<kernel::Setting>,
+    },
+    KernelCpu {
+        source: Source,
+        variants: Variants<kernel_cpu::Setting>,
+        loads: cpu::background::BackgroundLoads,
+    },
 }
 
 pub(crate) struct Controls<'a> {
@@ -50,13 +68,18 @@ impl UnderTest {
                 model: Model::read(device)?,
                 source: kernel.as_deref().map_or(Ok(Source::default()), kernel::source)?,
             },
+            ArenaKind::KernelCpu => UnderTest::KernelCpu {
+                variants: Variants::read(variants, kernel_cpu_setting)?,
+                source: kernel.as_deref().map_or(Ok(Source::default()), kernel::source)?,
+                loads: cpu::background::BackgroundLoads::read(&mut plan.workloads)?,
+            },
         })
     }
 
     pub(crate) fn model(&self) -> Option<&Model> {
         match self {
             UnderTest::Sim { model, .. } | UnderTest::Kernel { model, .. } => Some(model),
-            UnderTest::Disk { .. } | UnderTest::Cpu { .. } => None,
+            UnderTest::Disk { .. } | UnderTest::Cpu { .. } | UnderTest::KernelCpu { .. } => None,
         }
     }
 
@@ -78,7 +101,9 @@ impl UnderTest {
                     all: &setting.controls,
                 })
                 .collect(),
-            UnderTest::Cpu { .. } | UnderTest::Sim { .. } => Vec::new(),
+            UnderTest::Cpu { .. } | UnderTest::Sim { .. } | UnderTest::KernelCpu { .. } => {
+                Vec::new()
+            }
         }
     }
 
@@ -89,7 +114,10 @@ impl UnderTest {
                 .iter()
                 .filter_map(|(_, variant, of)| Some((variant, of.run.as_deref()?)))
                 .collect(),
-            UnderTest::Disk { .. } | UnderTest::Sim { .. } | UnderTest::Kernel { .. } => Vec::new(),
+            UnderTest::Disk { .. }
+            | UnderTest::Sim { .. }
+            | UnderTest::Kernel { .. }
+            | UnderTest::KernelCpu { .. } => Vec::new(),
         }
     }
 
@@ -109,13 +137,18 @@ impl UnderTest {
                 .iter()
                 .filter_map(|(_, variant, of)| Some((variant, of.kernel.built()?)))
                 .collect(),
+            UnderTest::KernelCpu { variants, .. } => variants
+                .iter()
+                .filter_map(|(_, variant, of)| Some((variant, of.kernel.built()?)))
+                .collect(),
             UnderTest::Disk { .. } | UnderTest::Sim { .. } => Vec::new(),
         }
     }
 
     pub(crate) fn kernel_tree(&self) -> Option<&Path> {
         match self {
-            UnderTest::Kernel { source: Source::Directory(tree), .. } => Some(tree),
+            UnderTest::Kernel { source: Source::Directory(tree), .. }
+            | UnderTest::KernelCpu { source: Source::Directory(tree), .. } => Some(tree),
             _ => None,
         }
     }
@@ -133,6 +166,7 @@ pub fn check_variant(
         ArenaKind::Cpu => cpu_setting(variant).map(drop),
         ArenaKind::Sim => sim::Setting::of(variant).map(drop),
         ArenaKind::Kernel => kernel_setting(kernel, variant, say).map(drop),
+        ArenaKind::KernelCpu => kernel_cpu_setting(variant).map(drop),
     }
 }
 
@@ -157,6 +191,15 @@ fn disk_setting(variant: &mut Variant, say: &mut dyn FnMut(&str)) -> Result<disk
 
 fn cpu_setting(variant: &mut Variant) -> Result<machine::cpu::Setting> {
     let setting = cpu::setting_of(variant)?;
+    if variant.scheduler.is_empty() {
+        "default".clone_into(&mut variant.scheduler);
+    }
+    Ok(setting)
+}
+
+/// The scheduler is written out.
+fn kernel_cpu_setting(variant: &mut Variant) -> Result<kernel_cpu::Setting> {
+    let setting = kernel_cpu::Setting::of(variant)?;
     if variant.scheduler.is_empty() {
         "default".clone_into(&mut variant.scheduler);
     }

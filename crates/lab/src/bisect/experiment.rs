@@ -79,10 +79,16 @@ impl Bench<'_> {
         progress: &StepProgress<'_>,
     ) -> Result<Result<(String, bool), StepOutcome>> {
         let cache = kernel::cache(self.opening.cache_dir.as_deref())?;
-        let UnderTest::Kernel { source, variants, .. } = &resolved.under_test else {
-            unreachable!("kernels are bisected in the kernel arena");
+        let request = match &resolved.under_test {
+            UnderTest::Kernel { source, variants, .. } => {
+                variants.setting(variant).kernel.request(source)
+            }
+            UnderTest::KernelCpu { source, variants, .. } => {
+                variants.setting(variant).request(source)
+            }
+            _ => unreachable!("kernels are bisected in arenas that choose theirs"),
         };
-        match kernel::build(&cache, source, variants.setting(variant), self.stop, progress) {
+        match kernel::build(&cache, &request, self.stop, progress) {
             Ok(built) => Ok(Ok(built)),
             Err(error) => match error.downcast_ref::<guest::Error>() {
                 Some(guest::Error::Compile { .. }) => {

@@ -119,7 +119,7 @@ fn base_plan(spec: &BisectSpec<'_>) -> Result<Plan> {
     let mut plan = resolve(spec.plan.clone(), &mut |_| ())?.plan;
     if !plan.arena.chooses_kernel() {
         return Err(usage(format!(
-            "plan {:?}: kernels are bisected in the kernel arena (found {}); set arena = \"kernel\" and a modelled device",
+            "plan {:?}: kernels are bisected in the kernel arena (found {}); set arena = \"kernel\" and a modelled device, or a CPU workload",
             plan.name, plan.arena.name
         )));
     }

@@ -27,7 +27,7 @@ pub(super) fn check_work(plan: &Plan, workloads: &Workloads) -> Result<()> {
         }
         if !plan.arena.is_cpu() && of_cpus {
             return Err(usage(format!(
-                "workload {}: {} does no I/O, so I/O schedulers do not affect it; to compare CPU settings, add --arena cpu",
+                "workload {}: {} does no I/O, so I/O schedulers do not affect it; to compare CPU settings, use --arena cpu, or --arena kernel without a device",
                 spec.name, spec.kind
             )));
         }
@@ -82,6 +82,10 @@ pub(super) fn settle(plan: &mut Plan) {
         return;
     }
     for spec in plan.workloads.iter_mut() {
+        // A guest has no sockets.
+        if plan.arena.is_virtual() && spec.kind == "messaging" {
+            spec.params.entry("pipes".to_owned()).or_insert_with(|| "true".to_owned());
+        }
         if load::programs::find(&spec.kind)
             .is_some_and(|kind| kind.options.iter().any(|option| option.name == "on"))
         {

@@ -14,7 +14,6 @@ use experiment::plan::{
 };
 
 use crate::arena::kernel;
-use crate::arena::model::Model;
 use crate::arena::under_test::{Controls, UnderTest};
 use crate::controllers;
 use crate::failure::usage;
@@ -121,8 +120,10 @@ pub fn resolve(mut plan: Plan, say: &mut dyn FnMut(&str)) -> Result<Resolved> {
                 .to_owned(),
         ));
     }
-    if let Some(model) = under_test.model() {
-        in_virtual_time(&mut plan, model);
+    if let Some(trial_ms) = under_test.model().map(|model| model.look(|device| device.trial_ms())) {
+        in_virtual_time(&mut plan, trial_ms);
+    } else if plan.arena.is_virtual() {
+        in_virtual_time(&mut plan, CPU_TRIAL_MS);
     }
     let (duration, warmup) = length::trial_length(&plan);
     let ms = |d: std::time::Duration| {
@@ -210,7 +211,7 @@ fn check_virtual(plan: &Plan) -> Result<()> {
         return Ok(());
     }
     let program = plan.workloads.iter().find(|spec| load::programs::find(&spec.kind).is_some());
-    if let Some(spec) = program {
+    if let Some(spec) = program.filter(|_| !plan.arena.is_cpu()) {
         return Err(usage(format!(
             "workload {}: the program {} is measured on this machine only (--arena disk); a program runs in virtual time, without verdicts, with \
              schedlab kernel exec",
@@ -222,7 +223,7 @@ fn check_virtual(plan: &Plan) -> Result<()> {
             "--fs (files in a plan): only on this machine; in the kernel arena a variant takes fs=ext4",
         ));
     }
-    if plan.workloads.iter().any(|spec| !spec.background.is_empty()) {
+    if plan.workloads.iter().any(|spec| !spec.background.is_empty()) && !plan.arena.is_cpu() {
         return Err(usage(
             "--background: only on this machine; in virtual time take a workload with several kinds of clients, e.g. mixed",
         ));
@@ -261,12 +262,15 @@ fn check_primary(workload: &str, primary: &str) -> Result<()> {
     }
 }
 
+/// Of a trial of a CPU scheduler in virtual time: thousands of wake-ups and slices.
+const CPU_TRIAL_MS: u64 = 10_000;
+
 /// Virtual time is cheap: trials last as long as the device needs for enough requests, and the
 /// default budget is extended to thirty rounds.
-fn in_virtual_time(plan: &mut Plan, model: &Model) {
+fn in_virtual_time(plan: &mut Plan, trial_ms: u64) {
     const ROUNDS: f64 = 30.0;
     if plan.trial.duration_ms.is_none() && plan.budget.time_s == Budget::default().time_s {
-        plan.trial.duration_ms = Some(model.look(|device| device.trial_ms()));
+        plan.trial.duration_ms = Some(trial_ms);
     }
     let needed_s = plan.budget.rounds.map_or(ROUNDS, f64::from) * length::cycle_s(plan);
     if plan.budget.rounds.is_some() || plan.budget.time_s == Budget::default().time_s {

@@ -89,7 +89,9 @@ pub struct Offer {
 impl Offer {
     pub fn of(root: &Root, arena: &ArenaFacts, word: &str, baseline: &Variant) -> Result<Offer> {
         let is_of_cpus = arena.is_cpu();
-        let mut all = if is_of_cpus {
+        let mut all = if is_of_cpus && arena.is_virtual() {
+            Vec::new()
+        } else if is_of_cpus {
             of_cpus(root, baseline)
         } else if arena.is_in_process() {
             let setting = Setting::of(baseline)?;

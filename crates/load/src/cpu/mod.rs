@@ -22,5 +22,6 @@ pub mod spin;
 mod sys;
 pub mod wakeup;
 
+pub use clock::compute_in_virtual_time;
 pub use report::{Failure, Report};
 pub use spec::{Spec, run};

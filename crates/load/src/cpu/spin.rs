@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 
+use crate::cpu::clock::{compute, is_virtual};
 use crate::cpu::load::{beside, for_each_cpu};
 use crate::cpu::{Failure, Report};
 
@@ -16,6 +17,8 @@ pub struct Spec {
 
 /// Between checks of `stop`: some tens of microseconds.
 const ROUND: u64 = 20_000;
+/// In virtual time, where a spin takes a nanosecond: 10 ms.
+const VIRTUAL_ROUNDS: u64 = 500;
 
 /// Runs until `stop`; [`Failure::Refused`] if no thread can be created.
 pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
@@ -34,10 +37,15 @@ fn one(stop: &AtomicBool) -> u64 {
     let mut x = 1u64;
     // At least once: on a busy machine, a thread may start after the end.
     loop {
-        for _ in 0..ROUND {
-            x = black_box(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
+        if is_virtual() {
+            compute(VIRTUAL_ROUNDS * ROUND);
+            rounds += VIRTUAL_ROUNDS;
+        } else {
+            for _ in 0..ROUND {
+                x = black_box(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
+            }
+            rounds += 1;
         }
-        rounds += 1;
         if stop.load(Ordering::Relaxed) {
             return rounds;
         }

@@ -4,14 +4,13 @@
 //! and wakes it; the worker reads the clock, computes for a while, and requests again. With more
 //! workers than CPUs, latency includes run-queue wait.
 
-use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread;
 
 use rustix::thread::futex;
 use serde::{Deserialize, Serialize};
 
-use crate::cpu::clock::{SLICE_NS, now_ns, timespec};
+use crate::cpu::clock::{SLICE_NS, compute, now_ns, timespec};
 use crate::cpu::counted::{Counted, OWN};
 use crate::cpu::latency::{Latencies, report};
 use crate::cpu::report::no_thread;
@@ -136,16 +135,6 @@ fn wake(word: &AtomicU32) {
 /// Returns when woken, if the word differs, or after a timeout; the caller checks the word.
 fn sleep(word: &AtomicU32, while_it_is: u32) {
     let _ = futex::wait(word, futex::Flags::PRIVATE, while_it_is, Some(&timespec(SLICE_NS)));
-}
-
-fn compute(ns: u64) {
-    let end = now_ns() + ns;
-    let mut x = 1u64;
-    while now_ns() < end {
-        for _ in 0..100 {
-            x = black_box(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
-        }
-    }
 }
 
 #[cfg(test)]

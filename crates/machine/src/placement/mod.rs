@@ -60,6 +60,11 @@ impl Placement {
         Ok(())
     }
 
+    /// Applies it to the calling process; the error says what was refused.
+    pub fn apply_to_self(&self) -> Result<(), String> {
+        self.take(&self.mask()).map_err(|(what, cause)| format!("{what}: {cause}"))
+    }
+
     fn attributes(&self) -> Attributes {
         Attributes::of(
             self.policy.unwrap_or(Policy::Other),

@@ -2,10 +2,13 @@
 
 use std::path::PathBuf;
 
+use anyhow::Result;
 use clap::{Args, ValueEnum};
-use experiment::plan::ArenaFacts;
+use experiment::plan::{self, ArenaFacts, KERNEL, KERNEL_CPU};
 use lab::arena::open::OpenOptions;
+use lab::failure::usage;
 use lab::resolve::programs::{Agreement, ProgramOptions};
+use load::programs::Needs;
 
 use super::arena;
 use super::fail_if::FailIfArgs;
@@ -96,6 +99,27 @@ pub(crate) enum FormatArg {
     Perfetto,
 }
 
+impl DesignArgs {
+    /// `--arena kernel` without a device means the CPU scheduler if every workload is one of CPUs.
+    pub(crate) fn complete_arena(&mut self) -> Result<()> {
+        if self.arena != &KERNEL || !self.device.is_empty() {
+            return Ok(());
+        }
+        let of_cpus = |word: &String| {
+            let kind = plan::parse_workload(word).map(|spec| spec.kind).unwrap_or_default();
+            load::programs::find(&kind).is_some_and(|row| row.needs == Needs::Cpus)
+        };
+        if self.workload.is_empty() || !self.workload.iter().all(of_cpus) {
+            return Err(usage(
+                "--device: missing; name a modelled device, e.g. --device hp97560, or compare CPU schedulers with --workload wakeup",
+            ));
+        }
+        self.arena = &KERNEL_CPU;
+        plan::CPU_DEVICE.clone_into(&mut self.device);
+        Ok(())
+    }
+}
+
 impl From<FormatArg> for lab::trace_file::Format {
     fn from(arg: FormatArg) -> Self {
         match arg {
@@ -133,12 +157,12 @@ pub(crate) struct DesignArgs {
     #[arg(long, default_value = "disk", value_parser = arena::every())]
     pub(crate) arena: &'static ArenaFacts,
     /// Measure this device: /dev/NAME, /dev/disk/by-id/…, loop:SIZE, or a modelled device; not used
-    /// by --arena cpu.
+    /// by --arena cpu, nor by --arena kernel with CPU workloads.
     #[arg(
         long,
         required_unless_present = "arena",
-        required_if_eq_any = [("arena", "disk"), ("arena", "sim"), ("arena", "kernel")],
-        default_value_if("arena", "cpu", "cpu"),
+        required_if_eq_any = [("arena", "disk"), ("arena", "sim")],
+        default_value_ifs([("arena", "cpu", "cpu"), ("arena", "kernel-cpu", "cpu")]),
         default_value = "",
         hide_default_value = true
     )]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use guest::TICK_RATES;
 use lab::arena::kernel::files::Files;
 
 pub(super) const KERNEL_HELP: &str = "\
@@ -75,6 +76,9 @@ pub(crate) enum KernelCommand {
         /// measure.
         #[arg(long)]
         debug: bool,
+        /// Build for CPU experiments, with this number of ticks a second: 1000, 300, 250 or 100.
+        #[arg(long, value_name = "RATE", value_parser = ticks)]
+        hz: Option<u32>,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -122,6 +126,12 @@ pub(crate) enum TimeTravelArg {
     /// Computing takes real time and waiting takes none: for fio and other programs that poll the
     /// clock; not repeatable.
     Plain,
+}
+
+/// Reads a tick rate.
+fn ticks(word: &str) -> Result<u32, String> {
+    let rate = word.parse().ok().filter(|rate| TICK_RATES.contains(rate));
+    rate.ok_or_else(|| "a kernel has 1000, 300, 250 or 100 ticks a second".to_owned())
 }
 
 #[derive(Debug, Args)]

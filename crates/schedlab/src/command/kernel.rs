@@ -21,9 +21,13 @@ use lab::signals::Stop;
 pub(crate) fn run(args: &KernelArgs) -> Result<u8> {
     let cache = cache(args.cache_dir.as_deref())?;
     match &args.what {
-        KernelCommand::Build { source, patch, debug, json, quiet } => {
-            let request =
-                Request { source: source_of(source)?, patches: patch.clone(), debug: *debug };
+        KernelCommand::Build { source, patch, debug, hz, json, quiet } => {
+            let request = Request {
+                source: source_of(source)?,
+                patches: patch.clone(),
+                debug: *debug,
+                hz: *hz,
+            };
             build(&cache, &request, *json, *quiet)
         }
         KernelCommand::List { json } => list(&cache, *json),
@@ -77,9 +81,10 @@ fn table(kernels: &[Kernel]) -> Columns {
     for kernel in kernels {
         let patches: Vec<&str> = kernel.patches.iter().map(|patch| patch.name.as_str()).collect();
         let debug = if kernel.debug { " (debug)" } else { "" };
+        let hz = kernel.hz.map_or_else(String::new, |hz| format!(" ({hz} Hz)"));
         table.row([
             kernel.key.clone(),
-            format!("{}{debug}", kernel.release),
+            format!("{}{debug}{hz}", kernel.release),
             kernel.source.clone(),
             kernel.version.clone(),
             patches.join(" "),
@@ -106,6 +111,7 @@ fn shown(kernel: &Kernel) -> Value {
         "version": kernel.version,
         "patches": kernel.patches,
         "debug": kernel.debug,
+        "hz": kernel.hz,
         "bytes": kernel.bytes,
         "built": jiff::Timestamp::from_second(i64::try_from(kernel.built).unwrap_or(0)).unwrap_or_default().to_string(),
         "linux": kernel.linux,

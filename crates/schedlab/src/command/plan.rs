@@ -5,9 +5,9 @@ use elevator::Named;
 use experiment::plan::{
     self, Budget, Criteria, FileSystemSpec, Method, Plan, TrialLength, Variant, WorkloadSpec,
 };
-use lab::arena::cpu;
 use lab::arena::disk::Target;
 use lab::arena::under_test::check_variant;
+use lab::arena::{cpu, kernel_cpu};
 use lab::resolve::{Resolved, bare};
 use lab::workloads;
 use machine::{Root, device};
@@ -233,14 +233,22 @@ pub(super) fn named_schedulers(
     words.iter().map(one).collect()
 }
 
+/// What is compared in virtual time if nothing is named: it needs one kernel.
+const GUEST_VARIANTS: [&str; 4] = ["default", "nice=-10", "policy=batch", "policy=fifo:50"];
+
 /// The first variant is the baseline, LINPACK the default workload.
 fn plan_of_cpu(design: &DesignArgs, variants: &[String], baseline: Option<&str>) -> Result<Plan> {
-    if variants.is_empty() {
-        return Err(usage(
-            "--arena cpu: name the settings to compare, e.g. --schedulers default,nice=-20,policy=fifo:50; see: schedlab list settings",
-        ));
-    }
-    let variants = plan::parse_cpu_variants(variants, &cpu::keys())
+    let (keys, variants) = match (design.arena.is_virtual(), variants.is_empty()) {
+        (true, true) => (kernel_cpu::names().collect(), GUEST_VARIANTS.map(str::to_owned).to_vec()),
+        (true, false) => (kernel_cpu::names().collect(), variants.to_vec()),
+        (false, false) => (cpu::keys(), variants.to_vec()),
+        (false, true) => {
+            return Err(usage(
+                "--arena cpu: name the settings to compare, e.g. --schedulers default,nice=-20,policy=fifo:50; see: schedlab list settings",
+            ));
+        }
+    };
+    let variants = plan::parse_cpu_variants(&variants, &keys)
         .map_err(|e| usage(format!("--schedulers: {e}")))?;
     let mut plan = designed(&with_cpu_work(design), variants, None)?;
     plan.baseline = baseline.map(str::to_owned);

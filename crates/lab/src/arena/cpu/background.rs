@@ -30,6 +30,11 @@ impl BackgroundLoads {
         workloads.iter_mut().map(of).collect::<Result<_>>().map(BackgroundLoads)
     }
 
+    /// Those of a workload, by name.
+    pub(in crate::arena) fn of(&self, workload: usize) -> &[(String, Spec)] {
+        &self.0[workload]
+    }
+
     pub(super) fn start(&self, session: &Session, workload: usize) -> Result<Processes> {
         let launches = self.0[workload].iter().map(|(name, order)| {
             let launch = own::launch(order).map_err(|e| anyhow!("background load {name}: {e}"))?;

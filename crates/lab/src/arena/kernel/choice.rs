@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use guest::Source;
+use guest::{Request, Source};
 use machine::files::Bounded;
 use text::limits::{SERIES_BYTES, SERIES_PATCHES};
 
@@ -35,6 +35,15 @@ impl KernelChoice {
             word: word.map(str::to_owned),
             patches: word.map_or(Ok(Vec::new()), patches)?,
         })
+    }
+
+    /// What is to be built: of `source`, the plan's, unless it has its own.
+    pub(crate) fn request(&self, source: &Source) -> Request {
+        Request {
+            source: self.source.as_ref().unwrap_or(source).clone(),
+            patches: self.patches.clone(),
+            ..Request::default()
+        }
     }
 
     /// Identifies the kernel in plans and results files.

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use guest::inside::Inside;
-use guest::{Boot, Cache, Source, TimeTravel};
+use guest::{Boot, Cache, Request, Source, TimeTravel};
 use machine::files::programs;
 use serde::{Deserialize, Serialize};
 
@@ -86,7 +86,8 @@ pub fn execute(
     let model = spec.device.map(Model::read).transpose()?;
     let tables = model.as_ref().map(|model| super::tables(model, 0)).transpose()?;
     let files = spec.setting.files.map(Files::found).transpose()?;
-    let built = Built::of(cache, &spec.source, spec.debug, &spec.setting, stop, progress)?;
+    let request = Request { debug: spec.debug, ..spec.setting.kernel.request(&spec.source) };
+    let built = Built::of(cache, &request, stop, progress)?;
     progress.clear();
     let dir = guest::workdir(cache.dir()).with_context(|| {
         format!("{}: cannot create a guest's working directory", cache.dir().display())

@@ -29,7 +29,7 @@ use experiment::plan::{Plan, Variant, WorkloadSpec};
 use experiment::results::{Environment, Observation};
 use guest::{Boot, BootError, Source, TimeTravel};
 
-use built::Built;
+pub(super) use built::Built;
 pub use built::{build, cache};
 pub use choice::{KernelChoice, path_of, series, source};
 use setting::Clients;
@@ -141,7 +141,8 @@ impl KernelArena {
         let mut kernels = BTreeMap::new();
         for (_, _, setting) in variants.iter() {
             if let Entry::Vacant(vacant) = kernels.entry(setting.kernel.label()) {
-                vacant.insert(Built::of(&cache, &source, false, setting, stop, progress)?);
+                let request = setting.kernel.request(&source);
+                vacant.insert(Built::of(&cache, &request, stop, progress)?);
             }
         }
         let fixed = Fixed {

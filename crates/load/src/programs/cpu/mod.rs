@@ -16,6 +16,7 @@ use crate::programs::kind::{Bench, Measurement, Runner, Trial};
 use crate::programs::options::Options;
 
 pub use loads::{LOADS, LoadKind, find as find_load};
+pub use workloads::spec_of;
 pub(crate) use workloads::{CYCLIC, LINPACK, MESSAGING, WAKEUP};
 
 /// Hidden; runs the spec on standard input.
@@ -27,16 +28,11 @@ const WORK: text::Form = text::Form::Time(0, 50_000_000);
 struct Own {
     name: &'static str,
     options: Options,
-    order: fn(&Options, &Trial) -> Spec,
+    spec: workloads::MakeSpec,
 }
 
-/// `order` creates a trial's spec.
-fn own(
-    name: &'static str,
-    options: &Options,
-    order: fn(&Options, &Trial) -> Spec,
-) -> Box<dyn Runner> {
-    Box::new(Own { name, options: options.clone(), order })
+fn own(name: &'static str, options: &Options, spec: workloads::MakeSpec) -> Box<dyn Runner> {
+    Box::new(Own { name, options: options.clone(), spec })
 }
 
 impl Runner for Own {
@@ -45,10 +41,10 @@ impl Runner for Own {
     }
 
     fn measure(&mut self, bench: &Bench<'_>, trial: &Trial) -> Result<Measurement, RunnerError> {
-        let order = (self.order)(&self.options, trial);
+        let spec = (self.spec)(&self.options, trial.duration);
         let running = bench
             .session
-            .start(&Launch { placement: trial.placement.clone(), ..launch(&order)? })?;
+            .start(&Launch { placement: trial.placement.clone(), ..launch(&spec)? })?;
         let ended = bench.finish(running, self.name, trial.deadline)?;
         let report = report(self.name, &ended)?;
         Ok(Measurement {
@@ -70,8 +66,8 @@ fn nanoseconds(options: &Options, name: &str) -> u64 {
     options.time(name).map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }
 
-fn duration_ns(trial: &Trial) -> u64 {
-    u64::try_from(trial.duration.as_nanos()).unwrap_or(u64::MAX)
+fn duration_ns(window: Duration) -> u64 {
+    u64::try_from(window.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Fails if schedlab's executable cannot be found.

@@ -1,9 +1,12 @@
 //! Rows of the CPU workloads: options, and the spec made from these.
 
+use std::time::Duration;
+
 use crate::cpu::{Spec, cyclic, linpack, messaging, wakeup};
 
 use super::{WORK, duration_ns, nanoseconds, number, own};
 use crate::programs::kind::{Needs, RunnerKind};
+use crate::programs::options::Options;
 use text::{Form, field};
 
 pub(crate) static LINPACK: RunnerKind = RunnerKind {
@@ -23,13 +26,7 @@ pub(crate) static LINPACK: RunnerKind = RunnerKind {
     )],
     check: |options| linpack::check(number(options, "array")),
     starts: |_| Vec::new(),
-    make: |options| {
-        own("linpack", options, |options, trial| {
-            // The last round takes at least half a trial, and all rounds at most two.
-            let least_ns = u64::try_from(trial.duration.as_nanos() / 2).unwrap_or(u64::MAX);
-            Spec::Linpack(linpack::Spec { array: number(options, "array"), least_ns, reps: None })
-        })
-    },
+    make: |options| own("linpack", options, linpack_spec),
 };
 
 pub(crate) static MESSAGING: RunnerKind = RunnerKind {
@@ -50,18 +47,7 @@ pub(crate) static MESSAGING: RunnerKind = RunnerKind {
     ],
     check: |_| Ok(()),
     starts: |_| Vec::new(),
-    make: |options| {
-        own("messaging", options, |options, trial| {
-            Spec::Messaging(messaging::Spec {
-                groups: number(options, "groups"),
-                fds: number(options, "fds"),
-                bytes: number(options, "bytes"),
-                threads: options.flag("threads"),
-                pipes: options.flag("pipes"),
-                duration_ns: duration_ns(trial),
-            })
-        })
-    },
+    make: |options| own("messaging", options, messaging_spec),
 };
 
 pub(crate) static WAKEUP: RunnerKind = RunnerKind {
@@ -80,16 +66,7 @@ pub(crate) static WAKEUP: RunnerKind = RunnerKind {
     ],
     check: |_| Ok(()),
     starts: |_| Vec::new(),
-    make: |options| {
-        own("wakeup", options, |options, trial| {
-            Spec::Wakeup(wakeup::Spec {
-                messengers: number(options, "messengers"),
-                workers: number(options, "workers"),
-                work_ns: nanoseconds(options, "work"),
-                duration_ns: duration_ns(trial),
-            })
-        })
-    },
+    make: |options| own("wakeup", options, wakeup_spec),
 };
 
 pub(crate) static CYCLIC: RunnerKind = RunnerKind {
@@ -112,13 +89,55 @@ pub(crate) static CYCLIC: RunnerKind = RunnerKind {
     ],
     check: |_| Ok(()),
     starts: |_| Vec::new(),
-    make: |options| {
-        own("cyclic", options, |options, trial| {
-            Spec::Cyclic(cyclic::Spec {
-                threads: number(options, "threads"),
-                interval_ns: nanoseconds(options, "interval"),
-                duration_ns: duration_ns(trial),
-            })
-        })
-    },
+    make: |options| own("cyclic", options, cyclic_spec),
 };
+
+/// A CPU workload's spec for a measured window.
+pub(super) type MakeSpec = fn(&Options, Duration) -> Spec;
+
+static SPECS: [(&RunnerKind, MakeSpec); 4] = [
+    (&LINPACK, linpack_spec),
+    (&MESSAGING, messaging_spec),
+    (&WAKEUP, wakeup_spec),
+    (&CYCLIC, cyclic_spec),
+];
+
+/// What a CPU workload of schedlab's own does in a window; `None` for other programs.
+pub fn spec_of(kind: &RunnerKind, options: &Options, window: Duration) -> Option<Spec> {
+    let (_, make) = SPECS.iter().find(|(own, _)| own.name == kind.name)?;
+    Some(make(options, window))
+}
+
+fn linpack_spec(options: &Options, window: Duration) -> Spec {
+    // The last round takes at least half a trial, and all rounds at most two.
+    let least_ns = u64::try_from(window.as_nanos() / 2).unwrap_or(u64::MAX);
+    Spec::Linpack(linpack::Spec { array: number(options, "array"), least_ns, reps: None })
+}
+
+fn messaging_spec(options: &Options, window: Duration) -> Spec {
+    Spec::Messaging(messaging::Spec {
+        groups: number(options, "groups"),
+        fds: number(options, "fds"),
+        bytes: number(options, "bytes"),
+        threads: options.flag("threads"),
+        pipes: options.flag("pipes"),
+        duration_ns: duration_ns(window),
+    })
+}
+
+fn wakeup_spec(options: &Options, window: Duration) -> Spec {
+    Spec::Wakeup(wakeup::Spec {
+        messengers: number(options, "messengers"),
+        workers: number(options, "workers"),
+        work_ns: nanoseconds(options, "work"),
+        duration_ns: duration_ns(window),
+    })
+}
+
+fn cyclic_spec(options: &Options, window: Duration) -> Spec {
+    Spec::Cyclic(cyclic::Spec {
+        threads: number(options, "threads"),
+        interval_ns: nanoseconds(options, "interval"),
+        duration_ns: duration_ns(window),
+    })
+}

@@ -1,0 +1,290 @@
+//! The kernel-cpu arena: the CPU scheduler of a real Linux that runs as a process, on one CPU whose
+//! time is virtual.
+//!
+//! A trial is one boot of a User-mode Linux (crate `guest`) in which the workloads of the CPU arena
+//! run as they do on a machine: the same threads, futexes and pipes, placed by the same settings.
+//! Only their computing differs: it takes virtual time (`kernel/modelcpu.c`), during which the
+//! kernel's ticks, timers and wake-ups preempt them. The kernel's own code takes no time, so that
+//! what differs between variants is what the scheduler decided.
+
+pub(crate) mod inside;
+mod request;
+mod setting;
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow};
+use experiment::plan::Variant;
+use experiment::results::{Environment, Observation};
+use guest::{Boot, BootError, Source, TimeTravel};
+use load::cpu::Spec;
+
+pub use setting::{ATTRIBUTES, Setting, names};
+
+use self::request::{Program, TrialRequest};
+use super::ahead::Job;
+use super::cpu::background::BackgroundLoads;
+use super::invalid::interrupted;
+use super::kernel::{Built, cache, order};
+use super::parallel::Key;
+use super::virtual_time::{Progression, Virtual};
+use super::{TrialSpec, VariantIndex, Variants};
+use crate::console::Console;
+use crate::failure::usage;
+use crate::signals::Stop;
+use crate::workloads::Workloads;
+
+/// Memory of a guest.
+const MEMORY_MIB: u32 = 256;
+/// The module of the kernel arena that programs compute with.
+const MODULE: &str = "modelcpu";
+/// The program starts within this time after its warm-up, at a moment that is the round's: what it
+/// meets depends on where the background is in its ticks and slices.
+const PHASE_NS: u64 = 20_000_000;
+
+/// The kernel-cpu arena.
+pub struct KernelCpuArena {
+    guests: Guests,
+    progression: Progression,
+    opened: Instant,
+}
+
+/// What a trial needs; each trial that is measured on another thread has a copy.
+#[derive(Debug, Clone)]
+struct Guests {
+    variants: Arc<Variants<Setting>>,
+    fixed: Arc<Fixed>,
+}
+
+/// What is the same for all trials.
+#[derive(Debug)]
+struct Fixed {
+    cache: PathBuf,
+    /// By [`Setting::kernel_label`].
+    kernels: BTreeMap<String, Built>,
+    workloads: Workloads,
+    loads: BackgroundLoads,
+    stop: Stop,
+    flag: Arc<AtomicBool>,
+    exe: PathBuf,
+    virtual_ns: AtomicU64,
+    boots: AtomicU64,
+}
+
+impl KernelCpuArena {
+    /// Opens the arena for a resolved plan, and builds the kernels that its variants need.
+    ///
+    /// # Errors
+    /// A workload that a guest cannot run, or a kernel that cannot be built.
+    pub fn open(
+        source: &Source,
+        variants: Variants<Setting>,
+        workloads: Workloads,
+        loads: BackgroundLoads,
+        cache_dir: Option<&Path>,
+        console: Console<'_>,
+    ) -> Result<KernelCpuArena> {
+        let Console { stop, progress } = console;
+        check_work(&workloads, &loads)?;
+        let cache = cache(cache_dir)?;
+        let mut kernels = BTreeMap::new();
+        for (_, _, setting) in variants.iter() {
+            if let Entry::Vacant(vacant) = kernels.entry(setting.kernel_label()) {
+                vacant.insert(Built::of(&cache, &setting.request(source), stop, progress)?);
+            }
+        }
+        let fixed = Fixed {
+            cache: cache.dir().to_owned(),
+            kernels,
+            workloads,
+            loads,
+            stop: stop.clone(),
+            flag: stop.flag(),
+            exe: std::env::current_exe().context("schedlab: cannot find its own executable")?,
+            virtual_ns: AtomicU64::new(0),
+            boots: AtomicU64::new(0),
+        };
+        Ok(KernelCpuArena {
+            guests: Guests { variants: Arc::new(variants), fixed: Arc::new(fixed) },
+            progression: Progression::default(),
+            opened: Instant::now(),
+        })
+    }
+
+    /// Starts guests with another program than this process's own.
+    pub fn started_by(mut self, program: PathBuf) -> KernelCpuArena {
+        let fixed = Arc::get_mut(&mut self.guests.fixed).expect("no trial has begun");
+        fixed.exe = program;
+        self
+    }
+
+    /// Runs guests on this number of threads instead of one on each CPU. No figure depends on it.
+    pub fn with_threads(mut self, nr_threads: usize) -> KernelCpuArena {
+        self.progression = Progression::on(nr_threads);
+        self
+    }
+}
+
+/// Refuses work that takes no virtual time.
+fn check_work(workloads: &Workloads, loads: &BackgroundLoads) -> Result<()> {
+    for (number, workload) in workloads.iter().enumerate() {
+        let program = workload.program().expect("the work of CPUs is programs");
+        let spec = load::programs::cpu::spec_of(program.kind, &program.options, Duration::ZERO);
+        let Some(spec) = spec else {
+            return Err(usage(format!(
+                "workload {}: {} computes natively, which takes no virtual time; compare it with --arena cpu, or take wakeup, cyclic, messaging or linpack",
+                workload.name, program.kind.name
+            )));
+        };
+        let own = [(workload.name.as_str(), &spec)].into_iter();
+        let background = loads.of(number).iter().map(|(name, spec)| (name.as_str(), spec));
+        for (name, spec) in own.chain(background) {
+            inside::runs_in_virtual_time(spec)
+                .map_err(|why| usage(format!("{name}: {why} (--arena kernel)")))?;
+        }
+    }
+    Ok(())
+}
+
+impl Guests {
+    fn measure(&self, key: &Key, trial: &TrialSpec) -> Result<Observation> {
+        let fixed = &self.fixed;
+        let stopped =
+            || Observation { invalid: vec![interrupted(&fixed.stop)], ..Observation::default() };
+        if fixed.flag.load(Ordering::Relaxed) {
+            return Ok(stopped());
+        }
+        let named = || {
+            format!(
+                "variant {}, workload {}",
+                self.variants.name(key.variant),
+                fixed.workloads.get(key.workload).name
+            )
+        };
+        let built = &fixed.kernels[&self.variants.setting(key.variant).kernel_label()];
+        let dir = guest::workdir(&fixed.cache).with_context(|| {
+            format!("{}: cannot create a guest's working directory", fixed.cache.display())
+        })?;
+        order::write(dir.path(), order::ORDER, &self.request(built, key, trial)?)?;
+        let boot = Boot {
+            kernel: &built.image,
+            init: &fixed.exe,
+            role: "guest-cpu",
+            readable: &[built.modules.dir().to_owned()],
+            reachable: &[],
+            memory_mib: MEMORY_MIB,
+            time_travel: TimeTravel::InfiniteCpu,
+            patience: guest::PATIENCE,
+        };
+        match boot.run(dir.path(), &fixed.flag) {
+            Ok(_) => {}
+            Err(BootError::Interrupted) => return Ok(stopped()),
+            Err(error) => return Err(error).with_context(named),
+        }
+        let answer = order::answered::<Observation>(dir.path()).with_context(named)?;
+        fixed.boots.fetch_add(1, Ordering::Relaxed);
+        fixed.virtual_ns.fetch_add(answer.virtual_ns, Ordering::Relaxed);
+        answer.result.map_err(|error| anyhow!("{}: {error}", named()))
+    }
+
+    fn request(&self, built: &Built, key: &Key, trial: &TrialSpec) -> Result<TrialRequest> {
+        let setting = self.variants.setting(key.variant);
+        let module = built.modules.get(MODULE).with_context(|| {
+            format!("{}: built without the module {MODULE}", built.kernel.release)
+        })?;
+        let mut group = Vec::new();
+        group.extend(setting.weight.map(|weight| ("cpu.weight".to_owned(), weight.to_string())));
+        group.extend(
+            setting
+                .max
+                .map(|max| ("cpu.max".to_owned(), format!("{} {}", max.quota_us, max.period_us))),
+        );
+        let attributes = setting.attributes.iter();
+        Ok(TrialRequest {
+            module,
+            attributes: attributes.map(|it| (it.key.clone(), it.value.clone())).collect(),
+            group,
+            program: Program {
+                spec: self.spec(key.workload, trial.duration),
+                placement: setting.placement.clone(),
+                group: None,
+            },
+            loads: self.fixed.loads.of(key.workload).to_vec(),
+            warmup_ns: u64::try_from(trial.warmup.as_nanos()).unwrap_or(u64::MAX)
+                + phase_ns(key.seed),
+        })
+    }
+
+    fn spec(&self, workload: usize, window: Duration) -> Spec {
+        let workload = self.fixed.workloads.get(workload);
+        let program = workload.program().expect("the work of CPUs is programs");
+        load::programs::cpu::spec_of(program.kind, &program.options, window)
+            .expect("other programs were refused")
+    }
+}
+
+/// Of a round: the same for all variants, spread evenly over seeds (splitmix64).
+fn phase_ns(seed: u64) -> u64 {
+    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (z ^ (z >> 31)) % PHASE_NS
+}
+
+impl Virtual for KernelCpuArena {
+    fn course(&mut self) -> &mut Progression {
+        &mut self.progression
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.progression.elapsed()
+    }
+
+    fn job(&mut self, key: &Key, trial: &TrialSpec) -> Job {
+        let (guests, key, trial) = (self.guests.clone(), *key, *trial);
+        Box::new(move |_| guests.measure(&key, &trial))
+    }
+
+    fn take_in(&mut self, variant: &Variant) -> Result<VariantIndex> {
+        let setting = Setting::of(variant)?;
+        if !self.guests.fixed.kernels.contains_key(&setting.kernel_label()) {
+            return Err(usage(format!(
+                "variant {}: its kernel was not built before the first trial; name it in the plan",
+                variant.name
+            )));
+        }
+        Ok(Arc::make_mut(&mut self.guests.variants).admit(&variant.name, setting))
+    }
+
+    fn facts(&self) -> Environment {
+        let mut facts = Environment::new();
+        let one = |name: &str, value: String| BTreeMap::from([(name.to_owned(), value)]);
+        facts.insert("schedlab".to_owned(), one("build", text::build::identity().to_owned()));
+        facts.insert("cpu".to_owned(), one("model", "one CPU in virtual time".to_owned()));
+        let about = facts.entry("kernel".to_owned()).or_default();
+        for (label, Built { kernel, .. }) in &self.guests.fixed.kernels {
+            about.insert(label.replacen("release", "build", 1), kernel.key.clone());
+            about.insert(label.clone(), kernel.release.clone());
+        }
+        facts
+    }
+
+    fn last_words(&mut self) -> Vec<String> {
+        let fixed = &self.guests.fixed;
+        let boots = fixed.boots.load(Ordering::Relaxed);
+        if boots == 0 {
+            return Vec::new();
+        }
+        let virtual_s = fixed.virtual_ns.load(Ordering::Relaxed) as f64 / 1e9;
+        let real_s = self.opened.elapsed().as_secs_f64();
+        vec![format!(
+            "{boots} guests: {virtual_s:.1} s of virtual time in {real_s:.1} s: {:.0}× real time",
+            virtual_s / real_s
+        )]
+    }
+}

@@ -1,0 +1,231 @@
+//! From a variant of a plan to a kernel and what is set in it: `nice=5+hz=250`, `default@my.patch`,
+//! `kernel=debian/6.12+cpu.weight=50`.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+use experiment::plan::Variant;
+use guest::{Request, Source, TICK_RATES};
+use machine::cpu::{Attribute, KEYS};
+use text::{Field, Form, expected_one_of, field};
+
+use crate::arena::kernel::{KERNEL, KernelChoice};
+use crate::failure::usage;
+
+/// Ticks a second, if the variant does not say.
+const DEFAULT_HZ: u32 = TICK_RATES[0];
+/// Range of `cpu.weight`.
+const WEIGHTS: std::ops::RangeInclusive<u32> = 1..=10_000;
+/// Of `cpu.max`: the kernel's range of a period, and its smallest quota.
+const PERIODS_US: std::ops::RangeInclusive<u64> = 1_000..=1_000_000;
+const MIN_QUOTA_US: u64 = 1_000;
+
+/// What a variant can set beside nice level, policy and the like.
+pub static ATTRIBUTES: &[Field] = &[
+    field("hz", "1000", Form::Text, "ticks a second of the kernel: 1000, 300, 250 or 100"),
+    field(
+        "cpu.weight",
+        "",
+        Form::Whole(1, 10_000),
+        "weight of the measured program's control group; the background has 100",
+    ),
+    field(
+        "cpu.max",
+        "",
+        Form::Text,
+        "most that the program's control group gets: 50%, or 5ms/10ms for 5 ms in every 10 ms",
+    ),
+    field(
+        KERNEL,
+        "",
+        Form::Text,
+        "kernel of this variant alone, named as for `kernel build --source`; debian/6.12 is debian:6.12 [the plan's]",
+    ),
+];
+
+/// Settings of the machine's CPUs that a guest does not have.
+const OF_MACHINES: [&str; 5] = ["isolate", "governor", "boost", "autogroup", "run"];
+
+/// Time that a control group gets in each period.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bandwidth {
+    pub quota_us: u64,
+    pub period_us: u64,
+}
+
+/// One variant, ready to be tried.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    pub kernel: KernelChoice,
+    pub hz: u32,
+    pub weight: Option<u32>,
+    pub max: Option<Bandwidth>,
+    /// Of the scheduler, written before the program starts.
+    pub attributes: Vec<Attribute>,
+    /// Of the program, as the variant writes them: nice, policy, affinity, slice.
+    pub placement: BTreeMap<String, String>,
+}
+
+impl Setting {
+    /// Reads a variant. Whether the kernel accepts it is seen when it is tried.
+    pub fn of(variant: &Variant) -> Result<Setting> {
+        Setting::read(variant).with_context(|| format!("variant {}", variant.name))
+    }
+
+    fn read(variant: &Variant) -> Result<Setting> {
+        let (scheduler, patches) = match variant.scheduler.split_once('@') {
+            Some((name, patches)) => (name, Some(patches)),
+            None => (variant.scheduler.as_str(), None),
+        };
+        if !matches!(scheduler, "" | "default") {
+            return Err(usage(format!(
+                "{scheduler:?} is not the kernel's own scheduler (expected default or default@PATCH); sched_ext needs --arena cpu on a machine that has it"
+            )));
+        }
+        let tunables = &variant.tunables;
+        let kernel = KernelChoice::of(patches, tunables.get(KERNEL).map(|word| word.trim()))?;
+        let own = |name: &str| tunables.get(name).map(|word| word.trim());
+        let mut setting = Setting {
+            kernel,
+            hz: own("hz").map_or(Ok(DEFAULT_HZ), read_hz)?,
+            weight: own("cpu.weight").map(read_weight).transpose()?,
+            max: own("cpu.max").map(read_max).transpose()?,
+            attributes: Vec::new(),
+            placement: BTreeMap::new(),
+        };
+        let others: Vec<(&str, &str)> = tunables
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .filter(|(name, _)| ATTRIBUTES.iter().all(|row| row.name != *name))
+            .collect();
+        if let Some((name, _)) = others.iter().find(|(name, _)| OF_MACHINES.contains(name)) {
+            return Err(usage(format!(
+                "{name}: a guest in virtual time does not have it; leave it out, or take --arena cpu"
+            )));
+        }
+        if let Some((name, _)) = others.iter().find(|(name, _)| !is_known(name)) {
+            return Err(usage(format!(
+                "{name}: unknown setting {}",
+                expected_one_of(name, names())
+            )));
+        }
+        let read = machine::cpu::Setting::read("default", others.iter().copied()).map_err(usage)?;
+        if let Some(list) = read.placement.affinity.filter(|list| list.to_string() != "0") {
+            return Err(usage(format!(
+                "affinity={list}: the guest has one CPU (expected affinity=0)"
+            )));
+        }
+        setting.attributes = read.attributes;
+        let is_attribute = |name: &str| name.contains(':');
+        setting.placement = others
+            .into_iter()
+            .filter(|(name, _)| !is_attribute(name))
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect();
+        Ok(setting)
+    }
+
+    /// What is to be built: of `source`, the plan's, unless it has its own.
+    pub(crate) fn request(&self, source: &Source) -> Request {
+        Request { hz: Some(self.hz), ..self.kernel.request(source) }
+    }
+
+    /// Distinguishes the kernels of a plan, and names them in the results.
+    pub(super) fn kernel_label(&self) -> String {
+        match self.hz {
+            DEFAULT_HZ => self.kernel.label(),
+            hz => format!("{} at {hz} Hz", self.kernel.label()),
+        }
+    }
+}
+
+/// The names of all settings.
+pub fn names() -> impl Iterator<Item = &'static str> + Clone {
+    let own = ATTRIBUTES.iter().map(|row| row.name);
+    own.chain(KEYS.iter().map(|row| row.name)).filter(|name| !OF_MACHINES.contains(name))
+}
+
+/// Some names end in a colon, after which one of the kernel's own follows.
+fn is_known(name: &str) -> bool {
+    names().any(|known| known == name || known.ends_with(':') && name.starts_with(known))
+}
+
+fn read_hz(word: &str) -> Result<u32> {
+    let hz = word.parse().ok().filter(|hz| TICK_RATES.contains(hz));
+    hz.ok_or_else(|| usage(format!("hz={word}: expected 1000, 300, 250 or 100")))
+}
+
+fn read_weight(word: &str) -> Result<u32> {
+    let weight = word.parse().ok().filter(|weight| WEIGHTS.contains(weight));
+    weight.ok_or_else(|| usage(format!("cpu.weight={word}: expected a number from 1 to 10000")))
+}
+
+fn read_max(word: &str) -> Result<Bandwidth> {
+    let us = |word: &str| text::parse_duration_ns(word.trim()).map(|ns| ns / 1000);
+    let found = match (word.strip_suffix('%'), word.split_once('/')) {
+        (Some(percent), _) => {
+            percent.trim().parse().ok().filter(|p| (1.0..=100.0).contains(p)).map(|percent: f64| {
+                Bandwidth { quota_us: (percent * 1e3).round() as u64, period_us: 100_000 }
+            })
+        }
+        (None, Some((quota, period))) => {
+            us(quota).zip(us(period)).map(|(quota_us, period_us)| Bandwidth { quota_us, period_us })
+        }
+        (None, None) => None,
+    };
+    let valid = |max: &Bandwidth| {
+        PERIODS_US.contains(&max.period_us)
+            && (MIN_QUOTA_US..=max.period_us).contains(&max.quota_us)
+    };
+    found.filter(valid).ok_or_else(|| {
+        usage(format!(
+            "cpu.max={word}: expected 1% to 100%, or QUOTA/PERIOD with a period of 1ms to 1s and a quota from 1ms, e.g. 5ms/10ms"
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(word: &str) -> Result<Setting> {
+        let known: Vec<&str> = names().collect();
+        let variants = experiment::plan::parse_cpu_variants(&[word], &known).unwrap();
+        Setting::of(&variants[0])
+    }
+
+    #[test]
+    fn a_variant_is_a_kernel_a_control_group_and_a_placement() {
+        let setting = read(
+            "kernel=debian/6.12+hz=250+cpu.weight=50+cpu.max=5ms/10ms+nice=5+feature:RUN_TO_PARITY=off",
+        )
+        .unwrap();
+        assert_eq!(setting.kernel.label(), "release of debian:6.12");
+        assert_eq!(setting.kernel_label(), "release of debian:6.12 at 250 Hz");
+        assert_eq!((setting.hz, setting.weight), (250, Some(50)));
+        assert_eq!(setting.max, Some(Bandwidth { quota_us: 5_000, period_us: 10_000 }));
+        assert_eq!(setting.placement, BTreeMap::from([("nice".to_owned(), "5".to_owned())]));
+        assert_eq!(setting.attributes[0].key, "feature:RUN_TO_PARITY");
+        assert_eq!(read("cpu.max=25%").unwrap().max.unwrap().quota_us, 25_000);
+        assert_eq!(read("default").unwrap().hz, 1000);
+    }
+
+    #[test]
+    fn what_a_guest_cannot_have_is_refused_with_what_it_can() {
+        for (word, says) in [
+            ("hz=999", "1000, 300, 250 or 100"),
+            ("cpu.weight=0", "1 to 10000"),
+            ("cpu.max=0", "5ms/10ms"),
+            ("cpu.max=0%", "1% to 100%"),
+            ("cpu.max=20ms/10ms", "5ms/10ms"),
+            ("affinity=1", "one CPU"),
+            ("governor=performance", "virtual time"),
+            ("nice=20", "-20 to 19"),
+        ] {
+            let error = format!("{:#}", read(word).unwrap_err());
+            assert!(error.contains(says), "{word}: {error}");
+        }
+        let ext = Variant { scheduler: "sched_ext:/x".into(), ..crate::resolve::bare("x") };
+        assert!(format!("{:#}", Setting::of(&ext).unwrap_err()).contains("default@PATCH"));
+    }
+}
