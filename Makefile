@@ -60,6 +60,7 @@ build-tests:
 # The kernel that the tests boot: minutes the first time, nothing later.
 kernels: build-tests
 	$(TARGET)/debug/schedlab kernel build
+	$(TARGET)/debug/schedlab kernel build --hz 1000
 
 # What packages contain: built for size and speed, with every feature.
 release:

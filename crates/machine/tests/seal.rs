@@ -15,7 +15,7 @@ fn sealed(script: &str, dir: &Path, allowed: &Path) -> Output {
     let landlock = Landlock::read_all_write_only(&[allowed]).unwrap();
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", script]).current_dir(dir);
-    Seal::new(landlock, LIMITS).unwrap().on(&mut shell);
+    Seal::new(landlock, LIMITS).unwrap().apply_to(&mut shell);
     shell.output().unwrap()
 }
 

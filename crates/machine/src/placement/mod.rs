@@ -62,7 +62,7 @@ impl Placement {
 
     /// Applies it to the calling process; the error says what was refused.
     pub fn apply_to_self(&self) -> Result<(), String> {
-        self.take(&self.mask()).map_err(|(what, cause)| format!("{what}: {cause}"))
+        self.apply(&self.mask()).map_err(|(what, cause)| format!("{what}: {cause}"))
     }
 
     fn attributes(&self) -> Attributes {
@@ -107,7 +107,7 @@ impl Placement {
         {
             deviations.push(("affinity", affinity.to_string(), found.to_string()));
         }
-        missing
+        deviations
     }
 }
 

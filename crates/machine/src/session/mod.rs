@@ -229,7 +229,7 @@ impl Session {
     }
 
     pub fn directory(&self) -> Option<&Path> {
-        self.files.as_ref().map(files::Mounted::at)
+        self.files.as_ref().map(files::Mounted::mount_point)
     }
 
     /// Remounts, so that everything is on the device and nothing cached, without affecting other

@@ -1,5 +1,6 @@
 //! CPU settings, a section of the tunables page.
 
+use lab::arena::kernel_cpu::ATTRIBUTES;
 use machine::cpu::KEYS;
 
 use super::sheet::{Sheet, code};
@@ -20,6 +21,14 @@ pub(super) fn add_cpu_settings(sheet: &mut Sheet) {
             };
             [code(name), code(row.example), row.help.to_owned()]
         }),
+    );
+    sheet.text(
+        "In virtual time (`--arena kernel` with a CPU workload) there is one CPU and nothing of a machine (`isolate`,\n\
+         `governor`, `boost`, `autogroup`), and a variant has these, too:",
+    );
+    sheet.table(
+        ["setting", "default", "meaning"],
+        ATTRIBUTES.iter().map(|row| [code(row.name), code(row.default), row.help.to_owned()]),
     );
     sheet.text(
         "The measured program gets nice level, policy, slice and affinity before its first instruction. All other settings\n\

@@ -188,6 +188,7 @@ pub(crate) fn plain_kernel(cache: &Path) -> Option<PathBuf> {
         let results: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
         results["source"] == "debian:6.1"
             && results["debug"] == false
+            && results["hz"].is_null()
             && results["patches"] == serde_json::json!([])
     })
 }

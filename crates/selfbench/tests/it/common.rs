@@ -14,7 +14,10 @@ pub(crate) fn kernel_is_built() -> bool {
     let kernels =
         cache.map(|cache| cache.list().expect("the cache can be listed")).unwrap_or_default();
     let plain = |kernel: &guest::Kernel| {
-        kernel.source == "debian:6.1" && !kernel.debug && kernel.patches.is_empty()
+        kernel.source == "debian:6.1"
+            && !kernel.debug
+            && kernel.hz.is_none()
+            && kernel.patches.is_empty()
     };
     let built = kernels.iter().any(plain);
     if !built {

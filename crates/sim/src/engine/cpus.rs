@@ -31,7 +31,7 @@ pub(super) struct Cpus {
     cpus: Vec<Cpu>,
     /// Ties in order of scheduling.
     due: BinaryHeap<Reverse<(Time, u64, u32)>>,
-    asked: u64,
+    scheduled: u64,
     lock_free: Time,
     lock_had: Option<u32>,
 }

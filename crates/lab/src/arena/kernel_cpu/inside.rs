@@ -196,7 +196,7 @@ pub(crate) fn program() -> Result<u8> {
     let pairs = placement.iter().map(|(key, value)| (key.as_str(), value.as_str()));
     let setting = machine::cpu::Setting::read("default", pairs).map_err(|e| anyhow!(e))?;
     setting.placement.apply_to_self().map_err(|e| anyhow!(e))?;
-    let deviations = setting.placement.missing(rustix::process::getpid());
+    let deviations = setting.placement.deviations(rustix::process::getpid());
     if let Some((what, wanted, found)) = deviations.first() {
         bail!("{what}={wanted}: not in effect (found {found})");
     }

@@ -23,6 +23,7 @@ mod kernel_bisect;
 mod kernel_cpus;
 mod kernel_flows;
 mod kernel_plausibility;
+mod kernel_scheduler;
 mod monitor;
 mod pages;
 mod persist;

@@ -1,0 +1,147 @@
+//! The CPU scheduler of a real kernel in virtual time (`--arena kernel` without a device).
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::common::{Lab, Ran, kernel_cache, trials};
+
+/// One round of every variant without verdicts: figures.
+fn plan(variants: &[&str], workload: &str, background: &str) -> String {
+    let variants = variants.iter().enumerate().map(|(i, tunables)| {
+        format!("[[variant]]\nname = \"v{i}\"\nscheduler = \"\"\ntunables = {{ {tunables} }}\n")
+    });
+    format!(
+        "arena = \"kernel-cpu\"\nkernel = \"debian:6.1\"\n[trial]\nduration_ms = 4000\nwarmup_ms = 100\n\
+         [budget]\nrounds = 1\nfigures_only = true\n{}[[workload]]\nname = \"w\"\n{workload}\n{background}",
+        variants.collect::<String>()
+    )
+}
+
+fn run(lab: &Lab, plan: &str, out: &str) -> Ran {
+    let file = lab.path("plan.toml");
+    fs::write(&file, plan).unwrap();
+    let words = format!("run {} --out {} -q", file.display(), lab.path(out).display());
+    in_cache(lab, &words).expect_status(0)
+}
+
+fn in_cache(lab: &Lab, words: &str) -> Ran {
+    let mut command = lab.command(words);
+    command.envs(kernel_cache().map(|cache| ("SCHEDLAB_CACHE_DIR", cache)));
+    Ran::from(command.output().unwrap())
+}
+
+fn observed(trials: &[Value], variant: usize) -> &Value {
+    let name = format!("v{variant}");
+    let trial = trials.iter().find(|trial| trial["variant"] == name.as_str());
+    &trial.unwrap_or_else(|| panic!("no trial of {name}: {trials:?}"))["observation"]
+}
+
+/// The program's share of the CPU while it ran.
+fn share(observation: &Value) -> f64 {
+    let run_ms = observation["counters"]["task_run_ms"].as_f64().unwrap();
+    run_ms / (observation["duration_ns"].as_f64().unwrap() / 1e6)
+}
+
+const SPIN: &str = "[[workload.background]]\nkind = \"spin\"\nparams = { threads = \"1\" }\n";
+/// The kernel's weights of nice levels (`sched_prio_to_weight`).
+const WEIGHTS: [(i32, f64); 5] = [(0, 1024.0), (-5, 3121.0), (5, 335.0), (10, 110.0), (19, 15.0)];
+
+#[test]
+fn a_program_gets_the_share_that_its_weight_says() {
+    if kernel_cache().is_none() {
+        return;
+    }
+    let lab = Lab::new();
+    let variants: Vec<String> =
+        WEIGHTS.iter().map(|(nice, _)| format!("nice = \"{nice}\"")).collect();
+    let variants: Vec<&str> = variants.iter().map(String::as_str).collect();
+    run(
+        &lab,
+        &plan(&variants, "kind = \"wakeup\"\nparams = { workers = \"1\", work = \"50ms\" }", SPIN),
+        "out",
+    );
+    let trials = trials(&lab.path("out"));
+    for (variant, (nice, weight)) in WEIGHTS.iter().enumerate() {
+        let expected = weight / (weight + 1024.0);
+        let found = share(observed(&trials, variant));
+        // A wake-up costs at most a slice, and a slice is a tenth of what it computes.
+        assert!(
+            (found - expected).abs() < 0.02,
+            "nice {nice}: share {found:.4}, expected {expected:.4}"
+        );
+    }
+}
+
+#[test]
+fn a_control_group_is_throttled_and_weighted_and_a_realtime_program_throttled_at_its_bound() {
+    if kernel_cache().is_none() {
+        return;
+    }
+    let lab = Lab::new();
+    let variants = [
+        "\"cpu.max\" = \"25%\"",
+        "\"cpu.weight\" = \"300\"",
+        "policy = \"fifo:50\"",
+        "policy = \"idle\"",
+    ];
+    let work = "kind = \"wakeup\"\nparams = { workers = \"1\", work = \"50ms\" }";
+    run(&lab, &plan(&variants, work, SPIN), "out");
+    let trials = trials(&lab.path("out"));
+    let shares: Vec<f64> = (0..4).map(|variant| share(observed(&trials, variant))).collect();
+    assert!(shares[0] <= 0.26 && shares[0] > 0.2, "{shares:?}");
+    assert!(observed(&trials, 0)["counters"]["group_throttled_ms"].as_f64().unwrap() > 1000.0);
+    // The background is in the root group, as one task of weight 1024 next to a group of 3072.
+    assert!((shares[1] - 0.75).abs() < 0.03, "{shares:?}");
+    // kernel.sched_rt_runtime_us: 950 ms in each second.
+    assert!((shares[2] - 0.95).abs() < 0.02, "{shares:?}");
+    assert!(shares[3] < 0.01, "{shares:?}");
+}
+
+#[test]
+fn the_same_experiment_gives_the_same_bytes_and_a_verdict() {
+    if kernel_cache().is_none() {
+        return;
+    }
+    let lab = Lab::new();
+    let compare = |out: &str| -> Ran {
+        in_cache(
+            &lab,
+            &format!(
+                "compare --arena kernel --kernel debian:6.1 --workload cyclic:interval=3ms --background spin:threads=4 \
+                 --schedulers policy=batch,policy=fifo:1 --trial-time 2s --rounds 4 --out {}",
+                lab.path(out).display()
+            ),
+        )
+    };
+    let first = compare("first");
+    let shown = first.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in ["Use policy=fifo:1", "on one CPU in virtual time (Linux 6.1", "▲ better"] {
+        assert!(shown.contains(part), "{part:?} in {shown}");
+    }
+    compare("second").expect_status(0);
+    let bytes = |out: &str| fs::read(lab.path(out).join("results.jsonl")).unwrap();
+    assert!(bytes("first") == bytes("second"), "virtual time is the same in every run");
+}
+
+#[test]
+fn what_virtual_time_cannot_have_is_refused_before_a_kernel_boots() {
+    let lab = Lab::new();
+    let compare = "compare --arena kernel --schedulers default,nice=5 --rounds 4 --workload";
+    for (words, says) in [
+        (format!("{compare} command:run=true"), "computes natively, which takes no virtual time"),
+        (format!("{compare} wakeup --background memory"), "neither caches nor memory bandwidth"),
+        (format!("{compare} messaging:pipes=false"), "pipes=true"),
+        (format!("{compare} randread"), "--device: missing"),
+        (
+            "compare --arena kernel --workload wakeup --schedulers default,affinity=1".to_owned(),
+            "the guest has one CPU",
+        ),
+        (
+            "compare --arena kernel --workload wakeup --schedulers default,cpu.max=0".to_owned(),
+            "5ms/10ms",
+        ),
+    ] {
+        in_cache(&lab, &words).expect_status(2).says(&[says]);
+    }
+}
