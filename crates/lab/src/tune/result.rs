@@ -181,6 +181,9 @@ pub struct Recommended {
     pub device: String,
     /// The device's stable name; empty where it has none.
     pub identity: String,
+    /// The medium in it, by the kernel's count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diskseq: Option<u64>,
     /// `disk`, `sim`, `kernel`.
     pub arena: String,
     /// The scheduler.
