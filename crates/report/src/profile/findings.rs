@@ -106,11 +106,11 @@ fn anticipation(device: &DeviceProfile) -> Vec<String> {
             lost,
         ));
     }
-    if best.unpriced > best.waits / 2 {
+    if let Some(most) = best.unknown_gain_ns() {
         said.push(format!(
             "Whether waiting pays is not known: this trace has no request near the one before it, and does not say what one takes. \
              Waiting saves at most {} of the time.",
-            percent((best.gain_ns.max(0) as f64 + best.bound_ns as f64) / span),
+            percent(most as f64 / span),
         ));
         return said;
     }
