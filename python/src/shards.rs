@@ -80,7 +80,7 @@ pub(crate) fn measure<'py>(
     Ok(PyBytes::new(py, &segment))
 }
 
-/// The same for a search that `schedlab tune --space --json` has described.
+/// The same for a search that `schedlab tune --dry-run --json` has described.
 #[pyfunction]
 #[pyo3(signature = (commission, *, command, cache_dir=None, program=None))]
 pub(crate) fn prepare_search(
@@ -136,7 +136,7 @@ impl Distributed {
         Ok(Distributed { live: Mutex::new(Some(live)), stop })
     }
 
-    /// Begins a search that `schedlab tune --space --json` has described; its log grows in `out`.
+    /// Begins a search that `schedlab tune --dry-run --json` has described; its log grows in `out`.
     #[staticmethod]
     fn search(prepared: &str, commission: &str, out: PathBuf) -> PyResult<Distributed> {
         let prepared = shards::Prepared::from_json(prepared).map_err(of)?;

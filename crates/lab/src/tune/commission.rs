@@ -1,6 +1,6 @@
 //! A search of virtual time, for a program that has its trials measured elsewhere.
 //!
-//! `schedlab tune … --space --json` says what the search is. The trials of its candidates are
+//! `schedlab tune … --dry-run --json` says what the search is. The trials of its candidates are
 //! measured in any place, side by side; the log that they make is that of one machine, and
 //! `schedlab tune … --out OUT --resume` goes on from it to the confirmation.
 
@@ -56,7 +56,7 @@ pub struct Commission {
 }
 
 impl Commission {
-    /// Reads what `schedlab tune … --space --json` printed under `commission`.
+    /// Reads what `schedlab tune … --dry-run --json` printed under `commission`.
     ///
     /// # Errors
     /// It is none, or not of virtual time.

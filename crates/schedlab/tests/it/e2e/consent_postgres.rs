@@ -185,7 +185,7 @@ fn expect_refused(lab: &Lab, device: &str, consent: &str, says: &str) {
 /// say it.
 fn forge_watch(lab: &Lab, device: &str) {
     let add = format!(
-        "watch add --name attacks --device {device} --schedulers none,mq-deadline --workload randread {SHORT} --print"
+        "watch add --name attacks --device {device} --schedulers none,mq-deadline --workload randread {SHORT} --dry-run"
     );
     let printed = lab.run(&add).expect_status(0).stdout;
     let watch = printed
