@@ -59,7 +59,7 @@ pub use columns::Columns;
 pub use error::{Error, Result};
 pub use evidence::{Evidence, UnitOf};
 pub use figures::{Figure, FigureKind, figures};
-pub use grid::wrapped;
+pub use grid::{folded, wrapped};
 pub use json::{render as json, render_all as json_of_all};
 
 /// A file of a report. A new format is a file of this crate and a row of [`FORMATS`].
