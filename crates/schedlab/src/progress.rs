@@ -27,6 +27,7 @@ use crate::out;
 pub(crate) struct Progress {
     bar: ProgressBar,
     quiet: bool,
+    has_remarks: bool,
     lines: Mutex<Lines>,
     monitor: Option<Monitor>,
 }
@@ -40,7 +41,8 @@ impl Progress {
                 .expect("the template is well formed")
                 .progress_chars("━╸ "),
         );
-        Progress { bar, quiet, lines: Mutex::new(Lines::new(Instant::now())), monitor: None }
+        let lines = Mutex::new(Lines::new(Instant::now()));
+        Progress { bar, quiet, has_remarks: !quiet, lines, monitor: None }
     }
 
     /// The same, and what watches from outside.
@@ -49,6 +51,11 @@ impl Progress {
     /// A textfile that cannot be written.
     pub(crate) fn watched(quiet: bool, monitor: &MonitorArgs) -> Result<Progress> {
         Ok(Progress { monitor: monitor.begin()?, ..Progress::new(quiet) })
+    }
+
+    /// The same, with fewer words on what is measured.
+    pub(crate) fn without_remarks(self) -> Progress {
+        Progress { has_remarks: false, ..self }
     }
 
     /// What watches from outside.
@@ -114,7 +121,7 @@ impl lab::progress::Progress for Progress {
     }
 
     fn remark(&self, text: &str) {
-        if !self.quiet {
+        if self.has_remarks {
             self.say(text);
         }
     }
