@@ -1,6 +1,6 @@
 //! A results file in the formats of services that follow numbers over time.
 //!
-//! One row of [`FORMATS`] a format. They get the metric that decides for each workload, for every
+//! One row of [`FORMATS`] a format. A mail gets the comparison; the others get the metric that decides for each workload, for every
 //! variant: the geometric mean of the trials that count, with Student's 95 % interval on the
 //! logarithms. That interval is of the value, not of a comparison: verdicts are in the analysis,
 //! and only OpenMetrics, which has labels, holds those too. OpenTelemetry's spans are the trials
@@ -8,6 +8,7 @@
 
 mod bencher;
 mod benchmark_action;
+mod lkml;
 pub(crate) mod openmetrics;
 mod otlp;
 mod series;
@@ -44,6 +45,11 @@ pub static FORMATS: &[Format] = &[
         name: "customSmallerIsBetter",
         help: "the same for metrics of which less is better",
         render: |_, series| benchmark_action::render(series, Direction::LowerIsBetter),
+    },
+    Format {
+        name: "lkml",
+        help: "plain text for a mailing list, in lines of 72 columns",
+        render: |exported, _| Ok(lkml::render(exported)),
     },
     Format {
         name: "openmetrics",
