@@ -131,7 +131,7 @@ def tune(
     program, words, out = _program(), [str(word) for word in options], Path(out)
     if out.exists():
         raise _schedlab.PlanError(f"{out}: exists; name another directory, or continue a search by the command: schedlab tune … --resume")
-    told = json.loads(_told([str(program), "tune", *words, "--space", "--json"]))
+    told = json.loads(_told([str(program), "tune", *words, "--dry-run", "--json"]))
     if "commission" not in told:
         raise _schedlab.PlanError("tune: a search on a machine is measured by that machine; add --arena sim or --arena kernel to the options")
     commission = json.dumps(told["commission"])

@@ -80,7 +80,7 @@ pub(crate) fn measure<'py>(
     Ok(PyBytes::new(py, &segment))
 }
 
-/// The same for a search described by `schedlab tune --space --json`.
+/// The same for a search described by `schedlab tune --dry-run --json`.
 #[pyfunction]
 #[pyo3(signature = (commission, *, command, cache_dir=None, program=None))]
 pub(crate) fn prepare_search(
@@ -136,7 +136,7 @@ impl Distributed {
         Ok(Distributed { live: Mutex::new(Some(live)), stop })
     }
 
-    /// Begins a search described by `schedlab tune --space --json`; its log grows in `out`.
+    /// Begins a search described by `schedlab tune --dry-run --json`; its log grows in `out`.
     #[staticmethod]
     fn search(prepared: &str, commission: &str, out: PathBuf) -> PyResult<Distributed> {
         let prepared = shards::Prepared::from_json(prepared).map_err(of)?;

@@ -201,7 +201,7 @@ impl fmt::Display for Reason {
             }
             Reason::Futile { chance, .. } => write!(
                 f,
-                "stopped, to give its time to the others: the chance of a verdict within the budget was {:.1} %",
+                "given up: the chance of a verdict within the budget was {:.1} %",
                 chance * 100.0
             ),
             Reason::SameRatio { rounds, metric } => {

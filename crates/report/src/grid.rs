@@ -95,9 +95,62 @@ pub fn wrapped(text: &str, room: usize) -> Vec<String> {
     lines
 }
 
+/// The words of a shell's command, with their quotes; a flag stays with its value.
+fn shell_words(command: &str) -> Vec<String> {
+    let (mut words, mut is_quoted) = (vec![String::new()], false);
+    let mut letters = command.chars();
+    while let Some(letter) = letters.next() {
+        is_quoted ^= letter == '\'';
+        let word = words.last_mut().expect("there is always a word");
+        match letter {
+            ' ' if !is_quoted && is_flag(word) && !letters.as_str().starts_with('-') => {
+                word.push(' ');
+            }
+            ' ' if !is_quoted => words.push(String::new()),
+            '\\' if !is_quoted => word.extend([letter].into_iter().chain(letters.next())),
+            _ => word.push(letter),
+        }
+    }
+    words
+}
+
+fn is_flag(word: &str) -> bool {
+    word.starts_with("--") && !word.contains([' ', '='])
+}
+
+/// A command after what leads it, in lines of at most `width` columns that a shell joins; words
+/// stay whole.
+pub fn folded(lead: &str, command: &str, width: usize) -> String {
+    let indent = lead.chars().count();
+    let (mut text, mut column) = (lead.to_owned(), indent);
+    for (i, word) in shell_words(command).iter().enumerate() {
+        let letters = word.chars().count();
+        // Two columns are for the mark that the command goes on.
+        if i > 0 && column + 1 + letters + 2 > width {
+            text += &format!(" \\\n{:indent$}", "");
+            column = indent;
+        } else if i > 0 {
+            text.push(' ');
+            column += 1;
+        }
+        text += word;
+        column += letters;
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_command_is_folded_for_a_shell_and_words_stay_whole() {
+        assert_eq!(folded("Apply: ", "a set sda b=1", 22), "Apply: a set sda b=1");
+        assert_eq!(folded("Apply: ", "a set sda b=12", 22), "Apply: a set sda \\\n       b=12");
+        assert_eq!(folded("", "run /a/long/path", 8), "run \\\n/a/long/path");
+        assert_eq!(folded("", "run --at a --dry b", 8), "run \\\n--at a \\\n--dry b");
+        assert_eq!(folded("", r"run 'a b'\''c d' e", 8), "run \\\n'a b'\\''c d' \\\ne");
+    }
 
     fn grid(name: &str) -> Grid {
         let entry = |text: &str| (text.to_string(), plain as Style);

@@ -54,7 +54,7 @@ pub use columns::Columns;
 pub use error::{Error, Result};
 pub use evidence::{Evidence, UnitOf};
 pub use figures::{Figure, FigureKind, figures};
-pub use grid::wrapped;
+pub use grid::{folded, wrapped};
 pub use json::{render as json, render_all as json_of_all};
 
 /// To add a format, add a module and a row to [`FORMATS`].

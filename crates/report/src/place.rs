@@ -5,7 +5,7 @@ use experiment::plan::ArenaFacts;
 
 use super::words::clean;
 
-/// ` on a simulated HP 97560, 1991`; empty if unknown, as for a table.
+/// ` on a simulated HP 97560, 1991` or ` on the model mine.toml`; empty if unknown, as for a table.
 pub(crate) fn of(analysis: &Analysis) -> String {
     let Some((origin, device)) =
         analysis.origin.as_ref().and_then(|origin| Some((origin, origin.device.as_deref()?)))
@@ -20,13 +20,13 @@ pub(crate) fn of(analysis: &Analysis) -> String {
     let word = clean(device);
     // With other parameters, a model is not the disk whose name it has.
     let modelled = || match fact("device", "model") {
-        Some(title) if device.contains(':') => format!("{title} ({word})"),
-        Some(title) => title,
-        None => word.clone(),
+        Some(title) if device.contains(':') => format!("a simulated {title} ({word})"),
+        Some(title) => format!("a simulated {title}"),
+        None => format!("the model {word}"),
     };
     if arena.is_virtual() {
         if !arena.chooses_kernel() {
-            return format!(" on a simulated {}", modelled());
+            return format!(" on {}", modelled());
         }
         let release = fact("kernel", "release")
             .map(|release| format!(" (Linux {release})"))
@@ -34,7 +34,7 @@ pub(crate) fn of(analysis: &Analysis) -> String {
         if arena.is_cpu() {
             return format!(" on one CPU in virtual time{release}");
         }
-        return format!(" on a simulated {} in the kernel arena{release}", modelled());
+        return format!(" on {} in the kernel arena{release}", modelled());
     }
     if arena.is_cpu() {
         return fact("cpu", "model").map(|model| format!(" on {model}")).unwrap_or_default();
@@ -76,7 +76,7 @@ mod tests {
             said("sim", "hp97560:queue_depth=8", &[hp]),
             " on a simulated HP 97560 (hp97560:queue_depth=8)"
         );
-        assert_eq!(said("sim", "mine.toml", &[]), " on a simulated mine.toml");
+        assert_eq!(said("sim", "mine.toml", &[]), " on the model mine.toml");
         let linux = ("kernel", "release", "6.1.176");
         assert_eq!(
             said("kernel", "hp97560", &[hp, linux]),

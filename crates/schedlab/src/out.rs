@@ -101,6 +101,11 @@ pub(crate) fn hanging(lead: &str, text: &str) -> Result<()> {
     })
 }
 
+/// Prints a command as [`hanging`] does a text, in lines that a shell joins. Its words stay whole.
+pub(crate) fn command(lead: &str, command: &str) -> Result<()> {
+    line(report::folded(lead, command, width()))
+}
+
 pub(crate) fn is_terminal() -> bool {
     std::io::stdout().is_terminal()
 }

@@ -25,6 +25,7 @@ use crate::out;
 pub(crate) struct Progress {
     bar: ProgressBar,
     quiet: bool,
+    has_remarks: bool,
     lines: Mutex<Lines>,
     monitor: Option<Monitor>,
 }
@@ -38,11 +39,17 @@ impl Progress {
                 .expect("the template is well formed")
                 .progress_chars("━╸ "),
         );
-        Progress { bar, quiet, lines: Mutex::new(Lines::new(Instant::now())), monitor: None }
+        let lines = Mutex::new(Lines::new(Instant::now()));
+        Progress { bar, quiet, has_remarks: !quiet, lines, monitor: None }
     }
 
     pub(crate) fn watched(quiet: bool, monitor: &MonitorArgs) -> Result<Progress> {
         Ok(Progress { monitor: monitor.begin()?, ..Progress::new(quiet) })
+    }
+
+    /// The same, with fewer words on what is measured.
+    pub(crate) fn without_remarks(self) -> Progress {
+        Progress { has_remarks: false, ..self }
     }
 
     pub(crate) fn monitor(&self) -> Option<&Monitor> {
@@ -106,7 +113,7 @@ impl lab::progress::Progress for Progress {
     }
 
     fn remark(&self, text: &str) {
-        if !self.quiet {
+        if self.has_remarks {
             self.say(text);
         }
     }

@@ -16,7 +16,7 @@ trace: text elevator
 sim: text elevator trace
 kernel-model: elevator sim
 experiment: text
-report: text trace experiment
+report: text elevator trace experiment
 import: text experiment
 testbed:
 machine: text elevator

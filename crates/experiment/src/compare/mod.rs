@@ -353,8 +353,11 @@ impl<'a> Case<'a> {
             let equal = projection::values_needed(MAX_ROUNDS, equal, |interval| {
                 equivalent(interval, margin)
             });
-            let needed =
-                differ.into_iter().chain(equal).min().map(|n| n.max(spending::FIRST_LOOK) as u32);
+            let least = match self.ratios.sd {
+                0.0 => sequence::LEAST_WITHOUT_SPREAD,
+                _ => spending::FIRST_LOOK,
+            };
+            let needed = differ.into_iter().chain(equal).min().map(|n| n.max(least) as u32);
             return (None, needed);
         }
         let at = |alpha: f64| move |n: usize| self.interval_with(alpha, &moments(n));

@@ -354,6 +354,9 @@ fn exactly_equal_ratios_are_settled_late_and_called_coarse() {
     };
     let early = Asked::about(&["kyber"]).one(&flat(3));
     assert_eq!(early.verdict, Verdict::Inconclusive);
+    let ended = Looks { planned: Some(4), ended: true, no_early_stop: false };
+    let short = Asked { looks: ended, ..Asked::about(&["kyber"]) }.one(&flat(4));
+    assert_eq!((short.verdict, short.new_plan_rounds), (Verdict::Inconclusive, Some(6)));
     let late = Asked::about(&["kyber"]).one(&flat(6));
     assert_eq!(late.verdict, Verdict::Worse);
     assert!(late.reasons[0].to_string().contains("too coarse"), "{late:?}");

@@ -10,8 +10,10 @@ mod reasons;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use experiment::analysis::Analysis;
-use experiment::comparison::{Comparison, Verdict};
+use experiment::advice::costs;
+use experiment::analysis::{Analysis, Cost};
+use experiment::comparison::Verdict;
+use experiment::notation::Change;
 use experiment::plan::{
     self, ArenaFacts, Budget, Criteria, Limits, Plan, SCHEMA, TrialLength, Variant, WorkloadSpec,
 };
@@ -114,6 +116,8 @@ pub struct Advice {
     pub best: Option<String>,
     /// Arguments of `schedlab set` for the best variant.
     pub set: Option<Vec<String>>,
+    /// Every metric on which the best variant is worse, the largest factor first.
+    pub costs: Vec<Cost>,
     pub sentence: String,
     pub expected: Vec<Expected>,
     pub trust: Trust,
@@ -155,8 +159,10 @@ pub fn case(request: &Request) -> Result<Case> {
     plan.kernel = kernel.filter(|_| arena.chooses_kernel());
     plan.baseline = baseline(&plan, &device);
     let confirm_on = request.device.clone().unwrap_or_else(|| format!("/dev/{}", device.name));
+    let mut cautions = cautions(&trace, &profile, &replayed);
+    cautions.extend(other_baseline(&plan, &device));
     Ok(Case {
-        cautions: cautions(&trace, &profile, &replayed),
+        cautions,
         held_out: held_out(&request.model),
         model: request.model.clone(),
         plan,
@@ -229,19 +235,38 @@ fn planned(
     })
 }
 
-/// The variant of the scheduler that was in effect longest, else the first one.
+/// The scheduler that was in effect for most requests, if the trace names any.
+pub fn scheduler_in_effect(device: &DeviceProfile) -> Option<&str> {
+    let named = device.schedulers.iter().filter(|(name, _)| !name.is_empty());
+    named.max_by_key(|(_, requests)| *requests).map(|(name, _)| name.as_str())
+}
+
+/// The variant of the scheduler that was in effect; if the trace does not name one of the variants,
+/// `none`, and without that the first.
 fn baseline(plan: &Plan, device: &DeviceProfile) -> Option<String> {
-    let most = device
-        .schedulers
-        .iter()
-        .max_by_key(|(_, requests)| *requests)
-        .map(|(name, _)| name.as_str());
-    let of = |name: &str| {
+    let plain = |name: &str| {
         plan.variants
             .iter()
             .find(|variant| variant.scheduler == name && variant.tunables.is_empty())
     };
-    most.and_then(of).or(plan.variants.first()).map(|variant| variant.name.clone())
+    let variant = scheduler_in_effect(device).and_then(plain).or_else(|| plain("none"));
+    variant.or(plan.variants.first()).map(|variant| variant.name.clone())
+}
+
+/// Why the baseline is not the scheduler that was in effect.
+fn other_baseline(plan: &Plan, device: &DeviceProfile) -> Option<String> {
+    let baseline = plan.baseline.as_deref().unwrap_or_default();
+    match scheduler_in_effect(device) {
+        Some(name)
+            if plan.variants.iter().any(|of| of.scheduler == name && of.name == baseline) =>
+        {
+            None
+        }
+        Some(name) => {
+            Some(format!("{name} was in effect and is not compared: the baseline is {baseline}"))
+        }
+        None => Some(format!("the trace names no scheduler: the baseline is {baseline}")),
+    }
 }
 
 fn held_out(model: &str) -> Vec<String> {
@@ -335,9 +360,14 @@ impl Case {
         Advice {
             arena: self.plan.arena,
             model: self.model.clone(),
-            sentence: sentence(&baseline, best.as_deref().and_then(compared), &expected),
+            sentence: sentence(&baseline, better, &expected, self.plan.criteria.margin),
             baseline,
             set: advised.map(set_words),
+            costs: best
+                .iter()
+                .flat_map(|best| costs(&analysis.comparisons, best))
+                .map(Cost::from)
+                .collect(),
             best,
             expected,
             trust: Trust {
@@ -405,21 +435,25 @@ fn waits(variant: &Variant) -> bool {
         .any(|name| has(name) && variant.tunables.get(*name).is_none_or(|value| value != "0"))
 }
 
-fn sentence(baseline: &str, best: Option<&Comparison>, expected: &[Expected]) -> String {
-    let percent = |ratio: f64| (1.0 - ratio) * 100.0;
-    match best {
-        Some(Comparison { variant, ratio: Some(ratio), low, high, .. }) => format!(
-            "use {variant}: mean latency {:.0} % lower than under {baseline} (interval {:.0} % to {:.0} %)",
-            percent(*ratio),
-            percent(high.unwrap_or(1.0)),
-            percent(low.unwrap_or(0.0))
-        ),
-        _ if expected.iter().all(|of| of.latency_mean_us.is_none()) => {
+impl Expected {
+    /// The change of the mean latency, if there is evidence of it.
+    pub fn change(&self) -> Option<Change> {
+        self.ratio.map(|ratio| Change { ratio, low: self.low, high: self.high })
+    }
+}
+
+fn sentence(baseline: &str, best: Option<&Expected>, all: &[Expected], margin: f64) -> String {
+    match best.and_then(|best| Some((&best.variant, best.change()?))) {
+        Some((variant, change)) => {
+            format!("use {variant}: mean latency {change} against {baseline}")
+        }
+        _ if all.iter().all(|of| of.latency_mean_us.is_none()) => {
             "no advice: no trial of the replay is valid; see the report for the reasons".to_owned()
         }
-        _ => format!(
-            "stay with {baseline}: no other scheduler is better by more than the margin for this work on this model"
-        ),
+        _ => {
+            let percent = margin * 100.0;
+            format!("keep {baseline}: no other scheduler is better by more than {percent} %")
+        }
     }
 }
 

@@ -98,12 +98,11 @@ fn anticipation_words(of: &DeviceProfile, has_arm: bool, waits: bool) -> Option<
                 .to_owned(),
         );
     }
-    if has_arm && best.unpriced > best.waits / 2 {
-        let most = best.gain_ns.max(0) as f64 + best.bound_ns as f64;
+    if let Some(most) = best.unknown_gain_ns().filter(|_| has_arm) {
         return Some(format!(
             "whether waiting for the process that was served last pays is not known: the trace has no request near the one before it; waiting \
              saves at most {:.0} % of the time",
-            100.0 * most / span
+            100.0 * most as f64 / span
         ));
     }
     Some(format!(

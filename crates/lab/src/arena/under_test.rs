@@ -121,21 +121,21 @@ impl UnderTest {
         }
     }
 
-    /// What a variant loads or builds as root: its name and a description.
-    pub(crate) fn built(&self) -> Vec<(&str, String)> {
+    /// What a variant loads or builds as root: its name, the verb, and what.
+    pub(crate) fn made(&self) -> Vec<(&str, &'static str, String)> {
         match self {
             UnderTest::Cpu { variants, .. } => {
                 let program = |setting: &machine::cpu::Setting| {
-                    Some(format!("loads {:?}", setting.sched_ext.as_ref()?.display().to_string()))
+                    Some(format!("{:?}", setting.sched_ext.as_ref()?.display().to_string()))
                 };
                 variants
                     .iter()
-                    .filter_map(|(_, variant, of)| Some((variant, program(of)?)))
+                    .filter_map(|(_, variant, of)| Some((variant, "loads", program(of)?)))
                     .collect()
             }
             UnderTest::Kernel { variants, .. } => variants
                 .iter()
-                .filter_map(|(_, variant, of)| Some((variant, of.kernel.built()?)))
+                .filter_map(|(_, variant, of)| Some((variant, "builds", of.kernel.built()?)))
                 .collect(),
             UnderTest::KernelCpu { variants, .. } => variants
                 .iter()

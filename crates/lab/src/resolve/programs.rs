@@ -13,11 +13,28 @@ use crate::progress::Progress;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedProgram {
-    /// Its workload or variant and its words, with control characters escaped.
-    pub words: String,
+    /// Its workload or variant, with control characters escaped.
+    pub subject: String,
+    /// What is done with it: `starts`, `loads` or `builds`.
+    pub verb: &'static str,
+    /// Its own words, escaped.
+    pub object: String,
     /// Whether it requires root: it loads a scheduler or is part of a kernel built here.
     pub needs_root: bool,
 }
+
+impl NamedProgram {
+    /// Subject, verb and object; that a program starts goes without saying.
+    pub fn words(&self) -> String {
+        let NamedProgram { subject, verb, object, .. } = self;
+        match *verb {
+            STARTS => format!("{subject}: {object}"),
+            _ => format!("{subject}: {verb} {object}"),
+        }
+    }
+}
+
+const STARTS: &str = "starts";
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Agreement {
@@ -41,24 +58,25 @@ pub fn named(resolved: &Resolved) -> Vec<NamedProgram> {
         let mut starts = (program.kind.starts)(&program.options);
         // The command of the variants is listed below.
         starts.retain(|words| *words != format!("run {RUN_OF_VARIANT:?}"));
-        let words = format!(
-            "workload {}: {} {}",
-            workload.name.escape_debug(),
-            program.kind.name,
-            starts.join(", ")
-        );
-        (!starts.is_empty()).then_some(NamedProgram { words, needs_root: false })
+        let subject = format!("workload {}", workload.name.escape_debug());
+        let object = format!("{} {}", program.kind.name, starts.join(", "));
+        let one = NamedProgram { subject, verb: STARTS, object, needs_root: false };
+        (!starts.is_empty()).then_some(one)
     });
+    let of_variant = |name: &str| format!("variant {}", name.escape_debug());
     let own = resolved.under_test.commands().into_iter().map(|(variant, run)| NamedProgram {
-        words: format!("variant {}: {run:?}", variant.escape_debug()),
+        subject: of_variant(variant),
+        verb: STARTS,
+        object: format!("{run:?}"),
         needs_root: false,
     });
-    let of_variants = resolved.under_test.built().into_iter().map(|(variant, what)| NamedProgram {
-        words: format!("variant {}: {what}", variant.escape_debug()),
-        needs_root: true,
+    let of_variants = resolved.under_test.made().into_iter().map(|(variant, verb, object)| {
+        NamedProgram { subject: of_variant(variant), verb, object, needs_root: true }
     });
     let of_kernel = resolved.under_test.kernel_tree().map(|tree| NamedProgram {
-        words: format!("kernel: builds the directory {:?}", tree.display().to_string()),
+        subject: "kernel".to_owned(),
+        verb: "builds",
+        object: format!("the directory {:?}", tree.display().to_string()),
         needs_root: true,
     });
     of_workloads.chain(own).chain(of_variants).chain(of_kernel).collect()
@@ -78,12 +96,12 @@ impl ProgramOptions {
             )));
         }
         let named = named(resolved);
-        let refused: Vec<&str> = named
+        let refused: Vec<String> = named
             .iter()
             .filter(|program| {
                 is_root && self.agreement == Agreement::Missing && !self.covers(program)
             })
-            .map(|program| program.words.as_str())
+            .map(NamedProgram::words)
             .collect();
         if !refused.is_empty() {
             let unless = if named.iter().all(|program| program.needs_root) {
@@ -108,7 +126,7 @@ impl ProgramOptions {
         let own = if rustix::process::geteuid().is_root() { "root" } else { "you" };
         let of = |program: &NamedProgram| {
             let whom = self.user.as_deref().filter(|_| self.covers(program)).unwrap_or(own);
-            format!("starts as {whom}: {}", program.words)
+            format!("{} as {whom}: {}: {}", program.verb, program.subject, program.object)
         };
         named.iter().map(of).collect()
     }
@@ -135,7 +153,7 @@ mod tests {
     }
 
     fn words(resolved: &Resolved) -> Vec<(String, bool)> {
-        named(resolved).into_iter().map(|program| (program.words, program.needs_root)).collect()
+        named(resolved).into_iter().map(|program| (program.words(), program.needs_root)).collect()
     }
 
     #[test]
@@ -157,6 +175,12 @@ mod tests {
                     [[variant]]\nname = 'b'\nscheduler = 'none'\ntunables = { kernel = '/x' }\n[[workload]]\nname = 'w'\nkind = 'randread'\n";
         let plan = resolve(Plan::from_toml(text).unwrap(), &mut |_| ()).unwrap();
         assert_eq!(words(&plan), [("variant b: builds the directory \"/x\"".to_owned(), true)]);
+        let announced = ProgramOptions::typed(None).announced(&named(&plan)).remove(0);
+        let (verb, rest) = announced.split_once(" as ").expect("what is done, as whom");
+        assert!(
+            verb == "builds" && rest.ends_with(": variant b: the directory \"/x\""),
+            "{announced}"
+        );
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A search in virtual time whose trials are distributed by another program.
 //!
-//! `schedlab tune … --space --json` prints the search. Its trials may be measured anywhere; the log
+//! `schedlab tune … --dry-run --json` prints the search. Its trials may be measured anywhere; the log
 //! is the same as on one machine, and `schedlab tune … --out OUT --resume` continues with the
 //! confirmation.
 
@@ -54,7 +54,7 @@ pub struct Commission {
 }
 
 impl Commission {
-    /// Parses `commission` printed by `schedlab tune … --space --json`.
+    /// Parses `commission` printed by `schedlab tune … --dry-run --json`.
     pub fn from_json(text: &str) -> Result<Commission> {
         RESULTS_LINE.check(text.len())?;
         let commission: Commission =

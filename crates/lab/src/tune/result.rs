@@ -149,6 +149,9 @@ pub struct Recommended {
     pub device: String,
     /// Stable name, or empty.
     pub identity: String,
+    /// The medium in it, by the kernel's count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diskseq: Option<u64>,
     pub arena: String,
     pub scheduler: String,
     pub tunables: BTreeMap<String, String>,

@@ -161,6 +161,29 @@ impl Change {
         all
     }
 
+    /// The setting that would revert the change, were it made now.
+    pub fn undo(&self) -> Setting {
+        let old = Snapshot::take(&self.root, &self.device.name);
+        let mut new = old.clone();
+        if let Some(scheduler) = &self.switch_to {
+            new.scheduler = Some(scheduler.clone());
+            new.tunables.clear();
+            // It turns writeback throttling off.
+            if let Some(wbt) = new.queue.get_mut("wbt_lat_usec").filter(|_| scheduler == "bfq") {
+                "0".clone_into(wbt);
+            }
+        }
+        for write in &self.writes {
+            let values = match write.place {
+                Directory::Scheduler => &mut new.tunables,
+                Directory::Queue => &mut new.queue,
+                Directory::Device => &mut new.device,
+            };
+            values.insert(write.name.clone(), write.value.clone());
+        }
+        undo::undo(&old, &new)
+    }
+
     /// Permanent, i.e. until the next change or reboot.
     ///
     /// # Errors

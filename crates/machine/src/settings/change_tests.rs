@@ -132,6 +132,23 @@ fn the_undo_that_is_told_brings_back_exactly_the_state_before() {
 }
 
 #[test]
+fn the_undo_of_a_planned_switch_brings_back_the_state_before() {
+    for setting in [
+        Setting::of("none"),
+        Setting::of("kyber").with("read_lat_nsec", "5000000"),
+        Setting::of("bfq").with("slice_idle", "0"),
+        of_present(&[("fifo_batch", "1")]),
+    ] {
+        let machine = Machine::tuned();
+        let before = machine.whole_queue();
+        let undo = plan(&machine, &setting).expect("a plan").undo();
+        carried_out(&machine, &setting);
+        carried_out(&machine, &undo);
+        assert_eq!(machine.whole_queue(), before, "{setting:?} and back by {undo:?}");
+    }
+}
+
+#[test]
 fn planning_writes_nothing_and_says_path_and_value_in_order() {
     let machine = Machine::tuned();
     let (before, steps) = (machine.whole_queue(), machine.kernel.live());

@@ -1,11 +1,13 @@
 //! Exports for services that track numbers over time.
 //!
-//! They contain each workload's deciding metric per variant: the geometric mean of the valid trials
-//! with Student's 95 % interval on the logarithms, which describes the value, not a comparison.
-//! OpenMetrics also has verdicts; OpenTelemetry has trials as spans. Each format escapes names.
+//! One row of [`FORMATS`] per format. A mail has the comparison; the others have each workload's
+//! deciding metric per variant: the geometric mean of the valid trials with Student's 95 % interval
+//! on the logarithms, which describes the value, not a comparison. OpenMetrics also has verdicts;
+//! OpenTelemetry has trials as spans. Each format escapes names.
 
 mod bencher;
 mod benchmark_action;
+mod lkml;
 pub(crate) mod openmetrics;
 mod otlp;
 mod series;
@@ -38,6 +40,11 @@ pub static FORMATS: &[Format] = &[
         name: "customSmallerIsBetter",
         help: "the same for metrics of which less is better",
         render: |_, series| benchmark_action::render(series, Direction::LowerIsBetter),
+    },
+    Format {
+        name: "lkml",
+        help: "plain text for a mailing list, in lines of 72 columns",
+        render: |exported, _| Ok(lkml::render(exported)),
     },
     Format {
         name: "openmetrics",

@@ -135,3 +135,31 @@ fn spans_are_nested_in_time_and_a_hostile_name_is_text_in_them() {
     assert_eq!(trials, results.trials.len());
     assert!(spans.iter().any(|span| span["name"] == HOSTILE));
 }
+
+#[test]
+fn a_mail_is_plain_text_of_72_columns_in_every_arena() {
+    let (mut results, mut analysis) = lab("bfq");
+    let mail = |results: &Results, analysis: &Analysis| {
+        let exported = Exported { name: "nightly", results, analysis };
+        let mail = export("lkml", &exported).expect("it is rendered").expect("a format");
+        let wide: Vec<&str> = mail.lines().filter(|line| line.chars().count() > 72).collect();
+        assert_eq!(wide, [""; 0], "{mail}");
+        mail
+    };
+    insta::assert_snapshot!("a_mail_of_a_disk", mail(&results, &analysis));
+    let plan = &mut results.header.plan;
+    plan.arena = &experiment::plan::KERNEL;
+    plan.kernel = Some("debian:6.12".into());
+    plan.variants[1].scheduler = "mq-deadline@fix.patch".into();
+    analysis.arena = "kernel".into();
+    let facts = [
+        ("release", "6.12.30"),
+        ("build", "0a1b"),
+        ("release with fix.patch", "6.12.30"),
+        ("build with fix.patch", "2c3d"),
+        ("modules", "4e5f"),
+    ];
+    let facts = facts.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    results.header.environment.insert("kernel".into(), facts.into());
+    insta::assert_snapshot!("a_mail_of_a_patch", mail(&results, &analysis));
+}

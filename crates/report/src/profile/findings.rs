@@ -102,11 +102,11 @@ fn anticipation(device: &DeviceProfile) -> Vec<String> {
             lost,
         ));
     }
-    if best.unpriced > best.waits / 2 {
+    if let Some(most) = best.unknown_gain_ns() {
         said.push(format!(
             "Whether waiting pays is unknown: this trace has no request near the previous one, so the service time of one is unknown. \
              Waiting saves at most {} of the time.",
-            percent((best.gain_ns.max(0) as f64 + best.bound_ns as f64) / span),
+            percent(most as f64 / span),
         ));
         return said;
     }

@@ -66,7 +66,7 @@ fn row<'a>(response: &Response, point: &Point, metric: &MetricView<'a>) -> Optio
         |value: Option<f64>| value.map_or_else(|| "-".into(), |value| metric.scale.bare(value));
     Some(SweepRow {
         tunable: words::clean(&response.tunable),
-        default: response.default.as_deref().map_or_else(|| "?".into(), words::clean),
+        default: response.default.as_deref().map_or_else(|| "unset".into(), words::clean),
         tried: words::clean(&point.value),
         before: value(point.at_default),
         after: value(point.at_value),

@@ -210,3 +210,14 @@ fn the_page_has_a_curve_for_each_tunable_and_names_cannot_become_markup() {
     assert_eq!(page.matches("over the values of ").count(), 5, "four curves, and the caption");
     assert!(!page.contains("<script") && page.contains("&lt;script&gt;"));
 }
+
+#[test]
+fn a_tunable_that_has_no_default_is_unset() {
+    let mut results = swept();
+    results.header.environment.remove(experiment::sweep::DEFAULTS);
+    let analysis = analyze(&results, None);
+    let views = view::workloads(&analysis, None);
+    let metric = views[0].metrics.iter().find(|metric| metric.primary).expect("it decides");
+    let sweep = of(&analysis, views[0].name, metric).expect("it is a sweep");
+    assert!(sweep.rows.iter().all(|row| row.default == "unset"));
+}

@@ -20,7 +20,8 @@ Examples:
 
 The trace is replayed under every scheduler on the model, in virtual time: by the schedulers \
 of a real kernel where one is built (schedlab kernel build), else by schedlab's own. Nothing on \
-the machine is changed. The directory has the report of the replay in `replay`, and in \
+the machine is changed. The answer has at most five lines: the recorded work, the advice, what it \
+makes worse, and the commands that apply and undo it. The directory has the report of the replay in `replay`, and in \
 confirm.toml the plan of the comparison on the real disk, where this machine has it.
 
 Exit status: 0 advice was reached, 1 an operation failed, 2 wrong usage, 3 the evidence is invalid.";
@@ -70,6 +71,9 @@ pub(crate) struct AdviseArgs {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Also print every scheduler, the reasons, and how far to trust the replay.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) verbose: bool,
     /// Show no progress bar and no remarks.
     #[arg(long, short)]
     pub(crate) quiet: bool,

@@ -216,7 +216,7 @@ pub(crate) enum Command {
     /// Six coefficients and the QoS, as lines for the kernel and for systemd.
     #[command(after_help = IOCOST_HELP)]
     Iocost(IocostArgs),
-    /// Recommend a scheduler from a trace, and change nothing.
+    /// Recommend a scheduler for a live disk or a trace; change nothing.
     ///
     /// Replays recorded work under each scheduler on a model of the disk, in virtual time, and
     /// gives the reasons.
@@ -498,6 +498,29 @@ mod tests {
         for line in groups.lines() {
             assert!(line.chars().count() <= 80, "{line}");
         }
+    }
+
+    fn flags_that_only_show(command: &clap::Command, path: &str, found: &mut Vec<String>) {
+        let path = format!("{path} {}", command.get_name());
+        for arg in command.get_arguments() {
+            let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+            let only_shows = ["measure nothing", "change nothing", "write none"]
+                .iter()
+                .any(|end| help.starts_with("Print") && help.contains(end));
+            if only_shows {
+                found.push(format!("{path} --{}", arg.get_long().expect("it is a flag")));
+            }
+        }
+        command.get_subcommands().for_each(|of| flags_that_only_show(of, &path, found));
+    }
+
+    #[test]
+    fn what_only_shows_what_it_would_do_is_a_dry_run() {
+        let mut found = Vec::new();
+        flags_that_only_show(&command(), "", &mut found);
+        found.retain(|flag| !flag.ends_with(" --dry-run"));
+        // What it prints is to be put where /etc is generated.
+        assert_eq!(found, [" schedlab persist --print"]);
     }
 
     #[test]

@@ -22,7 +22,7 @@ Examples:
   schedlab tune --arena sim --device hp97560 --workload oltp \\
       --objective 'min:read_p99 + write_p99'
   schedlab tune --device /dev/sdb --schedulers mq-deadline,bfq \\
-      --tunables fifo_batch,slice_idle --space
+      --tunables fifo_batch,slice_idle --dry-run
       print the search space and its size
   schedlab tune … --out out --resume
       continue after Ctrl-C or a crash
@@ -116,7 +116,7 @@ pub(crate) struct TuneArgs {
     pub(crate) warmup: Option<String>,
     /// Print the search space, its size and the number of trials, and measure nothing.
     #[arg(long)]
-    pub(crate) space: bool,
+    pub(crate) dry_run: bool,
     /// Write tune.json, tune.html, search.jsonl and confirm/ into this directory [default:
     /// schedlab-out/tune-UTC time].
     #[arg(long, value_name = "DIR")]

@@ -89,6 +89,7 @@ pub(crate) enum ApplyArg {
 }
 
 #[derive(Debug, Args)]
+#[command(mut_arg("dry_run", |arg| arg.help("Print the files that would be written, and write none")))]
 pub(crate) struct WatchAddArgs {
     /// Name the watch [default: the device's name].
     #[arg(long, value_name = "NAME")]
@@ -133,9 +134,6 @@ pub(crate) struct WatchAddArgs {
     /// files.
     #[arg(long = "as", value_name = "USER")]
     pub(crate) run_as: Option<String>,
-    /// Print the files that would be written, and write none.
-    #[arg(long)]
-    pub(crate) print: bool,
     #[command(flatten)]
     pub(crate) design: DesignArgs,
 }

@@ -90,7 +90,8 @@ fn as_text(result: &BisectResult) -> String {
         result.alpha * 100.0
     ));
     lines.push(format!(
-        "{count} experiments in {}; log and records: {}",
+        "{} in {}; log and records: {}",
+        text::counted(count as u64, "experiment"),
         duration(seconds),
         result.directory.display()
     ));

@@ -321,6 +321,10 @@ pub(super) fn conclude_results(dir: &Path, results: &Results, shown: &Shown<'_>)
     } else {
         let options = out::analysis_options(shown.root, shown.verbose);
         out::report(&report::terminal::render(&analysis, Some(&evidence), &files, &options))?;
+        if results.header.plan.variants.iter().any(|variant| variant.scheduler.contains('@')) {
+            let dir = quoted(dir.display().to_string());
+            out::command("Mail it:  ", &format!("schedlab report {dir} --export lkml"))?;
+        }
     }
     let Some(End { reason, .. }) = &results.end else { return Ok(shown.fail_if.status(&analysis)) };
     let ending = reason.ending();

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
+use experiment::comparison::Verdict;
 use experiment::notation::Change;
 use lab::standing::{self, Standing, State, VariantStanding, WorkloadStanding};
 use report::number::{percent, span_ms};
@@ -85,10 +86,26 @@ fn of_variant(variant: &VariantStanding) -> String {
     let effect = comparison.ratio.map_or_else(String::new, |ratio| {
         format!(" {}", Change { ratio, low: comparison.low, high: comparison.high })
     });
-    let decided = if variant.decided { ", decided" } else { "" };
-    format!("{verdict}{effect} after {}{decided}", counted(u64::from(comparison.rounds), "round"))
+    let end = if variant.decided { end_of(comparison.verdict) } else { "" };
+    format!("{verdict}{effect} after {}{end}", counted(u64::from(comparison.rounds), "round"))
+}
+
+/// How a variant ended that is measured no more.
+fn end_of(verdict: Verdict) -> &'static str {
+    if verdict == Verdict::Inconclusive { ", stopped" } else { ", decided" }
 }
 
 fn span(seconds: f64) -> String {
     span_ms((seconds.max(0.0) * 1e3) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variant_that_ends_inconclusive_is_not_called_decided() {
+        assert_eq!(end_of(Verdict::Inconclusive), ", stopped");
+        assert_eq!(end_of(Verdict::Worse), ", decided");
+    }
 }

@@ -156,7 +156,7 @@ impl Latency {
         let Facts { sectors, queue_depth, .. } = self.facts;
         let reads = self.rows();
         let writes = self.writes.as_ref().map(|writes| WriteKeys {
-            rows: writes.rows(&self.sizes, &self.depths, &reads, &SHARES),
+            rows: Some(writes.rows(&self.sizes, &self.depths, &reads, &SHARES)),
             flush_ns: writes.flush_ns,
             beside_percent: writes.beside_percent.clone(),
         });
@@ -210,7 +210,8 @@ impl Latency {
 }
 
 pub(crate) struct WriteKeys {
-    pub(crate) rows: Vec<Vec<u64>>,
+    /// `None`: no write was seen.
+    pub(crate) rows: Option<Vec<Vec<u64>>>,
     pub(crate) flush_ns: u64,
     pub(crate) beside_percent: Vec<u64>,
 }
@@ -246,7 +247,9 @@ pub(crate) fn keys(
     };
     table("read_ns", reads);
     if let Some(writes) = writes {
-        table("write_ns", &writes.rows);
+        if let Some(rows) = &writes.rows {
+            table("write_ns", rows);
+        }
         let beside = list(&mut writes.beside_percent.iter().copied());
         let _ =
             writeln!(text, "flush_ns = {}\nbeside_writes_percent = [{beside}]", writes.flush_ns);

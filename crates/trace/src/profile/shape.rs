@@ -212,6 +212,13 @@ impl Waits {
         self.waits - self.successes
     }
 
+    /// The most that waiting can have gained, where most waits have no price, so that whether it
+    /// pays is not known.
+    pub fn unknown_gain_ns(&self) -> Option<u64> {
+        let gain_ns = self.gain_ns.max(0).unsigned_abs();
+        (self.unpriced > self.waits / 2).then(|| gain_ns.saturating_add(self.bound_ns))
+    }
+
     /// Mean time lost to failed waits, per wait.
     pub fn deceptive_idle_ns(&self) -> Option<f64> {
         (self.waits > 0).then(|| self.failure_ns as f64 / self.waits as f64)

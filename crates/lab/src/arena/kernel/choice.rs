@@ -58,10 +58,10 @@ impl KernelChoice {
     /// None for an unpatched Debian kernel.
     pub(crate) fn built(&self) -> Option<String> {
         let Some(Source::Directory(tree)) = &self.source else {
-            return self.word.as_ref().map(|patches| format!("builds a kernel with {patches:?}"));
+            return self.word.as_ref().map(|patches| format!("a kernel with {patches:?}"));
         };
         let with = self.word.as_ref().map_or_else(String::new, |word| format!(" with {word:?}"));
-        Some(format!("builds the directory {:?}{with}", tree.display().to_string()))
+        Some(format!("the directory {:?}{with}", tree.display().to_string()))
     }
 }
 

@@ -1,12 +1,13 @@
 //! `schedlab advise`: a recommendation from a trace and a model, with reasons and a plan to confirm
 //! it.
 
+mod answer;
 mod trace;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use experiment::notation::{self, Change};
+use experiment::notation;
 use experiment::plan::ArenaFacts;
 use experiment::results::Ending;
 use lab::advise::{Advice, Case, Request, case, write};
@@ -15,10 +16,12 @@ use lab::output::Output;
 use lab::resolve::programs::Agreement;
 use lab::signals::Stop;
 use machine::Root;
-use report::Columns;
+use report::{Columns, number};
 use serde_json::json;
 
-use super::experiment::{Beside, Measured, measure, quoted};
+use answer::Action;
+
+use super::experiment::{Beside, Measured, measure_on, quoted};
 use super::fleet::known_of;
 use super::plan::resolve;
 use crate::cli::{AdviseArgs, ConductArgs};
@@ -56,10 +59,7 @@ pub(crate) fn run(root: &Root, args: &AdviseArgs) -> Result<u8> {
     if is_trace {
         give_up(args.model.as_ref())?;
     }
-    let model = match &args.model {
-        Some(model) => model.clone(),
-        None => fitted(root, args, &trace, is_trace, &dir)?,
-    };
+    let (model, warnings) = model_of(root, args, &trace, is_trace, &dir)?;
     if !is_trace {
         give_up(Some(&model))?;
     }
@@ -74,7 +74,8 @@ pub(crate) fn run(root: &Root, args: &AdviseArgs) -> Result<u8> {
         seed: args.seed,
     };
     let case = case(&request)?;
-    let Some(advice) = replayed(root, args, &case, &dir)? else { return Ok(cut_short()) };
+    let Some(mut advice) = replayed(root, args, &case, &dir)? else { return Ok(cut_short()) };
+    advice.cautions.extend(warnings);
     let confirm = confirmation(root, &case, &advice, &dir)?;
     let drive = request.device.as_deref().and_then(|name| machine::device::find(root, name).ok());
     let known = known_of(root, drive.and_then(|drive| drive.model).as_deref());
@@ -85,8 +86,10 @@ pub(crate) fn run(root: &Root, args: &AdviseArgs) -> Result<u8> {
         let all = json!({ "advice": advice, "confirm": confirm, "command": command, "writes": case.writes(), "fleet": known });
         out::line(serde_json::to_string_pretty(&all)?)?;
     } else {
-        show(&advice, &case, &dir, command.as_deref())?;
-        if !known.is_empty() {
+        let action = Action::of(root, &case, &advice);
+        let command = command.as_deref();
+        show(args, &Shown { advice: &advice, case: &case, dir: &dir, command, action })?;
+        if args.verbose && !known.is_empty() {
             out::line("\nWhat the fleet knows of drives of this model:")?;
             known.iter().try_for_each(|said| out::hanging("- ", said))?;
         }
@@ -98,6 +101,17 @@ pub(crate) fn run(root: &Root, args: &AdviseArgs) -> Result<u8> {
     })
 }
 
+/// What the answer is made of.
+struct Shown<'a> {
+    advice: &'a Advice,
+    case: &'a Case,
+    dir: &'a Path,
+    /// The comparison on the real disk.
+    command: Option<&'a str>,
+    action: Action,
+}
+
+/// Writes the plan of the real comparison, where this machine has its device.
 fn confirmation(root: &Root, case: &Case, advice: &Advice, dir: &Path) -> Result<Option<PathBuf>> {
     if machine::device::find(root, &case.confirm_on).is_err() {
         return Ok(None);
@@ -107,18 +121,30 @@ fn confirmation(root: &Root, case: &Case, advice: &Advice, dir: &Path) -> Result
     Ok(Some(path))
 }
 
-/// Fits a model of the recorded disk into the directory: from new reads for a hard disk in this
-/// machine, otherwise from the trace.
-fn fitted(
+/// The model that the user names, or one that is fitted and left in the directory; and what speaks
+/// against it.
+fn model_of(
     root: &Root,
     args: &AdviseArgs,
     trace: &Path,
     is_trace: bool,
     dir: &Path,
-) -> Result<String> {
+) -> Result<(String, Vec<String>)> {
+    if let Some(model) = &args.model {
+        return Ok((model.clone(), Vec::new()));
+    }
+    let fitted = fit_model(root, args, trace, is_trace)?;
+    let path = dir.join("model.toml");
+    machine::files::replace_at(&path, fitted.description.as_bytes())?;
+    Ok((path.display().to_string(), fitted.warnings))
+}
+
+/// Fits a model of the recorded disk: of a hard disk that is at hand from reads of its own, of any
+/// other from the trace.
+fn fit_model(root: &Root, args: &AdviseArgs, trace: &Path, is_trace: bool) -> Result<fit::Fitted> {
     let turns = !is_trace
         && machine::device::find(root, &args.subject)?.kind == machine::device::Kind::Rotational;
-    let fitted = if turns {
+    if turns {
         let (stop, progress) = (Stop::install()?, Progress::new(args.quiet || args.json));
         let request = fit::Request {
             device: args.subject.clone(),
@@ -127,7 +153,7 @@ fn fitted(
             seed: args.seed,
             ..fit::Request::default()
         };
-        fit::fit(root, &request, &stop, &progress)?
+        fit::fit(root, &request, &stop, &progress)
     } else {
         let mut next = String::from(
             "give --model FILE.toml (sudo schedlab fit DEVICE --out FILE.toml) or a name of schedlab list devices",
@@ -135,14 +161,8 @@ fn fitted(
         if !is_trace {
             next.push_str(", or record it while it works, for longer with --for");
         }
-        fit::fit_trace(trace, args.seed).with_context(|| format!("{}: {next}", args.subject))?
-    };
-    if !args.quiet {
-        fitted.warnings.iter().for_each(out::note);
+        fit::fit_trace(trace, args.seed).with_context(|| format!("{}: {next}", args.subject))
     }
-    let path = dir.join("model.toml");
-    machine::files::replace_at(&path, fitted.description.as_bytes())?;
-    Ok(path.display().to_string())
 }
 
 /// None if interrupted.
@@ -172,7 +192,13 @@ fn replayed(root: &Root, args: &AdviseArgs, case: &Case, dir: &Path) -> Result<O
         agreement: Agreement::Given,
         beside: &beside,
     };
-    let (store, end) = measure(one)?;
+    let stop = Stop::install()?;
+    let mut progress = Progress::new(args.quiet || args.json);
+    if !args.verbose {
+        progress = progress.without_remarks();
+    }
+    let (store, end) = measure_on(one, &stop, &progress)?;
+    stop.end_at_once(out::report_cut);
     if matches!(end.reason.ending(), Ending::Interrupted | Ending::Failed) {
         out::note(format_args!("{}: {}", end.reason.word(), end.reason));
         return Ok(None);
@@ -183,24 +209,52 @@ fn replayed(root: &Root, args: &AdviseArgs, case: &Case, dir: &Path) -> Result<O
     Ok(Some(case.advice(&analysis)))
 }
 
-fn show(advice: &Advice, case: &Case, dir: &Path, command: Option<&str>) -> Result<()> {
-    out::paragraph(&advice.sentence)?;
-    // Only for a disk of this machine.
-    if let Some(words) = advice.set.as_ref().filter(|_| command.is_some()) {
-        let set: Vec<String> = words.iter().map(|word| quoted(word.clone())).collect();
-        out::line(format_args!(
-            "until the next boot: sudo schedlab set {} {}",
-            quoted(case.confirm_on.clone()),
-            set.join(" ")
-        ))?;
+fn show(args: &AdviseArgs, shown: &Shown<'_>) -> Result<()> {
+    let Shown { advice, case, dir, command, action } = shown;
+    answer::show(case, advice, action)?;
+    if args.verbose {
+        explain(advice)?;
     }
     out::line("")?;
+    if !args.verbose {
+        let Advice { arena, model, .. } = advice;
+        let text = format!(
+            "Replayed in the {} arena on {model}, mean latency {}; --verbose prints every \
+             scheduler and the reasons.",
+            arena.name,
+            agreement(advice)
+        );
+        out::paragraph(&text)?;
+    }
+    advice.cautions.iter().try_for_each(|caution| out::hanging("- ", caution))?;
+    match command {
+        Some(command) => out::command("Confirm:  ", command)?,
+        None => out::hanging(
+            "Confirm:  ",
+            &format!(
+                "this machine has no {}; name a disk of the same kind by --confirm-on DEVICE",
+                case.confirm_on
+            ),
+        )?,
+    }
+    if let Some(writes) = case.writes().filter(|_| command.is_some()) {
+        out::hanging("          ", &writes)?;
+    }
+    out::line(format_args!("Report:   {}", dir.join("replay/report.html").display()))
+}
+
+/// Every scheduler, the costs of the best one, the reasons, and how far to trust the replay.
+fn explain(advice: &Advice) -> Result<()> {
+    out::line("")?;
     out::table(&table(advice))?;
+    if !advice.costs.is_empty() {
+        out::line("\nLoses:")?;
+        advice.costs.iter().try_for_each(|cost| out::hanging("- ", &answer::loss(cost)))?;
+    }
     out::line("\nWhy:")?;
     advice.reasons.iter().try_for_each(|reason| out::hanging("- ", reason))?;
     out::line("\nHow far to trust it:")?;
-    let trust = &advice.trust;
-    let Advice { arena, model, baseline, .. } = advice;
+    let Advice { arena, model, trust, .. } = advice;
     out::hanging(
         "- ",
         &format!(
@@ -217,36 +271,22 @@ fn show(advice: &Advice, case: &Case, dir: &Path, command: Option<&str>) -> Resu
             out::hanging("- ", &format!("the model on reads that were held out: {line}"))
         })?,
     }
-    let agreement = match (
-        trust.recorded_mean_us,
-        trust.replayed_mean_us,
-        trust.replayed_to_recorded,
-    ) {
+    out::hanging("- ", &format!("mean latency {}", agreement(advice)))
+}
+
+/// How the latency of the replay compares with the recorded one.
+fn agreement(advice: &Advice) -> String {
+    let trust = &advice.trust;
+    match (trust.recorded_mean_us, trust.replayed_mean_us, trust.replayed_to_recorded) {
         (Some(recorded), Some(replayed), Some(ratio)) => format!(
-            "mean latency as recorded {recorded:.0} µs, in the replay under {baseline} {replayed:.0} µs: {}",
-            notation::change(ratio)
+            "{} under {} ({} to the recorded {})",
+            number::latency_ns(replayed * 1e3),
+            advice.baseline,
+            notation::change(ratio),
+            number::latency_ns(recorded * 1e3)
         ),
-        _ => "the trace has no latencies, so that the replay cannot be compared with it".into(),
-    };
-    out::hanging("- ", &agreement)?;
-    advice.cautions.iter().try_for_each(|caution| out::hanging("- ", caution))?;
-    match command {
-        Some(command) => out::line(format_args!("\nConfirm it on the real disk:\n  {command}"))?,
-        None => {
-            out::line("")?;
-            out::paragraph(&format!(
-                "No plan to confirm it: this machine has no {}; name a disk of the same kind by --confirm-on DEVICE",
-                case.confirm_on
-            ))?
-        }
+        _ => "not comparable, as the trace has no latencies".into(),
     }
-    if let Some(writes) = case.writes().filter(|_| command.is_some()) {
-        out::line(format_args!("  {writes}"))?;
-    }
-    out::line(format_args!(
-        "\nthe report of the replay is {}",
-        dir.join("replay/report.html").display()
-    ))
 }
 
 fn table(advice: &Advice) -> Columns {
@@ -255,8 +295,7 @@ fn table(advice: &Advice) -> Columns {
     let us =
         |value: Option<f64>| value.map_or_else(|| "invalid".to_owned(), |us| format!("{us:.0}"));
     for of in &advice.expected {
-        let change = of.ratio.map(|ratio| Change { ratio, low: of.low, high: of.high });
-        let [estimate, interval] = match change {
+        let [estimate, interval] = match of.change() {
             _ if of.variant == advice.baseline => ["baseline".to_owned(), String::new()],
             None => ["-".to_owned(), "-".to_owned()],
             Some(change) => [change.estimate(), change.interval()],

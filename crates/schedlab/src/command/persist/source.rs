@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail};
 use experiment::analysis::{Comparison, Verdict};
 use experiment::plan::ArenaFacts;
 use experiment::results::Results;
+use machine::device::Kind;
 use machine::files::Bounded;
 use machine::{Device, Root, Setting, persist};
 use serde::Deserialize;
@@ -82,8 +83,7 @@ fn from_results(device: &Device, dir: &Path, force: bool) -> Result<Source> {
             against.workload
         );
     }
-    let remarks =
-        meant_for(device, &facts(&results, "identity"), results.header.plan.arena, dir, force)?;
+    let remarks = meant_for(device, &Measured::of(&results), dir, force)?;
     let plan = &results.header.plan;
     let variant = plan
         .variants
@@ -101,14 +101,33 @@ fn from_results(device: &Device, dir: &Path, force: bool) -> Result<Source> {
     Ok(Source { setting, because: Some(because), remarks })
 }
 
-fn facts(results: &Results, name: &str) -> String {
-    results
-        .header
-        .environment
-        .get("device")
-        .and_then(|facts| facts.get(name))
-        .cloned()
-        .unwrap_or_default()
+/// Where a result was measured.
+struct Measured<'a> {
+    arena: &'a ArenaFacts,
+    identity: &'a str,
+    /// The medium in the device, by the kernel's count.
+    diskseq: Option<u64>,
+}
+
+impl Measured<'_> {
+    fn of(results: &Results) -> Measured<'_> {
+        let header = &results.header;
+        let facts = header.environment.get("device");
+        let fact = |name: &str| facts.and_then(|facts| facts.get(name));
+        Measured {
+            arena: header.plan.arena,
+            identity: fact("identity").map_or("", String::as_str),
+            diskseq: fact("diskseq").and_then(|text| text.parse().ok()),
+        }
+    }
+
+    /// Whether the device was another one. A loop device is identified by its name, which another
+    /// file has had.
+    fn was_other(&self, device: &Device) -> bool {
+        let is_other_file = device.kind == Kind::Loop
+            && self.diskseq.zip(device.diskseq).is_some_and(|(then, now)| then != now);
+        self.identity != device.identity || is_other_file
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -119,6 +138,7 @@ struct Tuning {
 #[derive(Debug, Deserialize)]
 struct Recommended {
     identity: String,
+    diskseq: Option<u64>,
     arena: &'static ArenaFacts,
     scheduler: String,
     #[serde(default)]
@@ -150,7 +170,8 @@ fn from_tuning(device: &Device, dir: &Path, force: bool) -> Result<Source> {
             path.display()
         );
     }
-    let remarks = meant_for(device, &found.identity, found.arena, dir, force)?;
+    let Recommended { arena, ref identity, diskseq, .. } = found;
+    let remarks = meant_for(device, &Measured { arena, identity, diskseq }, dir, force)?;
     let details =
         found.verdict.as_object().map(|_| format!(" {}", found.verdict)).unwrap_or_default();
     let because =
@@ -162,21 +183,25 @@ fn from_tuning(device: &Device, dir: &Path, force: bool) -> Result<Source> {
 /// `force` turns the error into a caution.
 fn meant_for(
     device: &Device,
-    identity: &str,
-    arena: &ArenaFacts,
+    measured: &Measured<'_>,
     dir: &Path,
     force: bool,
 ) -> Result<Vec<String>> {
     let (shown, device_shown) = (dir.display(), device.path.display());
-    let doubt = if !arena.has_disk() {
+    let named = |identity: &str, diskseq: Option<u64>| match diskseq {
+        Some(medium) if device.kind == Kind::Loop => format!("{identity}, medium {medium}"),
+        _ => identity.to_owned(),
+    };
+    let doubt = if !measured.arena.has_disk() {
         format!(
             "{shown} was measured in the {} arena, on a modelled disk, not on {device_shown}",
-            arena.name
+            measured.arena.name
         )
-    } else if identity != device.identity {
+    } else if measured.was_other(device) {
         format!(
-            "{shown} was measured on another device ({identity}), not on {device_shown} ({})",
-            device.identity
+            "{shown} was measured on another device ({}), not on {device_shown} ({})",
+            named(measured.identity, measured.diskseq),
+            named(&device.identity, device.diskseq)
         )
     } else {
         return Ok(Vec::new());

@@ -100,15 +100,17 @@ fn report(device: &Device, done: &Done, kept: Option<(Lasting, u32)>, as_json: b
         }
     }
     match kept {
-        Some((lasting, pid)) => out::line(format_args!(
-            "{lasting}; then process {pid} restores the former values. To restore them now: schedlab set {path} --end"
-        )),
+        Some((lasting, pid)) => {
+            out::paragraph(&format!("{lasting}; then process {pid} restores the former values."))?;
+            out::command("To restore them now: ", &format!("schedlab set {path} --end"))
+        }
         None if done.changed.is_empty() => Ok(()),
-        None => out::line(format_args!("To undo: {undo}")),
+        None => out::command("To undo: ", &undo),
     }
 }
 
-fn command(device: &str, setting: &Setting) -> String {
+/// The command that carries a setting out, ready to be pasted into a shell.
+pub(crate) fn command(device: &str, setting: &Setting) -> String {
     let scheduler = setting.scheduler.iter().map(|name| ("scheduler", name));
     let named = setting.tunables.iter().map(|(name, value)| (name.as_str(), value));
     let words = scheduler.chain(named).map(|(name, value)| {

@@ -23,7 +23,7 @@ use lab::tune::result::{
     Confirmation, Recommended, Tuned, Why, Winner, default_holds, not_shown_needed, searched,
 };
 
-/// Output of `--space --json`.
+/// Output of `--dry-run --json`.
 #[derive(Debug, Serialize)]
 struct SpaceOut {
     points: u64,
@@ -107,7 +107,8 @@ pub(super) fn tuned(design: &Design, done: &Done, dir: &Path) -> Tuned {
         searched_ratio: search.candidates()[number].effect().exp(),
         rounds: search.candidates()[number].rounds(),
     });
-    let identity = environment.get("device").and_then(|facts| facts.get("identity")).cloned();
+    let fact = |name: &str| environment.get("device").and_then(|facts| facts.get(name)).cloned();
+    let (identity, diskseq) = (fact("identity"), fact("diskseq"));
     let recommended =
         number.zip(confirmation.as_ref()).filter(|(_, c)| c.holds()).map(|(number, c)| {
             let Variant { scheduler, tunables, .. } =
@@ -122,10 +123,12 @@ pub(super) fn tuned(design: &Design, done: &Done, dir: &Path) -> Tuned {
                 .then(|| Timestamp::now().strftime("%Y-%m-%d").to_string());
             let (device, arena) = (plan.device.clone(), plan.arena.name.to_owned());
             let identity = identity.clone().unwrap_or_default();
+            let diskseq = diskseq.as_ref().and_then(|text| text.parse().ok());
             let not_shown_needed = not_shown_needed(&tunables, pruned.map(|pruned| &pruned.shown));
             Recommended {
                 device,
                 identity,
+                diskseq,
                 arena,
                 scheduler,
                 tunables,

@@ -28,7 +28,7 @@ use lab::tune::outcome::SearchEnd;
 pub(crate) fn tune(root: &Root, args: &TuneArgs) -> Result<u8> {
     give_up_rights(args.arena, &[], args.out.as_deref(), &args.monitor)?;
     let design = design(root, args)?;
-    if args.space {
+    if args.dry_run {
         return show_space(&design, args);
     }
     let conduct = conduct_args(args);

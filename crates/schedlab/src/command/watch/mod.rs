@@ -73,12 +73,8 @@ fn name_of(root: &Root, word: &str) -> Result<String> {
 fn add(root: &Root, args: &WatchAddArgs) -> Result<u8> {
     let device = watched(root, args)?;
     let watch = described(root, args, &device)?;
-    if args.design.dry_run {
-        out::print(watch.plan.to_toml())?;
-        return Ok(REACHED);
-    }
     let files = files(root, &watch)?;
-    if args.print {
+    if args.design.dry_run {
         for (path, text) in &files {
             out::print(format_args!("# {}\n{text}\n", path.display()))?;
         }

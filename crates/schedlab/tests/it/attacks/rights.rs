@@ -260,7 +260,7 @@ fn value<'a>(unit: &'a str, key: &str) -> &'a str {
 /// Returns the text of the service.
 fn watched(lab: &Lab, device: &str, more: &str) -> String {
     let add = format!(
-        "watch add --name attacks --device {device} --schedulers none,mq-deadline --rounds 1 --figures-only --trial-time 100ms --print {more}"
+        "watch add --name attacks --device {device} --schedulers none,mq-deadline --rounds 1 --figures-only --trial-time 100ms --dry-run {more}"
     );
     let printed = lab.run(&add).expect_status(0).stdout;
     let parts: Vec<&str> = printed.split("\n# /").collect();

@@ -162,7 +162,7 @@ fn the_name_of_a_device_makes_no_line_of_its_own_in_a_unit() {
     fs::create_dir_all(dir.join("tmp")).unwrap();
     let link = dir.join("tmp/evil #");
     symlink(&device.path, &link).unwrap();
-    let mut command = lab.command("watch add --print --name x --device");
+    let mut command = lab.command("watch add --dry-run --name x --device");
     let ran = Ran::from(command.arg(&link).output().unwrap());
     let starts = |line: &&str| line.starts_with("ExecStart=");
     let evil: Vec<&str> =

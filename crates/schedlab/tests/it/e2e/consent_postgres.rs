@@ -177,7 +177,7 @@ fn expect_refused(lab: &Lab, device: &str, consent: &str, says: &str) {
 /// `watch add` refuses write consent without a serial number, so edit the file.
 fn forge_watch(lab: &Lab, device: &str) {
     let add = format!(
-        "watch add --name attacks --device {device} --schedulers none,mq-deadline --workload randread {SHORT} --print"
+        "watch add --name attacks --device {device} --schedulers none,mq-deadline --workload randread {SHORT} --dry-run"
     );
     let printed = lab.run(&add).expect_status(0).stdout;
     let watch = printed

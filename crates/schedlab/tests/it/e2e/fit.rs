@@ -70,18 +70,29 @@ fn a_real_device_is_only_read_and_left_as_it_was() {
     assert!(fs::read_to_string(file).unwrap().contains("model = \"measured\""));
 }
 
-/// blkparse output of two sequential readers, with a millisecond of computing between reads, under
-/// a scheduler that alternates between them.
+/// Two processes that read their own files one after another.
 fn two_readers() -> String {
+    readers(2, 1200, |process, round| process * 1_500_000 + round * 16)
+}
+
+/// Eight processes that read at random.
+fn random_readers() -> String {
+    readers(8, 800, |process, round| (round * 8 + process) * 60_013 % 150_000 * 16)
+}
+
+/// Processes that compute for a millisecond between reads of these sectors, as blkparse prints it,
+/// under a scheduler that served them in turn.
+fn readers(processes: u64, turns: u64, sector: impl Fn(u64, u64) -> u64) -> String {
     const SERVICE_US: u64 = 12_000;
     const THINK_US: u64 = 1000;
     let mut events = Vec::new();
-    for turn in 0..1200_u64 {
-        let (process, round) = (turn % 2, turn / 2);
+    for turn in 0..turns {
+        let (process, round) = (turn % processes, turn / processes);
         let begins = turn * SERVICE_US;
-        // Submitted one think time after its last completion, while the other was served.
-        let asked = if round == 0 { process } else { begins - SERVICE_US + THINK_US };
-        for (what, at) in [('Q', asked), ('D', begins.max(asked)), ('C', begins + SERVICE_US)] {
+        // Queued a think time after its own last completion, while the others were served.
+        let last_end = (begins + SERVICE_US).saturating_sub(processes * SERVICE_US);
+        let queued = if round == 0 { process } else { last_end + THINK_US };
+        for (what, at) in [('Q', queued), ('D', begins.max(queued)), ('C', begins + SERVICE_US)] {
             events.push((at, process, round, what));
         }
     }
@@ -89,8 +100,8 @@ fn two_readers() -> String {
     let mut text = String::new();
     for (number, (us, process, round, what)) in events.into_iter().enumerate() {
         let seconds = format!("{}.{:06}000", us / 1_000_000, us % 1_000_000);
-        let (sector, pid, name) =
-            (process * 1_500_000 + round * 16, 100 + process, ["left", "right"][process as usize]);
+        let name = ["left", "right"].get(process as usize).copied().unwrap_or("other");
+        let (sector, pid) = (sector(process, round), 100 + process);
         let _ = writeln!(
             text,
             "  8,0    0 {number:8} {seconds:>15} {pid:5}  {what}   R {sector} + 16 [{name}]"
@@ -106,10 +117,12 @@ fn advice_for_two_readers_waits_and_plans_for_no_missing_disk() {
         (lab.path("two.txt").display().to_string(), lab.path("a").display().to_string());
     fs::write(&file, two_readers()).unwrap();
     let options =
-        "--model hp97560 --arena sim --schedulers none,anticipatory --confirm-on /dev/sdx --json";
+        "--model hp97560 --arena sim --schedulers anticipatory,none --confirm-on /dev/sdx --json";
     let report = lab.run(&format!("advise {file} {options} --out {out}")).expect_status(0).json();
     let advice = &report["advice"];
-    assert_eq!(advice["baseline"], "none");
+    assert_eq!(advice["baseline"], "none", "the trace names no scheduler");
+    let cautions = advice["cautions"].to_string();
+    assert!(cautions.contains("names no scheduler: the baseline is none"), "{cautions}");
     let reasons = advice["reasons"].to_string();
     assert!(
         reasons.contains("left (pid 100)") && reasons.contains("one after another"),
@@ -128,6 +141,55 @@ fn advice_for_two_readers_waits_and_plans_for_no_missing_disk() {
     let text = options.trim_end_matches(" --json");
     let ran = lab.run(&format!("advise {file} {text} --out {out}2")).expect_status(0);
     assert!(!ran.stdout.contains("schedlab set"), "of a disk that is elsewhere: {}", ran.stdout);
+    assert!(ran.stdout.contains("Apply:    not on this machine"), "{}", ran.stdout);
+}
+
+/// Labels of the answer, and its lines.
+fn answer(ran: &Ran) -> (Vec<&str>, Vec<&str>) {
+    let lines: Vec<&str> = ran.stdout.lines().take_while(|line| !line.is_empty()).collect();
+    (lines.iter().filter_map(|line| Some(line.split_once(':')?.0)).collect(), lines)
+}
+
+#[test]
+fn advice_is_five_lines_of_80_columns_with_both_commands() {
+    if !require(&["root"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let device = Loop::new(&lab.dir, "disk", 32);
+    let file = lab.path("trace.txt").display().to_string();
+    fs::write(&file, random_readers()).unwrap();
+    let run = |schedulers: &str, out: &str| {
+        let words = format!(
+            "advise {file} --model hp97560 --arena sim --confirm-on {} --schedulers {schedulers} --quiet",
+            device.path
+        );
+        let mut command = lab.command(&words);
+        command.arg("--out").arg(lab.path(out)).env("COLUMNS", "80");
+        Ran::from(command.output().unwrap()).expect_status(0)
+    };
+    let ran = run("none,mq-deadline", "use");
+    let (labels, lines) = answer(&ran);
+    assert_eq!(labels, ["Recorded", "Advice", "Loses", "Apply", "Undo"], "{}", ran.stdout);
+    let words = |line: &str| line.split_whitespace().skip(1).collect::<Vec<_>>().join(" ");
+    assert!(words(lines[1]).starts_with("use mq-deadline: mean latency "), "{}", ran.stdout);
+    assert_eq!(words(lines[3]), format!("sudo schedlab set {} scheduler=mq-deadline", device.path));
+    let undo = format!("sudo schedlab set {} scheduler=none", device.path);
+    assert!(words(lines[4]).starts_with(&undo), "{}", ran.stdout);
+    assert!(ran.stdout.lines().all(|line| line.chars().count() <= 80), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("Why:"), "only with --verbose: {}", ran.stdout);
+    // What it prints, it does.
+    let before = device.snapshot();
+    for line in &lines[3..] {
+        let command = words(line);
+        let command = command.strip_prefix("sudo schedlab ").expect("a command of schedlab");
+        lab.run(command).expect_status(0);
+    }
+    assert_eq!(device.snapshot(), before);
+    fs::write(&file, two_readers()).unwrap();
+    let ran = run("none,mq-deadline", "keep");
+    assert_eq!(answer(&ran).0, ["Recorded", "Advice", "Closest", "Apply"], "{}", ran.stdout);
+    assert!(ran.stdout.contains("Advice:   keep none: "), "{}", ran.stdout);
 }
 
 /// Reads and writes of a loop device, until dropped. Each process lives at least 0.1 s, since

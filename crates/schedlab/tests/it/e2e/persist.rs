@@ -487,6 +487,18 @@ fn an_experiment_is_persisted_where_it_was_measured_and_better_and_nowhere_else(
         "{because}"
     );
     from(&here, "read_ahead_kb=1").expect_status(2);
+    let results = here.join("results.jsonl");
+    let own = fs::read_to_string(&results).expect("the results file");
+    let (first, rest) = own.split_once('\n').expect("several lines");
+    let mut header: serde_json::Value = serde_json::from_str(first).expect("JSON");
+    let diskseq = &mut header["environment"]["device"]["diskseq"];
+    *diskseq = persisted.device.show("../diskseq").into();
+    fs::write(&results, format!("{header}\n{rest}")).expect("own file");
+    from(&here, "").expect_status(0);
+    header["environment"]["device"]["diskseq"] = "1".into();
+    fs::write(&results, format!("{header}\n{rest}")).expect("own file");
+    from(&here, "").expect_status(1).says(&["another device", "medium 1)"]);
+    fs::write(&results, own).expect("own file");
     from(&persisted.lab.path("nothing"), "").expect_status(2).says(&["cannot read"]);
     // With the baseline swapped, no variant is better.
     let text = fs::read_to_string(here.join("results.jsonl")).expect("the results file");

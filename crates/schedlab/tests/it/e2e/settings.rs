@@ -161,14 +161,8 @@ fn what_is_set_is_told_as_old_and_new_and_the_command_that_is_told_takes_it_back
         }
         assert_ne!(device.snapshot(), before, "{values}");
         assert_eq!(journal(&lab), 0, "what stays needs no entry");
-        let undo = ran
-            .stdout
-            .lines()
-            .last()
-            .unwrap()
-            .strip_prefix("To undo: schedlab ")
-            .unwrap()
-            .to_owned();
+        // A long one is folded as for a shell.
+        let undo = ran.stdout.split_once("To undo: schedlab ").unwrap().1.replace("\\\n", " ");
         lab.run(&undo).expect_status(0);
         assert_eq!(device.snapshot(), before, "{values}, and back by {undo}");
     }
@@ -289,6 +283,7 @@ fn set_for_a_while_it_is_taken_back_by_itself_and_the_process_that_does_it_belon
         .run(&format!("set {} scheduler=bfq slice_idle=0 --for 3s", device.path))
         .expect_status(0);
     assert!(ran.stdout.contains("until ") && ran.stdout.contains("--end"), "{}", ran.stdout);
+    assert!(ran.stdout.lines().all(|line| line.chars().count() <= 80), "{}", ran.stdout);
     eventually("the time is over and everything is as before", || {
         device.snapshot() == before && journal(&lab) == 0
     });

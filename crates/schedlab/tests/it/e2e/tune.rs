@@ -235,13 +235,15 @@ fn an_expression_and_a_constraint_decide_and_a_constraint_that_nothing_holds_rec
 #[test]
 fn the_space_is_shown_before_anything_is_measured() {
     let lab = Lab::new();
-    let shown = lab.run(&format!("tune {SMALL} --space --json")).expect_status(0).json();
+    let shown = lab.run(&format!("tune {SMALL} --dry-run --json")).expect_status(0).json();
     assert_eq!(shown["points"], 15, "{shown}");
     assert_eq!(shown["default"], "mq-deadline");
-    let ran = lab.run(&format!("tune {SMALL} --space")).expect_status(0);
+    let ran = lab.run(&format!("tune {SMALL} --dry-run")).expect_status(0);
     assert!(ran.stdout.contains("slice_idle") && ran.stdout.contains("[8]"), "{}", ran.stdout);
-    let fixed =
-        lab.run(&format!("tune {SMALL} --fix slice_idle=0 --space --json")).expect_status(0).json();
+    let fixed = lab
+        .run(&format!("tune {SMALL} --fix slice_idle=0 --dry-run --json"))
+        .expect_status(0)
+        .json();
     assert_eq!(fixed["points"], 7, "{fixed}");
 }
 

@@ -137,16 +137,17 @@ impl Recorded {
     pub fn keys(&self) -> String {
         let seen = || self.fitted.iter().flatten().filter(|of| of.kind != Kind::Flush);
         let (sizes, depths) = (cells::sizes(seen()), cells::depths(seen()));
-        let of = |own: &Option<Cells>, other: &Option<Cells>, factor: f64| {
-            let known = own.as_ref().or(other.as_ref());
-            known.map(|cells| cells.rows(&sizes, &depths, factor)).unwrap_or_default()
+        let rows = |cells: &Option<Cells>, factor: f64| {
+            cells.as_ref().map(|cells| cells.rows(&sizes, &depths, factor))
         };
         let writes = WriteKeys {
-            rows: of(&self.writes, &self.reads, self.factors[1]),
+            rows: rows(&self.writes, self.factors[1]),
             flush_ns: self.flush_ns,
             beside_percent: self.beside_percent.clone(),
         };
-        let reads = of(&self.reads, &self.writes, self.factors[0]);
+        // A description has reads: without any in the trace they are as fast as the writes.
+        let reads = rows(&self.reads, self.factors[0]).or_else(|| writes.rows.clone());
+        let reads = reads.unwrap_or_default();
         keys(self.sectors, self.queue_depth, &sizes, &depths, &reads, Some(&writes))
     }
 
