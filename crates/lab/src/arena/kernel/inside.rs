@@ -65,7 +65,7 @@ fn trial(inside: &Inside) -> Result<Observation> {
     // seen how it came to be.
     let files =
         order.files.as_ref().map(|files| files_of(&order, files, inside, &disk)).transpose()?;
-    disk.apply(&order.scheduler, &order.attributes)?;
+    disk.apply(&order.scheduler)?;
     flows::set_device(&order.controls, &disk)?;
     let merged = disk.merges()?;
     let trace = order.traced.then(|| RunningTrace::begin(inside, &disk)).transpose()?;

@@ -22,10 +22,8 @@ pub(super) struct TrialRequest {
     pub(super) modules: Vec<(PathBuf, String)>,
     /// The disk.
     pub(super) disk: Disk,
-    /// The scheduler's name.
-    pub(super) scheduler: String,
-    /// What is written into sysfs, in this order: below `queue/`, and the value.
-    pub(super) attributes: Vec<(String, String)>,
+    /// Its scheduler.
+    pub(super) scheduler: Scheduler,
     /// Settings of the device and of flows, in the order in which they are written.
     pub(super) controls: Vec<Control>,
     /// The work.
@@ -48,6 +46,18 @@ pub(super) struct TrialRequest {
     pub(super) turnaround_spread_ns: u64,
     /// Whether what the disk is asked for is recorded.
     pub(super) traced: bool,
+}
+
+/// The scheduler of a guest's disk.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Scheduler {
+    pub(super) name: String,
+    /// The one before it; None: the kernel's choice.
+    pub(super) after: Option<String>,
+    /// Whether bfq's `async_depth` is written again after the switch.
+    pub(super) renews_depth: bool,
+    /// What is written into sysfs, in this order: below `queue/`, and the value.
+    pub(super) attributes: Vec<(String, String)>,
 }
 
 /// A modelled disk in the guest.
