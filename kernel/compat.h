@@ -45,9 +45,6 @@ static inline void compat_hrtimer_setup(struct hrtimer *timer,
 /* Since 6.16.4 and 6.17, the block layer allocates the elevator_queue. */
 #define COMPAT_CORE_ALLOCATES (LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 4))
 
-/* Since 6.18, a shallow depth applies to the whole tag map, and before to each of its words. */
-#define COMPAT_WHOLE_DEPTH (LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0))
-
 /*
  * Whether the block layer calls ->finish_request and ->completed_request. Otherwise it does not
  * call ->insert_requests either (6.1: passthrough from a plug; 6.12: none known), and rq->elv may
@@ -112,16 +109,34 @@ static inline struct io_cq *compat_find_icq(struct request_queue *q)
 #endif
 }
 
-static inline void compat_limit(struct blk_mq_alloc_data *data, unsigned int limit,
-				unsigned int total)
+/*
+ * Whether a shallow depth applies to the whole tag map, as since 6.17, or to each of its words.
+ * Stable kernels (6.12 since 6.12.43) and distributions have the change too, so it is measured: of
+ * two words of 8 bits, a depth of 2 gives 2 bits or 4.
+ */
+static inline int compat_measure_depth(bool *whole)
 {
-#if COMPAT_WHOLE_DEPTH
-	data->shallow_depth = limit;
-#else
+	struct sbitmap_queue map;
+	unsigned int got = 0;
+	int error = sbitmap_queue_init_node(&map, 16, 3, false, GFP_KERNEL, NUMA_NO_NODE);
+
+	if (error)
+		return error;
+	sbitmap_queue_min_shallow_depth(&map, 1);
+	while (got < 16 && sbitmap_queue_get_shallow(&map, 2) >= 0)
+		got++;
+	*whole = got <= 2;
+	sbitmap_queue_free(&map);
+	return 0;
+}
+
+/* @whole: see compat_measure_depth(). */
+static inline void compat_limit(struct blk_mq_alloc_data *data, unsigned int limit,
+				unsigned int total, bool whole)
+{
 	unsigned int word = 1u << data->hctx->sched_tags->bitmap_tags.sb.shift;
 
-	data->shallow_depth = max(1u, word * limit / total);
-#endif
+	data->shallow_depth = whole ? limit : max(1u, word * limit / total);
 }
 
 /* Lets ->limit_depth restrict allocations of a hardware queue down to one tag. */

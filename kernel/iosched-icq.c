@@ -72,7 +72,7 @@ void iosched_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
 	if (io->ops->shares)
 		return;
 	if (!op_is_sync(opf)) {
-		compat_limit(data, max(1u, total - total / 4), total);
+		compat_limit(data, max(1u, total - total / 4), total, iosched_whole_depth);
 		return;
 	}
 	io_cq = compat_find_icq(data->q);
@@ -83,5 +83,5 @@ void iosched_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
 		if (may_exceed)
 			return;
 	}
-	compat_limit(data, max(1u, total - total / 8), total);
+	compat_limit(data, max(1u, total - total / 8), total, iosched_whole_depth);
 }

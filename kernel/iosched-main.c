@@ -13,6 +13,8 @@ static unsigned int hz = 1000;
 module_param(hz, uint, 0444);
 MODULE_PARM_DESC(hz, "ticks per second of the algorithm's clock, 100 to 1000 (default 1000)");
 
+bool iosched_whole_depth;
+
 static const struct core_ops *iosched_ops;
 static iosched_configure_t *iosched_configure;
 
@@ -252,7 +254,7 @@ static struct elevator_type iosched_type = {
  */
 int iosched_register(const struct core_ops *ops, iosched_configure_t *configure)
 {
-	int error = iosched_init_attrs(ops);
+	int error = iosched_init_attrs(ops) ?: compat_measure_depth(&iosched_whole_depth);
 
 	if (error)
 		return error;

@@ -88,6 +88,7 @@ struct iosched_icq {
 typedef void iosched_configure_t(struct core_config *config);
 
 /* iosched-main.c */
+extern bool iosched_whole_depth;	/* of compat_measure_depth() */
 int iosched_register(const struct core_ops *ops, iosched_configure_t *configure);
 void iosched_unregister(void);
 /* Ends idling after an event to which the core may react. */

@@ -116,6 +116,27 @@ pub(crate) fn first_error(said: &str) -> Option<String> {
     Some(whole.join("\n"))
 }
 
+/// The name that an error is about, if it is that the kernel does not have it.
+pub(crate) fn missing_symbol(message: &str) -> Option<String> {
+    let line = message.lines().next()?;
+    if let Some((before, _)) = line.split_once(": No such file or directory") {
+        return before.rsplit(' ').next().map(str::to_owned);
+    }
+    let lacks = [
+        "implicit declaration of function",
+        " undeclared ",
+        "unknown type name",
+        "has no member named",
+        "undefined reference to",
+        "undefined!",
+    ];
+    let (_, said) = line.split_once("rror: ").or_else(|| line.split_once(": "))?;
+    let words = || said.split(['‘', '’', '\'', '`', '"']).skip(1).step_by(2);
+    // Of a member, the type is named first.
+    let name = if said.contains("has no member named") { words().last() } else { words().next() };
+    name.filter(|_| lacks.iter().any(|lack| said.contains(lack))).map(str::to_owned)
+}
+
 /// `  123 |  code` or `      |  ^~~`.
 fn is_excerpt(line: &str) -> bool {
     line.split_once('|').is_some_and(|(number, _)| {
@@ -145,6 +166,28 @@ mod tests {
         let make = "  CC x.o\nmake[1]: *** No rule to make target 'y.o', needed by 'x'.  Stop.\nmake: *** [Makefile:1: x] Error 2\n";
         assert!(first_error(make).unwrap().contains("No rule to make target 'y.o'"));
         assert_eq!(first_error("all is well\n"), None);
+    }
+
+    #[test]
+    fn a_missing_symbol_is_named_and_another_error_names_none() {
+        for (message, symbol) in [
+            ("x.c:1:2: error: implicit declaration of function ‘bio_prio’ [-Werror=x]", "bio_prio"),
+            (
+                "x.c:1:2: error: 'RQF_ELVPRIV' undeclared (first use in this function)",
+                "RQF_ELVPRIV",
+            ),
+            ("x.c:1:2: error: ‘struct bio’ has no member named ‘bi_ioprio’", "bi_ioprio"),
+            ("x.c:1:2: error: unknown type name ‘blk_insert_t’; did you mean ‘x’?", "blk_insert_t"),
+            ("x.c:1:2: fatal error: blk-mq-sched.h: No such file or directory", "blk-mq-sched.h"),
+            ("ld: x.o: undefined reference to `elv_rb_add'", "elv_rb_add"),
+            ("ERROR: modpost: \"elv_rb_add\" [x.ko] undefined!", "elv_rb_add"),
+        ] {
+            assert_eq!(missing_symbol(message).as_deref(), Some(symbol));
+        }
+        for other in ["x.c:1:2: error: expected ‘;’ before ‘int’", "make: *** [x] Error 1", ""]
+        {
+            assert_eq!(missing_symbol(other), None, "{other}");
+        }
     }
 
     #[test]

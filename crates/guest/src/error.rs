@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::source::{NEWEST_KNOWN, OLDEST};
+
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -32,6 +34,8 @@ pub enum Error {
     Source { word: String },
     #[error("{}: not a kernel tree that User-mode Linux can be built from (no {missing}); name another directory with --source", dir.display())]
     NoTree { dir: PathBuf, missing: &'static str },
+    #[error("{what}: Linux {} is too old (expected {} or later); take another source", dotted(found), dotted(&OLDEST))]
+    Old { what: String, found: (u32, u32) },
     #[error(
         "kernel arena: User-mode Linux does not run here (found {arch}, expected x86-64); take the simulator"
     )]
@@ -94,6 +98,20 @@ pub enum Error {
         message: String,
         log: PathBuf,
     },
+    /// schedlab's modules do not compile for a kernel.
+    #[error(
+        "modules: do not compile for Linux {release}{}; Linux {} to {} is known to work; the whole log is {}:\n{message}",
+        symbol.as_ref().map_or_else(String::new, |name| format!(", which has no {name}")),
+        dotted(&OLDEST), dotted(&NEWEST_KNOWN), log.display()
+    )]
+    Modules {
+        release: String,
+        /// The first name that the kernel does not have.
+        symbol: Option<String>,
+        /// The first error with the compiler's excerpt.
+        message: String,
+        log: PathBuf,
+    },
     #[error("{}: built, but does not boot: {why}", linux.display())]
     Boot { linux: PathBuf, why: String },
     #[error("kernel {key:?}: not in the cache; schedlab kernel list shows what is")]
@@ -119,6 +137,10 @@ impl Error {
     pub(crate) fn io(action: &'static str, path: &Path, cause: io::Error) -> Error {
         Error::Io { action, path: path.to_owned(), cause }
     }
+}
+
+fn dotted((major, minor): &(u32, u32)) -> String {
+    format!("{major}.{minor}")
 }
 
 fn hint(cause: &io::Error) -> &'static str {

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use rustix::mount::{MountFlags, mount};
 use rustix::system::{RebootCommand, reboot};
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::ClockId;
 
 use crate::sys;
 
@@ -179,8 +179,7 @@ fn mount_on(
 /// Nanoseconds since the guest was booted.
 #[must_use]
 pub fn now_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
+    machine::now_ns(ClockId::Monotonic)
 }
 
 /// Returns only if this is not a guest.

@@ -86,7 +86,21 @@ impl Kernel {
         write().map_err(|cause| Error::io("write", &path, cause))
     }
 
+    /// Major and minor number of its release.
+    #[must_use]
+    pub fn linux(&self) -> (u32, u32) {
+        linux_of(&self.release)
+    }
+
     pub(crate) fn dir(&self) -> &Path {
         self.tree.parent().expect("the tree lies in the kernel's directory")
     }
+}
+
+/// Major and minor number of a release; 0 for what is missing.
+#[must_use]
+pub fn linux_of(release: &str) -> (u32, u32) {
+    let mut numbers =
+        release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse::<u32>().ok());
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }

@@ -37,7 +37,7 @@ pub use boot::{Boot, BootError, Ended, PATIENCE, TimeTravel, WORKDIR_VARIABLE};
 pub use cache::{Cache, Request, TICK_RATES};
 pub use error::Error;
 pub use image::Image;
-pub use kernel::{Kernel, Patch};
+pub use kernel::{Kernel, Patch, linux_of};
 pub use modules::ModuleSet;
 pub use result::read_result;
 pub use source::Source;

@@ -15,7 +15,7 @@ use text::limits::MANIFEST_BYTES;
 
 use crate::build::ClosedToOthers;
 use crate::cache::{UNFINISHED, remove};
-use crate::compile::Tree;
+use crate::compile::{Tree, missing_symbol};
 use crate::config::Purpose;
 use crate::image::{check, sha256};
 use crate::lock::Lock;
@@ -167,11 +167,25 @@ impl Kernel {
                 stop,
                 purpose: Purpose { debug: self.debug, hz: self.hz },
             }
-            .compile(&[&m, "modules"], 0, progress)?;
+            .compile(&[&m, "modules"], 0, progress)
+            .map_err(|error| unfit(error, &self.release))?;
         }
         let own = fs::read_dir(&from).into_iter().flatten().flatten().map(|entry| entry.path());
         let theirs = OF_THE_KERNEL.iter().map(|path| self.tree.join(path));
         put(own.chain(theirs), &out)
+    }
+}
+
+/// Says what a kernel lacks for the modules, and which releases have it.
+fn unfit(error: Error, release: &str) -> Error {
+    match error {
+        Error::Compile { message, log } => Error::Modules {
+            release: release.to_owned(),
+            symbol: missing_symbol(&message),
+            message,
+            log,
+        },
+        other => other,
     }
 }
 
@@ -208,6 +222,7 @@ fn hash(sources: &[(&str, &str)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compile::first_error;
 
     #[test]
     fn the_sources_are_part_of_the_program() {
@@ -239,6 +254,21 @@ mod tests {
         fs::remove_file(dir.path().join("added.ko")).unwrap();
         fs::write(&module, "other").unwrap();
         assert!(matches!(ModuleSet::read(dir.path()), Err(Error::Changed { .. })));
+    }
+
+    #[test]
+    fn a_kernel_without_a_symbol_is_refused_with_the_newest_known() {
+        let message = first_error(include_str!("../tests/logs/newer.log")).unwrap();
+        let log = PathBuf::from("/cache/logs/x.log");
+        let said = unfit(Error::Compile { message, log }, "9.1.0-schedlab").to_string();
+        assert!(
+            said.starts_with(
+                "modules: do not compile for Linux 9.1.0-schedlab, which has no bio_prio; \
+                 Linux 6.1 to 7.3 is known to work; the whole log is /cache/logs/x.log:\n"
+            ),
+            "{said}"
+        );
+        assert!(said.contains("iosched-merge.c:27:19: error: implicit"), "{said}");
     }
 
     #[test]

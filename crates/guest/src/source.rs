@@ -4,7 +4,11 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::Error;
+use crate::{Error, linux_of};
+
+/// Releases that the modules are tested with. A newer one is tried.
+pub(crate) const OLDEST: (u32, u32) = (6, 1);
+pub(crate) const NEWEST_KNOWN: (u32, u32) = (7, 3);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
@@ -38,13 +42,20 @@ impl FromStr for Source {
     fn from_str(word: &str) -> Result<Source, Error> {
         match word.strip_prefix("debian:") {
             Some("newest") => Ok(Source::Newest),
-            Some(version) if is_version(version) => Ok(Source::Debian(version.to_owned())),
+            Some(version) if is_version(version) => {
+                check_age(word, linux_of(version))?;
+                Ok(Source::Debian(version.to_owned()))
+            }
             None if !word.is_empty() && !word.contains(':') => {
                 Ok(Source::Directory(PathBuf::from(word)))
             }
             _ => Err(Error::Source { word: word.to_owned() }),
         }
     }
+}
+
+pub(crate) fn check_age(what: &str, found: (u32, u32)) -> Result<(), Error> {
+    if found < OLDEST { Err(Error::Old { what: what.to_owned(), found }) } else { Ok(()) }
 }
 
 fn is_version(text: &str) -> bool {
@@ -73,5 +84,15 @@ mod tests {
         ] {
             assert!(word.parse::<Source>().is_err(), "{word}");
         }
+    }
+
+    #[test]
+    fn a_package_that_is_too_old_is_refused_with_the_oldest() {
+        let error = "debian:5.10".parse::<Source>().unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "debian:5.10: Linux 5.10 is too old (expected 6.1 or later); take another source"
+        );
+        assert!("debian:6.0".parse::<Source>().is_err() && "debian:9.0".parse::<Source>().is_ok());
     }
 }

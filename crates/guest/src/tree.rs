@@ -15,6 +15,7 @@ use machine::files::programs;
 use sha2::{Digest, Sha256};
 use text::hex;
 
+use crate::source::check_age;
 use crate::{Error, Progress};
 
 const WHOLE: [&str; 14] = [
@@ -174,6 +175,9 @@ pub(crate) fn state(dir: &Path) -> Result<String, Error> {
     if let Some(missing) = parts.iter().find(|part| !dir.join(part).is_file()) {
         return Err(Error::NoTree { dir: dir.to_owned(), missing });
     }
+    if let Some(found) = release_of(dir) {
+        check_age(&dir.display().to_string(), found)?;
+    }
     let mut hash = Sha256::new();
     for path in files(dir)? {
         let full = dir.join(&path);
@@ -182,6 +186,16 @@ pub(crate) fn state(dir: &Path) -> Result<String, Error> {
         hash.update(format!("\0{} {}.{}\n", about.size(), about.mtime(), about.mtime_nsec()));
     }
     Ok(hex(&hash.finalize())[..16].to_owned())
+}
+
+/// Major and minor number in the tree's makefile.
+fn release_of(dir: &Path) -> Option<(u32, u32)> {
+    let text = fs::read_to_string(dir.join("Makefile")).ok()?;
+    let number = |name: &str| {
+        let value = text.lines().find_map(|line| line.strip_prefix(name)?.trim().strip_prefix('='));
+        value?.trim().parse().ok()
+    };
+    Some((number("VERSION")?, number("PATCHLEVEL")?))
 }
 
 /// Needed files, without build results, in order.
@@ -289,6 +303,23 @@ mod tests {
         assert_eq!(state(top).unwrap(), first);
         write(top, "block/elevator.c", "int xy;");
         assert_ne!(state(top).unwrap(), first);
+    }
+
+    #[test]
+    fn a_tree_that_is_too_old_is_refused_with_the_oldest() {
+        let dir = tempfile::tempdir().unwrap();
+        for path in ["Kconfig", "arch/um/Kconfig"] {
+            write(dir.path(), path, "");
+        }
+        let of = |version: &str| {
+            write(dir.path(), "Makefile", &format!("# SPDX\n{version}\nSUBLEVEL = 7\n"));
+            state(dir.path())
+        };
+        let error = of("VERSION = 5\nPATCHLEVEL = 15").unwrap_err().to_string();
+        assert!(error.contains("Linux 5.15 is too old (expected 6.1 or later)"), "{error}");
+        for version in ["VERSION = 6\nPATCHLEVEL = 1", "VERSION = 9\nPATCHLEVEL = 0", "OTHER = 1"] {
+            of(version).expect(version);
+        }
     }
 
     #[test]

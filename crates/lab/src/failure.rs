@@ -16,6 +16,7 @@ pub fn is_usage(error: &anyhow::Error) -> bool {
     let is_missing = |cause: &(dyn std::error::Error + 'static)| {
         let tree = |error: &guest::Error| match error {
             guest::Error::NoTree { dir, .. } => !dir.exists(),
+            guest::Error::Old { .. } => true,
             _ => false,
         };
         cause.downcast_ref().is_some_and(files::is_missing_input)
@@ -39,5 +40,7 @@ mod tests {
         assert!(is_usage(&found.context("a.csv: cannot read").unwrap_err()), "a missing input");
         let tree = guest::Error::NoTree { dir: "/no/such/tree".into(), missing: "Kconfig" };
         assert!(is_usage(&tree.into()));
+        let old = guest::Error::Old { what: "debian:5.10".to_owned(), found: (5, 10) };
+        assert!(is_usage(&old.into()));
     }
 }

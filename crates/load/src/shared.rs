@@ -5,7 +5,8 @@ use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
+use machine::now_ns;
+use rustix::time::ClockId;
 
 /// Between checks of the stop flag.
 const NAP_NS: u64 = 20_000_000;
@@ -102,6 +103,5 @@ impl Gate {
 /// std's `Instant` costs as much as the rest of a step.
 #[inline]
 pub fn monotonic_ns() -> u64 {
-    let time = clock_gettime(ClockId::Monotonic);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    now_ns(ClockId::Monotonic)
 }

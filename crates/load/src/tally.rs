@@ -6,7 +6,8 @@ use std::io;
 use std::path::Path;
 
 use elevator::{Op, Request, Time};
-use rustix::time::{ClockId, clock_gettime};
+use machine::now_ns;
+use rustix::time::ClockId;
 
 use sim::workload::{ClientTotals, DeadlineTotals, Intervals, Issued, OpTotals};
 
@@ -209,11 +210,10 @@ struct Cpu {
 
 impl Cpu {
     fn now() -> Cpu {
-        let ns = |clock| {
-            let time = clock_gettime(clock);
-            time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-        };
-        Cpu { thread_ns: ns(ClockId::ThreadCPUTime), process_ns: ns(ClockId::ProcessCPUTime) }
+        Cpu {
+            thread_ns: now_ns(ClockId::ThreadCPUTime),
+            process_ns: now_ns(ClockId::ProcessCPUTime),
+        }
     }
 }
 

@@ -47,4 +47,5 @@ pub use restore::{KINDS, restore_all};
 pub use root::Root;
 pub use session::Session;
 pub use settings::{Change, Guard, Problem, Restored, Setting, Watch};
+pub use sys::now_ns;
 pub use tracing::TracingInstance;

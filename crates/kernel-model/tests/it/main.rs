@@ -1,4 +1,5 @@
-//! The C cores against the Rust schedulers, the properties, a kernel's compiler, and callgrind.
+//! The C cores against the Rust schedulers, the properties, a kernel's compiler, and callgrind; the
+//! elevators against the signatures of each release.
 
 mod compiled;
 mod cost;
@@ -10,3 +11,4 @@ mod lockstep;
 mod mutants;
 mod processes;
 mod properties;
+mod releases;

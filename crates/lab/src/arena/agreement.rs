@@ -109,10 +109,7 @@ pub fn workload_of(spec: &WorkloadSpec) -> String {
 
 /// The modelled Linux version closest to this release.
 pub fn linux(release: &str) -> u32 {
-    let mut numbers =
-        release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse::<u32>().ok());
-    let version = (numbers.next(), numbers.next());
-    if version < (Some(6), Some(12)) { 601 } else { 612 }
+    if guest::linux_of(release) < (6, 12) { 601 } else { 612 }
 }
 
 /// Tunables that match a modelled scheduler to the guest's.

@@ -91,7 +91,7 @@ impl Bench<'_> {
         match kernel::build(&cache, &request, self.stop, progress) {
             Ok(built) => Ok(Ok(built)),
             Err(error) => match error.downcast_ref::<guest::Error>() {
-                Some(guest::Error::Compile { .. }) => {
+                Some(guest::Error::Compile { .. } | guest::Error::Modules { .. }) => {
                     Ok(Err(StepOutcome::Done(AnswerResult::DoesNotBuild {
                         message: format!("{error:#}"),
                     })))

@@ -9,14 +9,13 @@ use std::hint::black_box;
 use std::sync::OnceLock;
 
 use rustix::thread::{ClockId, clock_nanosleep_absolute};
-use rustix::time::{Timespec, clock_gettime};
+use rustix::time::Timespec;
 
 /// Between checks of `stop`.
 pub(crate) const SLICE_NS: u64 = 20_000_000;
 
 pub(crate) fn now_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+    machine::now_ns(ClockId::Monotonic)
 }
 
 pub(crate) fn timespec(ns: u64) -> Timespec {

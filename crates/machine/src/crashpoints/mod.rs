@@ -102,6 +102,8 @@ impl Files for FakeKernel {
         (self.attribute)(path, value)
     }
 
+    fn pause(&self, _: std::time::Duration) {}
+
     fn create(&self, dir: &Dir, name: &str, bytes: &[u8]) -> io::Result<()> {
         // Two steps, so that a crash can leave half a file.
         self.step()?.volatile.push(Volatile::Content(dir.file(name)));

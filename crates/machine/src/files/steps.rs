@@ -5,6 +5,7 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use crate::files::dir::{Dir, component};
 use crate::files::error::Error;
@@ -16,6 +17,10 @@ use crate::files::unfinished;
 pub trait Files: Debug + Send + Sync {
     /// Uses a single `write`, as sysfs expects.
     fn write_attribute(&self, path: &Path, value: &str) -> io::Result<()>;
+    /// Before another attempt.
+    fn pause(&self, duration: Duration) {
+        std::thread::sleep(duration);
+    }
     /// Creates or replaces a file.
     fn create(&self, dir: &Dir, name: &str, bytes: &[u8]) -> io::Result<()> {
         dir.replace_in_place(name)?.write_all(bytes)

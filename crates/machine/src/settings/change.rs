@@ -55,6 +55,8 @@ pub struct Done {
     pub changed: Vec<Changed>,
     /// The setting that reverts the change.
     pub undo: Setting,
+    /// What was written besides, for the user.
+    pub remark: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -214,8 +216,9 @@ impl Change {
         }
         let change = Change::plan(&self.root, &self.device, &self.setting)?;
         match change.put_into_effect(&guard) {
-            Ok(()) => {
-                let done = change.done(guard.original());
+            Ok(renewed) => {
+                let remark = renewed.then(|| apply::DEPTH_NOTE.to_string());
+                let done = Done { remark, ..change.done(guard.original()) };
                 Ok((guard, done))
             }
             Err(found) => {
@@ -226,12 +229,13 @@ impl Change {
         }
     }
 
-    /// Stops at the first failure.
-    fn put_into_effect(&self, guard: &Guard) -> Result<(), Vec<Problem>> {
+    /// Stops at the first failure. Returns whether bfq's `async_depth` was written again.
+    fn put_into_effect(&self, guard: &Guard) -> Result<bool, Vec<Problem>> {
         let (root, device) = (&self.root, self.device.name.as_str());
-        if let Some(scheduler) = &self.switch_to {
-            apply::switch(root, device, scheduler).map_err(|problem| vec![problem])?;
-        }
+        let renewed = match &self.switch_to {
+            Some(to) => apply::switch(root, device, to).map_err(|problem| vec![problem])?,
+            None => false,
+        };
         let (queue, tunables): (Vec<&Write>, Vec<&Write>) =
             self.writes.iter().partition(|write| write.place != Directory::Scheduler);
         for write in queue {
@@ -250,7 +254,7 @@ impl Change {
         }
         let unproven: Vec<Problem> =
             self.writes.iter().filter_map(|write| apply::verify(root, device, write)).collect();
-        if unproven.is_empty() { Ok(()) } else { Err(unproven) }
+        if unproven.is_empty() { Ok(renewed) } else { Err(unproven) }
     }
 
     fn write(&self, write: &Write) -> Result<(), Vec<Problem>> {
@@ -264,7 +268,7 @@ impl Change {
     fn done(&self, old: &Snapshot) -> Done {
         let new = Snapshot::take(&self.root, &self.device.name);
         let undo = undo::undo(old, &new);
-        Done { changed: self.changed(old, &new), undo }
+        Done { changed: self.changed(old, &new), undo, remark: None }
     }
 
     fn changed(&self, old: &Snapshot, new: &Snapshot) -> Vec<Changed> {

@@ -4,6 +4,9 @@
 //! It behaves like Linux 6.18 on a loop device: a switch recreates the scheduler's directory with
 //! defaults and sets `nr_requests` and `wbt_lat_usec`; a queue limit changes read-ahead;
 //! `nr_requests` changes mq-deadline's `async_depth`; bfq leaves manually set throttling alone.
+//!
+//! [`Machine::of_linux_7`] behaves like Linux 7.3: `async_depth` belongs to the queue, bfq's limits
+//! follow the one before it, a busy adapter refuses a switch, and a failed switch ends at `none`.
 
 use std::fs;
 use std::io;
@@ -25,6 +28,12 @@ const DEFAULTS: [(&str, &[(&str, &str)]); 4] = [
     ("bfq", &[("low_latency", "1"), ("slice_idle", "8"), ("slice_idle_us", "8000")]),
     ("kyber", &[("read_lat_nsec", "2000000")]),
 ];
+
+const DEPTH: &str = "async_depth";
+/// Files beside the fake tree, with the state that a kernel does not show.
+const BUSY: &str = "busy";
+const BROKEN: &str = "broken";
+const LIMIT: &str = "bfq-limit";
 
 /// One disk, `sda`, in a temporary tree.
 pub(crate) struct Machine {
@@ -65,6 +74,33 @@ impl Machine {
             .write_attribute(&model, "8:0 rbps=1000 rseqiops=7")
             .expect("the fake kernel takes it");
         machine
+    }
+
+    /// With `async_depth` in the queue.
+    pub(crate) fn of_linux_7() -> Machine {
+        let machine = Machine::booted();
+        fs::write(machine.queue(DEPTH), "128").expect("a fake attribute");
+        fs::remove_file(machine.queue("iosched/async_depth")).expect("a tunable until 7.0");
+        machine
+    }
+
+    /// The next `nr` switches are refused because the adapter is busy.
+    pub(crate) fn keep_busy(&self, nr: u32) {
+        fs::write(self.dir.path().join(BUSY), nr.to_string()).expect("fake file");
+    }
+
+    pub(crate) fn nr_busy(&self) -> u32 {
+        number_in(&self.dir.path().join(BUSY))
+    }
+
+    /// Switches to this scheduler fail.
+    pub(crate) fn fail_switch_to(&self, scheduler: &str) {
+        fs::write(self.dir.path().join(BROKEN), scheduler).expect("fake file");
+    }
+
+    /// What bfq limits synchronous writes to, which no attribute shows.
+    pub(crate) fn bfq_limit(&self) -> u32 {
+        number_in(&self.dir.path().join(LIMIT))
     }
 
     /// Resets everything that a reboot resets.
@@ -206,6 +242,14 @@ pub(crate) fn restore(root: &Root) -> Result<bool, String> {
     }
 }
 
+fn number_in(path: &Path) -> u32 {
+    fs::read_to_string(path).ok().and_then(|text| text.parse().ok()).unwrap_or(0)
+}
+
+fn tree_around(queue: &Path) -> &Path {
+    queue.ancestors().nth(4).expect("a tree around the queue")
+}
+
 fn write_attribute(path: &Path, value: &str) -> io::Result<()> {
     let name =
         path.file_name().and_then(|name| name.to_str()).expect("attributes have plain names");
@@ -225,8 +269,7 @@ fn write_attribute(path: &Path, value: &str) -> io::Result<()> {
     }
     let queue =
         path.ancestors().find(|dir| dir.ends_with("queue")).expect("an attribute of a queue");
-    let by_hand =
-        queue.ancestors().nth(4).expect("a tree around the queue").join("throttling-by-hand");
+    let by_hand = tree_around(queue).join("throttling-by-hand");
     match name {
         "scheduler" => return switch(queue, value, by_hand.exists()),
         "nomerges" if value.parse::<u8>().is_err() => return Err(rustix::io::Errno::INVAL.into()),
@@ -239,6 +282,15 @@ fn write_attribute(path: &Path, value: &str) -> io::Result<()> {
         }
         "nr_requests" if queue.join("iosched/async_depth").exists() => {
             fs::write(queue.join("iosched/async_depth"), value)?;
+        }
+        DEPTH if path.parent() == Some(queue) => {
+            let text = fs::read_to_string(queue.join("scheduler"))?;
+            if text.contains("[none]") {
+                return Err(rustix::io::Errno::INVAL.into());
+            }
+            if text.contains("[bfq]") {
+                fs::write(tree_around(queue).join(LIMIT), value)?;
+            }
         }
         "wbt_lat_usec" => fs::write(by_hand, "")?,
         "slice_idle" => fs::write(queue.join("iosched/slice_idle_us"), format!("{value}000"))?,
@@ -298,6 +350,15 @@ fn write_cost(path: &Path, name: &str, value: &str) -> io::Result<()> {
 }
 
 fn switch(queue: &Path, to: &str, throttling_by_hand: bool) -> io::Result<()> {
+    let tree = tree_around(queue);
+    if let nr_busy @ 1.. = number_in(&tree.join(BUSY)) {
+        fs::write(tree.join(BUSY), (nr_busy - 1).to_string())?;
+        return Err(rustix::io::Errno::BUSY.into());
+    }
+    if fs::read_to_string(tree.join(BROKEN)).is_ok_and(|broken| broken == to) {
+        switch(queue, "none", throttling_by_hand)?;
+        return Err(rustix::io::Errno::NOMEM.into());
+    }
     let text = fs::read_to_string(queue.join("scheduler"))?;
     let offered: Vec<&str> =
         text.split_whitespace().map(|word| word.trim_matches(['[', ']'])).collect();
@@ -321,6 +382,17 @@ fn switch(queue: &Path, to: &str, throttling_by_hand: bool) -> io::Result<()> {
     if !throttling_by_hand && (to == "bfq" || now == "bfq") {
         fs::write(queue.join("wbt_lat_usec"), if to == "bfq" { "0" } else { "75000" })?;
     }
+    if let Ok(before) = fs::read_to_string(queue.join(DEPTH)) {
+        if to == "bfq" {
+            fs::write(tree.join(LIMIT), before)?;
+        }
+        let depth = match to {
+            "none" => "32",
+            "mq-deadline" => "128",
+            _ => "96",
+        };
+        fs::write(queue.join(DEPTH), depth)?;
+    }
     make_tunables(queue, to)
 }
 
@@ -333,7 +405,9 @@ fn make_tunables(queue: &Path, scheduler: &str) -> io::Result<()> {
         return Ok(());
     };
     fs::create_dir(&dir)?;
-    tunables.iter().try_for_each(|(name, value)| fs::write(dir.join(name), value))
+    let moved = |name: &str| name == DEPTH && queue.join(DEPTH).exists();
+    let mut tunables = tunables.iter().filter(|(name, _)| !moved(name));
+    tunables.try_for_each(|(name, value)| fs::write(dir.join(name), value))
 }
 
 /// Refuses a value, or accepts it without effect.

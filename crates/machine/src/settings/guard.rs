@@ -37,6 +37,8 @@ pub struct Guard {
     /// The kernel's defaults after a switch to each scheduler.
     fresh: BTreeMap<String, Snapshot>,
     throttling_written: bool,
+    /// Whether bfq's `async_depth` was written again after a switch.
+    renewed_depth: bool,
     /// Right after `apply`.
     applied: Option<Applied>,
     finished: bool,
@@ -91,6 +93,7 @@ impl Guard {
             original,
             fresh: BTreeMap::new(),
             throttling_written: false,
+            renewed_depth: false,
             applied: None,
             finished: false,
             _lock: lock,
@@ -106,6 +109,11 @@ impl Guard {
     /// The settings as read back after [`Guard::apply`], with the kernel's rounding.
     pub fn in_effect(&self) -> Option<&Snapshot> {
         self.applied.as_ref().map(|applied| &applied.snapshot)
+    }
+
+    /// What was written besides the variants' settings, for the user.
+    pub fn remark(&self) -> Option<&'static str> {
+        self.renewed_depth.then_some(apply::DEPTH_NOTE)
     }
 
     /// Applies the scheduler, then values left by the previous variant, then its own, each read
@@ -216,12 +224,13 @@ impl Guard {
         let switched = if current != scheduler {
             apply::switch(root, device, scheduler)
         } else if known || is_fresh_none(root, device, scheduler) {
-            Ok(())
+            Ok(false)
         } else {
             switch_away_and_back(root, device, scheduler)
         };
-        if let Err(problem) = switched {
-            return Ok(Err(problem));
+        match switched {
+            Ok(renewed) => self.renewed_depth |= renewed,
+            Err(problem) => return Ok(Err(problem)),
         }
         if !known {
             let fresh = self.learn(scheduler);
@@ -379,13 +388,13 @@ fn is_fresh_none(root: &Root, device: &str, scheduler: &str) -> bool {
 
 /// Resets the scheduler's state. With only one scheduler, nothing is done: no other can have run
 /// before.
-fn switch_away_and_back(root: &Root, device: &str, scheduler: &str) -> Result<(), Problem> {
+fn switch_away_and_back(root: &Root, device: &str, scheduler: &str) -> Result<bool, Problem> {
     let offered = offered_schedulers(root, device);
     let away = offered.iter().find(|name| *name == "none").filter(|name| *name != scheduler);
     match away.or_else(|| offered.iter().find(|name| *name != scheduler)) {
-        None => Ok(()),
+        None => Ok(false),
         Some(away) => {
-            apply::switch(root, device, away).and_then(|()| apply::switch(root, device, scheduler))
+            apply::switch(root, device, away).and_then(|_| apply::switch(root, device, scheduler))
         }
     }
 }

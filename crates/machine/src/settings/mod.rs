@@ -34,6 +34,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use crate::error::Problem;
+pub use apply::{DEPTH_NOTE, leaves_stale_depth};
 pub use attribute::same_as_kernel_keeps as is_in_effect;
 pub use change::{Change, Changed, Done, Held, PlannedWrite};
 pub use guard::{Guard, Restored};

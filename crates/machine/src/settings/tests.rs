@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 
 use super::fake_kernel::{Machine, Stubborn};
-use super::{Guard, Problem, Restoration, Setting};
+use super::{Change, Guard, Problem, Restoration, Setting};
 use crate::crashpoints::install_script;
 use crate::device;
 use crate::error::Error;
@@ -352,4 +352,72 @@ fn a_device_without_a_scheduler_says_so() {
         matches!(&error, Error::NoScheduler { why, .. } if why.contains("bio-based")),
         "{error}"
     );
+}
+
+#[test]
+fn bfq_has_its_own_limits_whatever_was_before_it() {
+    for before in ["mq-deadline", "none", "kyber"] {
+        let machine = Machine::of_linux_7();
+        let mut guard = begin(&machine);
+        applied(&mut guard, &Setting::of(before));
+        assert_eq!(guard.remark(), None);
+        applied(&mut guard, &Setting::of("bfq"));
+        assert_eq!(machine.bfq_limit(), 96, "after {before}");
+        assert!(guard.remark().is_some_and(|remark| remark.contains("async_depth")));
+        applied(&mut guard, &Setting::of("bfq").with("async_depth", "40"));
+        assert_eq!(machine.bfq_limit(), 40, "after {before}");
+    }
+    let machine = Machine::booted();
+    let mut guard = begin(&machine);
+    applied(&mut guard, &Setting::of("bfq"));
+    assert_eq!(guard.remark(), None, "before 7.0 nothing is written again");
+}
+
+#[test]
+fn bfq_that_is_restored_has_its_own_limits() {
+    let machine = Machine::of_linux_7();
+    let mut guard = begin(&machine);
+    applied(&mut guard, &Setting::of("bfq"));
+    guard.restore().expect("everything can be put back");
+    let change = Change::plan(&machine.root(), &machine.disk(), &Setting::of("bfq"));
+    let done = change.expect("a plan").carry_out().expect("nothing goes wrong");
+    assert!(done.remark.is_some_and(|remark| remark.contains("async_depth")));
+    let mut guard = begin(&machine);
+    applied(&mut guard, &Setting::of("none"));
+    guard.restore().expect("everything can be put back");
+    assert_eq!((machine.bfq_limit(), machine.shows("async_depth")), (96, "96".to_owned()));
+}
+
+#[test]
+fn a_switch_of_a_busy_adapter_is_repeated_and_not_for_ever() {
+    let machine = Machine::of_linux_7();
+    let mut guard = begin(&machine);
+    machine.keep_busy(8);
+    applied(&mut guard, &Setting::of("kyber"));
+    machine.keep_busy(100);
+    let problems = guard.apply(&Setting::of("bfq")).expect("data, not an error");
+    assert_eq!(machine.nr_busy(), 91, "the first attempt and eight more");
+    let text = problems[0].to_string();
+    assert!(text.contains("queues are being changed") && text.contains("try again"), "{text}");
+    machine.keep_busy(3);
+    guard.restore().expect("everything can be put back");
+    assert!(machine.shows("scheduler").contains("[mq-deadline]"));
+}
+
+#[test]
+fn a_failed_switch_that_ends_at_none_is_restored_by_name() {
+    let machine = Machine::of_linux_7();
+    machine.fail_switch_to("kyber");
+    let found = machine.whole_queue();
+    let mut guard = begin(&machine);
+    let problems = guard.apply(&Setting::of("kyber")).expect("data, not an error");
+    assert!(matches!(&problems[..], [Problem::WriteFailed { .. }]), "{problems:?}");
+    assert!(machine.shows("scheduler").contains("[none]"));
+    guard.restore().expect("everything can be put back");
+    assert_eq!(machine.whole_queue(), found);
+
+    let change = Change::plan(&machine.root(), &machine.disk(), &Setting::of("kyber"));
+    let error = change.expect("a plan").carry_out().expect_err("the switch fails");
+    assert!(matches!(&error, Error::NotSet { left: None, .. }), "{error}");
+    assert_eq!(machine.whole_queue(), found);
 }

@@ -360,6 +360,7 @@ impl Arena for DiskArena<'_> {
     fn finish(&mut self) -> Result<Vec<String>> {
         let mut words = std::mem::take(&mut self.words);
         let ended = self.session.take().map(Session::end).transpose();
+        words.extend(self.guard.as_ref().and_then(Guard::remark).map(str::to_owned));
         let restored = self.guard.take().map(Guard::restore).transpose();
         (self.claim, self.held) = (None, None);
         // Remove the loop device even if restoring failed: the settings vanish with it.

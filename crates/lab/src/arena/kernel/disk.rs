@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use sim::device::DeviceStats;
 
-use super::order::Disk;
+use super::order::{Disk, Scheduler};
+use super::setting::DEPTH;
 
 const CONFIG: &str = "/sys/kernel/config/modeldisk";
 const NAME: &str = "disk0";
@@ -76,22 +77,17 @@ impl Modelled {
     }
 
     /// Sets and verifies scheduler and attributes. Returns the values in effect.
-    pub(super) fn apply(
-        &self,
-        scheduler: &str,
-        attributes: &[(String, String)],
-    ) -> Result<BTreeMap<String, String>> {
-        let chosen = self.queue.join("scheduler");
-        put(&chosen, scheduler.as_bytes())?;
-        let offered = get(&chosen)?;
-        if !offered.contains(&format!("[{scheduler}]")) && offered != scheduler {
-            bail!(
-                "scheduler {scheduler}: refused by the guest's kernel (expected one of {offered})"
-            );
+    pub(super) fn apply(&self, scheduler: &Scheduler) -> Result<BTreeMap<String, String>> {
+        let Scheduler { name: chosen, after, renews_depth, attributes } = scheduler;
+        after.iter().try_for_each(|before| self.switch(before))?;
+        self.switch(chosen)?;
+        let depth = self.queue.join(DEPTH);
+        if *renews_depth && depth.exists() {
+            put(&depth, get(&depth)?.as_bytes())?;
         }
-        let mut applied = BTreeMap::from([("scheduler".to_owned(), scheduler.to_owned())]);
+        let mut applied = BTreeMap::from([("scheduler".to_owned(), chosen.clone())]);
         for (name, value) in attributes {
-            let path = self.queue.join(name);
+            let path = if name == DEPTH { self.depth(chosen)? } else { self.queue.join(name) };
             put(&path, value.as_bytes())?;
             let found = get(&path)?;
             if found != *value {
@@ -114,6 +110,26 @@ impl Modelled {
             }
         }
         Ok(applied)
+    }
+
+    fn switch(&self, scheduler: &str) -> Result<()> {
+        let chosen = self.queue.join("scheduler");
+        put(&chosen, scheduler.as_bytes())?;
+        let offered = get(&chosen)?;
+        if !offered.contains(&format!("[{scheduler}]")) && offered != scheduler {
+            bail!(
+                "scheduler {scheduler}: refused by the guest's kernel (expected one of {offered})"
+            );
+        }
+        Ok(())
+    }
+
+    /// The file of `async_depth`: mq-deadline's tunable before Linux 7.0.
+    fn depth(&self, scheduler: &str) -> Result<PathBuf> {
+        let places = [self.queue.join(DEPTH), self.queue.join("iosched").join(DEPTH)];
+        places.into_iter().find(|path| path.exists()).with_context(|| {
+            format!("{DEPTH}: {scheduler} has none before Linux 7.0; leave it out")
+        })
     }
 
     /// Counters since `begin_at`.

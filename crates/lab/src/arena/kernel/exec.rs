@@ -16,12 +16,13 @@ use anyhow::{Context, Result, anyhow};
 use guest::inside::Inside;
 use guest::{Boot, Cache, Request, Source, TimeTravel};
 use machine::files::programs;
+use machine::settings::DEPTH_NOTE;
 use serde::{Deserialize, Serialize};
 
 use super::disk::Modelled;
 use super::files::{FileSystem, Files};
 use super::flows;
-use super::order::{self, Answer, Disk};
+use super::order::{self, Answer, Disk, Scheduler};
 use super::{Built, Setting};
 use crate::arena::model::Model;
 use crate::controllers::Control;
@@ -69,8 +70,7 @@ struct GuestRequest {
     /// All modules, for the program.
     modules_dir: PathBuf,
     disk: Option<Disk>,
-    scheduler: String,
-    attributes: Vec<(String, String)>,
+    scheduler: Scheduler,
     controls: Vec<Control>,
     files: Option<FileSystem>,
 }
@@ -107,8 +107,7 @@ pub fn execute(
         disk: model
             .as_ref()
             .map(|model| Disk { memory_backed: true, ..super::disk(&spec.setting, model) }),
-        scheduler: spec.setting.scheduler.clone(),
-        attributes: spec.setting.attributes(),
+        scheduler: spec.setting.scheduler(&built.kernel),
         controls: spec.setting.controls.clone(),
         files,
     };
@@ -120,6 +119,9 @@ pub fn execute(
         let note = "others may not enter it (the guest runs as another user), so the program starts in /; chmod o+rx it, or cd elsewhere";
         // A closed output does not end the program.
         drop(writeln!(output[1], "schedlab: {}: {note}", here.display()));
+    }
+    if order.disk.is_some() && order.scheduler.renews_depth {
+        drop(writeln!(output[1], "schedlab: {DEPTH_NOTE}"));
     }
     let boot = Boot {
         kernel: &built.image,
@@ -216,7 +218,7 @@ fn command(inside: &Inside) -> Result<u8> {
             files.make(inside, disk.path(), Path::new(FILES_AT))?;
             command.env("SCHEDLAB_DIR", FILES_AT);
         }
-        disk.apply(&order.scheduler, &order.attributes)?;
+        disk.apply(&order.scheduler)?;
         flows::set_device(&order.controls, &disk)?;
         command.env("SCHEDLAB_DEVICE", disk.path()).env("SCHEDLAB_MODULES", &order.modules_dir);
     }

@@ -59,7 +59,7 @@ fn trial(inside: &Inside) -> Result<Observation> {
     // All variants find the same disk, and no scheduler sees its preparation.
     let files =
         order.files.as_ref().map(|files| files_of(&order, files, inside, &disk)).transpose()?;
-    disk.apply(&order.scheduler, &order.attributes)?;
+    disk.apply(&order.scheduler)?;
     flows::set_device(&order.controls, &disk)?;
     let merged = disk.merges()?;
     let trace = order.traced.then(|| RunningTrace::begin(inside, &disk)).transpose()?;

@@ -28,6 +28,7 @@ use elevator::Limits;
 use experiment::plan::{Plan, Variant, WorkloadSpec};
 use experiment::results::{Environment, Observation};
 use guest::{Boot, BootError, Source, TimeTravel};
+use machine::settings::DEPTH_NOTE;
 
 pub(super) use built::Built;
 pub use built::{build, cache};
@@ -296,8 +297,7 @@ impl Guests {
             here: where_others_may_be(&self.fixed.here),
             modules: modules(built, setting, &self.fixed.model),
             disk: Disk { log: *log, ..disk(setting, &self.fixed.model) },
-            scheduler: setting.scheduler.clone(),
-            attributes: setting.attributes(),
+            scheduler: setting.scheduler(&built.kernel),
             controls: setting.controls.clone(),
             workload: with_clients(workload, *clients),
             clients: setting.clients,
@@ -546,6 +546,12 @@ impl Virtual for KernelArena {
             self.guests.fixed.boots.load(Ordering::Relaxed),
             self.guests.fixed.ios.load(Ordering::Relaxed),
         );
+        let renews_depth = |setting: &Setting| {
+            setting.renews_depth(&self.guests.fixed.kernels[&setting.kernel.label()].kernel)
+        };
+        if self.guests.variants.iter().any(|(_, _, setting)| renews_depth(setting)) {
+            words.push(DEPTH_NOTE.to_owned());
+        }
         if boots > 0 {
             let virtual_s = self.guests.fixed.virtual_ns.load(Ordering::Relaxed) as f64 / 1e9;
             let real_s = self.opened.elapsed().as_secs_f64();

@@ -20,9 +20,7 @@ pub(super) struct TrialRequest {
     /// In order of loading.
     pub(super) modules: Vec<(PathBuf, String)>,
     pub(super) disk: Disk,
-    pub(super) scheduler: String,
-    /// Below `queue/`, in the order of writing.
-    pub(super) attributes: Vec<(String, String)>,
+    pub(super) scheduler: Scheduler,
     /// In the order of writing.
     pub(super) controls: Vec<Control>,
     pub(super) workload: WorkloadSpec,
@@ -38,6 +36,18 @@ pub(super) struct TrialRequest {
     /// Maximum deviation from it, in both directions.
     pub(super) turnaround_spread_ns: u64,
     pub(super) traced: bool,
+}
+
+/// The scheduler of a guest's disk.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Scheduler {
+    pub(super) name: String,
+    /// The one before it; None: the kernel's choice.
+    pub(super) after: Option<String>,
+    /// Whether bfq's `async_depth` is written again after the switch.
+    pub(super) renews_depth: bool,
+    /// Below `queue/`, in the order of writing.
+    pub(super) attributes: Vec<(String, String)>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -3,10 +3,12 @@
 use anyhow::{Context, Result};
 use elevator::{Geometry, Named, Role, Tunable};
 use experiment::plan::Variant;
+use machine::settings::leaves_stale_depth;
 use serde::{Deserialize, Serialize};
 
 use super::choice::KernelChoice;
 use super::files::Files;
+use super::order::Scheduler;
 use crate::arena::sim::TURNAROUND_NS;
 use crate::arena::tunables::{attribute, tunable};
 use crate::controllers::{self, Control, Location};
@@ -31,6 +33,11 @@ pub enum Clients {
 
 /// Selects a variant's kernel.
 pub const KERNEL: &str = "kernel";
+
+/// The attribute that was mq-deadline's tunable before Linux 7.0.
+pub(super) const DEPTH: &str = "async_depth";
+/// Values of `after`.
+const BEFORE: &[&str] = &["none", "mq-deadline", "kyber", "bfq"];
 
 /// Settings of the queue and the clients.
 pub static ATTRIBUTES: &[Field] = &[
@@ -60,6 +67,18 @@ pub static ATTRIBUTES: &[Field] = &[
         "files on that file system instead of the bare device; by system calls [none]",
     ),
     field(
+        DEPTH,
+        "",
+        Form::Whole(1, 65_536),
+        "requests of nr_requests for all but synchronous reads; before Linux 7.0 of mq-deadline only [the scheduler's choice]",
+    ),
+    field(
+        "after",
+        "",
+        Form::Words(BEFORE),
+        "scheduler of the disk before this one; bfq's limits then stay as the switch leaves them [mq-deadline]",
+    ),
+    field(
         KERNEL,
         "",
         Form::Text,
@@ -75,6 +94,10 @@ pub struct Setting {
     /// Settings outside the scheduler, in the order of writing.
     pub controls: Vec<Control>,
     pub nr_requests: Option<u32>,
+    /// Requests for all but synchronous reads, where the variant says so.
+    pub async_depth: Option<u32>,
+    /// The scheduler before this one, where the variant says so.
+    pub after: Option<&'static str>,
     pub queue_depth: Option<u32>,
     /// From a completion to the same client's next request.
     pub turnaround_ns: u64,
@@ -102,6 +125,8 @@ impl Setting {
             tunables: Vec::new(),
             controls: Vec::new(),
             nr_requests: None,
+            async_depth: None,
+            after: None,
             queue_depth: None,
             turnaround_ns: TURNAROUND_NS,
             clients: Clients::Auto,
@@ -136,13 +161,31 @@ impl Setting {
         Ok(())
     }
 
-    /// Attributes below `queue/` in the order of writing.
-    pub(super) fn attributes(&self) -> Vec<(String, String)> {
+    /// Its scheduler as a guest with this kernel is told of it. `nr_requests` goes first, because
+    /// it resets `async_depth`.
+    pub(super) fn scheduler(&self, kernel: &guest::Kernel) -> Scheduler {
+        let of_queue = |name: &str, value: Option<u32>| {
+            value.map(|value| (name.to_owned(), value.to_string()))
+        };
         let tunables =
             self.tunables.iter().map(|(name, value)| (format!("iosched/{name}"), value.clone()));
-        tunables
-            .chain(self.nr_requests.map(|n| ("nr_requests".to_owned(), n.to_string())))
-            .collect()
+        Scheduler {
+            name: self.scheduler.clone(),
+            after: self.after.map(str::to_owned),
+            renews_depth: self.renews_depth(kernel),
+            attributes: of_queue("nr_requests", self.nr_requests)
+                .into_iter()
+                .chain(tunables)
+                .chain(of_queue(DEPTH, self.async_depth))
+                .collect(),
+        }
+    }
+
+    /// Whether bfq's limits are made its own. The variant decides if it names a depth, or the
+    /// scheduler that leaves one.
+    pub(super) fn renews_depth(&self, kernel: &guest::Kernel) -> bool {
+        let is_named = self.after.is_some() || self.async_depth.is_some();
+        !is_named && leaves_stale_depth(&self.scheduler, kernel.linux())
     }
 
     fn take(&mut self, variant: &str, name: &str, text: &str) -> Result<()> {
@@ -151,6 +194,8 @@ impl Setting {
             let small = u32::try_from(value).expect("the ranges of attributes are small");
             match name {
                 "nr_requests" => self.nr_requests = Some(small),
+                DEPTH => self.async_depth = Some(small),
+                "after" => self.after = Some(BEFORE[value as usize]),
                 "queue_depth" => self.queue_depth = Some(small),
                 "turnaround_us" => self.turnaround_ns = value * 1000,
                 "fs" => self.files = [None, Some(Files::Ext4)][value as usize],

@@ -85,7 +85,7 @@ fn report(device: &Device, done: &Done, kept: Option<(Lasting, u32)>, as_json: b
         let lasting = kept.map(|(lasting, pid)| show::lasting(&lasting, pid));
         let undo_command = kept.map_or(undo, |_| format!("schedlab set {path} --end"));
         let fields = json!({"device": path, "identity": device.identity, "changed": done.changed, "undo": done.undo,
-                            "undo_command": undo_command, "for": lasting});
+                            "undo_command": undo_command, "remark": done.remark, "for": lasting});
         return out::line(serde_json::to_string_pretty(&fields)?);
     }
     if done.changed.is_empty() {
@@ -99,6 +99,7 @@ fn report(device: &Device, done: &Done, kept: Option<(Lasting, u32)>, as_json: b
             out::line(format_args!("  {attribute:<width$}  {old}{new}{whose}"))?;
         }
     }
+    done.remark.iter().try_for_each(|remark| out::line(remark))?;
     match kept {
         Some((lasting, pid)) => {
             out::paragraph(&format!("{lasting}; then process {pid} restores the former values."))?;
