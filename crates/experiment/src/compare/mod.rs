@@ -354,7 +354,7 @@ impl<'a> Case<'a> {
                 equivalent(interval, margin)
             });
             let least = match self.ratios.sd {
-                0.0 => sequence::LEAST_WITHOUT_SPREAD,
+                0.0 => sequence::MIN_WITHOUT_SPREAD,
                 _ => spending::FIRST_LOOK,
             };
             let needed = differ.into_iter().chain(equal).min().map(|n| n.max(least) as u32);

@@ -139,7 +139,7 @@ impl UnderTest {
                 .collect(),
             UnderTest::KernelCpu { variants, .. } => variants
                 .iter()
-                .filter_map(|(_, variant, of)| Some((variant, of.kernel.built()?)))
+                .filter_map(|(_, variant, of)| Some((variant, "builds", of.kernel.built()?)))
                 .collect(),
             UnderTest::Disk { .. } | UnderTest::Sim { .. } => Vec::new(),
         }

@@ -187,7 +187,7 @@ fn a_trace_without_writes_gives_no_latencies_of_writes() {
     let model = device("null:service_ns=100000:queue_depth=32", 1).expect("a device");
     let mut trace = recorded(model, 2000);
     trace.ios.retain(|io| io.kind == Kind::Read);
-    let keys = Recorded::of(&trace).expect("there is enough").keys();
+    let keys = Recorded::from_trace(&trace).expect("there is enough").keys();
     assert!(keys.contains("read_ns") && !keys.contains("write_ns"), "{keys}");
     device_from_toml(&keys, &[], 1).expect("writes are taken for as fast as reads");
 }
