@@ -106,9 +106,9 @@ pub struct Setting {
     pub controls: Vec<Control>,
     /// Requests that can exist at once, where the variant says so.
     pub nr_requests: Option<u32>,
-    /// Requests for all but synchronous reads, where the variant says so.
+    /// Requests for all but synchronous reads, where the variant names them.
     pub async_depth: Option<u32>,
-    /// The scheduler before this one, where the variant says so.
+    /// The scheduler before this one, where the variant names it.
     pub after: Option<&'static str>,
     /// Requests that the device gets at once, where the variant says so.
     pub queue_depth: Option<u32>,
@@ -176,7 +176,7 @@ impl Setting {
         Ok(())
     }
 
-    /// Its scheduler as a guest with this kernel is told of it. `nr_requests` goes first, because
+    /// Its scheduler as sent to a guest with this kernel. `nr_requests` goes first, because
     /// it resets `async_depth`.
     pub(super) fn scheduler(&self, kernel: &guest::Kernel) -> Scheduler {
         let of_queue = |name: &str, value: Option<u32>| {

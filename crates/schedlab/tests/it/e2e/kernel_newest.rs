@@ -61,7 +61,7 @@ fn a_limit_on_tags_means_the_same_on_each_kernel() {
         (held, ran.stderr)
     };
     for kernel in built {
-        // Seven eighths of 64, whatever a shallow depth covers.
+        // Seven eighths of 64, with either meaning of a shallow depth.
         assert_eq!(tags(kernel, "anticipatory").0, "56", "{kernel}");
         let (held, said) = tags(kernel, "bfq");
         let is_renewed = kernel.starts_with("debian:7");
