@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What the elevators use of the kernel, as prototypes of our own: for compiling them for releases
+ * What the elevators use of the kernel, as separate prototypes: for compiling them for releases
  * whose source is not at hand (crates/kernel-model/tests/it/releases.rs). Types have only the
  * members that are used, and the signatures are those of the release in LINUX_VERSION_CODE.
  *

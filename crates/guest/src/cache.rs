@@ -295,7 +295,7 @@ mod tests {
         let cache = Cache::open(dir.path()).unwrap();
         let plain = recipe(false, "gcc 12");
         assert!(cache.list().unwrap().is_empty(), "a cache that is not there yet is empty");
-        kernel(&cache, "6.1-x", "debian:6.1", &plain);
+        kernel(&cache, "6.1-x", &Source::default().to_string(), &plain);
         let found = cache.find_made(&Source::default(), &plain).unwrap().unwrap();
         assert_eq!(found.linux, dir.path().join("kernels/6.1-x/tree/linux"));
         assert_eq!(cache.find_made(&Source::Newest, &plain).unwrap(), None);

@@ -116,7 +116,7 @@ pub(crate) fn first_error(said: &str) -> Option<String> {
     Some(whole.join("\n"))
 }
 
-/// The name that an error is about, if it is that the kernel does not have it.
+/// The name in an error that the kernel does not have.
 pub(crate) fn missing_symbol(message: &str) -> Option<String> {
     let line = message.lines().next()?;
     if let Some((before, _)) = line.split_once(": No such file or directory") {

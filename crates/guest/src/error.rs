@@ -29,7 +29,7 @@ pub enum Error {
         seconds: u64,
     },
     #[error(
-        "{word:?}: not a kernel source; expected debian:6.1, debian:6.12, debian:newest, or the directory of a kernel tree"
+        "{word:?}: not a kernel source; expected debian:7.3, debian:6.12, debian:newest, or the directory of a kernel tree"
     )]
     Source { word: String },
     #[error("{}: not a kernel tree that User-mode Linux can be built from (no {missing}); name another directory with --source", dir.display())]
@@ -46,7 +46,7 @@ pub enum Error {
         packages: Vec<&'static str>,
     },
     #[error(
-        "package {package}: in no suite of Debian; take debian:6.1 or debian:newest, or name a directory with --source"
+        "package {package}: in no suite of Debian; take debian:7.3 or debian:newest, or name a directory with --source"
     )]
     NoPackage { package: String },
     #[error(

@@ -176,7 +176,7 @@ impl Kernel {
     }
 }
 
-/// Says what a kernel lacks for the modules, and which releases have it.
+/// Names the first symbol that a kernel is missing, and the releases that work.
 fn unfit(error: Error, release: &str) -> Error {
     match error {
         Error::Compile { message, log } => Error::Modules {

@@ -20,9 +20,18 @@ pub enum Source {
     Directory(PathBuf),
 }
 
+/// Where nothing else is named; the newest that the conformance table covers.
 impl Default for Source {
     fn default() -> Source {
-        Source::Debian("6.1".to_owned())
+        Source::Debian("7.3".to_owned())
+    }
+}
+
+impl Source {
+    /// The source in `$SCHEDLAB_KERNEL`, or the default.
+    pub fn usual() -> Result<Source, Error> {
+        let word = std::env::var("SCHEDLAB_KERNEL").ok().filter(|word| !word.is_empty());
+        word.map_or_else(|| Ok(Source::default()), |word| word.parse())
     }
 }
 
@@ -84,6 +93,12 @@ mod tests {
         ] {
             assert!(word.parse::<Source>().is_err(), "{word}");
         }
+    }
+
+    #[test]
+    fn the_default_is_a_release_that_is_known() {
+        let Source::Debian(version) = Source::default() else { panic!("a package") };
+        assert_eq!(linux_of(&version), NEWEST_KNOWN);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use guest::{Cache, Error, Kernel, Progress, Request, Silent};
+use guest::{Cache, Error, Kernel, Progress, Request, Silent, Source};
 
 fn cache() -> Cache {
     let dir = std::env::var_os("SCHEDLAB_CACHE_DIR").map(PathBuf::from);
@@ -46,13 +46,14 @@ fn going() -> AtomicBool {
     AtomicBool::new(false)
 }
 
-/// Debian's 6.1, if available.
+/// Debian's 6.1, the kernel of all tests.
+fn request() -> Request {
+    Request { source: Source::Debian("6.1".to_owned()), ..Request::default() }
+}
+
+/// It, if available.
 fn plain(cache: &Cache) -> Option<Kernel> {
-    match cache.build(
-        &Request::default(),
-        &mut Teller { stop_at: None, said: Vec::new() },
-        &going(),
-    ) {
+    match cache.build(&request(), &mut Teller { stop_at: None, said: Vec::new() }, &going()) {
         Ok(kernel) => Some(kernel),
         Err(
             error @ (Error::Tools { .. }
@@ -81,7 +82,7 @@ fn patched(dir: &Path, name: &str, old: &str, new: &str, kernel: &Kernel) -> Req
     );
     let path = dir.join(name);
     fs::write(&path, patch).unwrap();
-    Request { patches: vec![path], ..Request::default() }
+    Request { patches: vec![path], ..request() }
 }
 
 fn names(dir: &Path) -> Vec<String> {
@@ -102,7 +103,7 @@ fn a_kernel_is_built_once_and_found_at_once() {
         kernel.release
     );
     let mut teller = Teller { stop_at: None, said: Vec::new() };
-    assert_eq!(cache.build(&Request::default(), &mut teller, &going()).unwrap(), kernel);
+    assert_eq!(cache.build(&request(), &mut teller, &going()).unwrap(), kernel);
     assert!(teller.said.is_empty(), "nothing was done: {:?}", teller.said);
     assert!(cache.list().unwrap().contains(&kernel));
 }
@@ -198,7 +199,7 @@ fn an_interrupted_build_leaves_nothing_and_no_process() {
     for phase in ["unpacking", "compiling"] {
         let stop = going();
         let answer = cache.build(
-            &Request::default(),
+            &request(),
             &mut Teller { stop_at: Some((phase, &stop)), said: Vec::new() },
             &stop,
         );

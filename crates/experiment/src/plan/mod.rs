@@ -53,7 +53,7 @@ pub struct Plan {
     /// [`CPU_DEVICE`].
     #[serde(default)]
     pub device: String,
-    /// Kernel arena: as `schedlab kernel build --source`; default `debian:6.1`.
+    /// Kernel arena: as `schedlab kernel build --source`; default `debian:7.3`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
     /// Seed of every random choice.

@@ -92,7 +92,7 @@ impl Sources {
 
     fn alter(&self, name: &str, from: &str, to: &str) {
         let text = fs::read_to_string(self.path(name)).unwrap();
-        assert_eq!(text.matches(from).count(), 1, "{from:?} stands in {name} once");
+        assert_eq!(text.matches(from).count(), 1, "{from:?} is in {name} once");
         fs::write(self.path(name), text.replace(from, to)).unwrap();
     }
 
@@ -144,7 +144,7 @@ fn a_gate_at_the_wrong_release_does_not_compile() {
     }
 }
 
-/// A tag map of 64 tags in words of 16, and one with the meaning of a depth that is asked for.
+/// A tag map of 64 tags in words of 16, with either meaning of a depth.
 const DEPTH: &str = r#"
 #include <stdio.h>
 #define COMPAT_ELEVATOR

@@ -66,7 +66,7 @@ impl UnderTest {
                     kernel_setting(kernel.as_deref(), variant, say)
                 })?,
                 model: Model::read(device)?,
-                source: kernel.as_deref().map_or(Ok(Source::default()), kernel::source)?,
+                source: kernel::usual_source(kernel.as_deref())?,
             },
             ArenaKind::KernelCpu => UnderTest::KernelCpu {
                 variants: Variants::read(variants, kernel_cpu_setting)?,

@@ -7,7 +7,7 @@ use experiment::plan::{Plan, Variant};
 use guest::Source;
 
 use crate::arena::agreement;
-use crate::arena::kernel::source;
+use crate::arena::kernel::usual_source;
 use crate::failure::usage;
 
 /// The known relative difference between the arenas in each variant's primary metric.
@@ -26,7 +26,7 @@ pub(super) fn known(plan: &Plan, device: &str) -> Vec<(String, f64)> {
 
 /// The supported Linux version closest to the named kernel; for a tree, according to its Makefile.
 pub(super) fn linux_of(kernel: Option<&str>) -> Result<u32> {
-    let release = match kernel.map(source).transpose()?.unwrap_or_default() {
+    let release = match usual_source(kernel)? {
         Source::Debian(version) => version,
         Source::Newest => return Ok(612),
         Source::Directory(tree) => {
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn the_rules_of_the_matched_simulation_are_those_of_the_kernel_that_is_named() {
-        assert_eq!(linux_of(None).unwrap(), 601);
+        assert_eq!(linux_of(Some("debian:6.1")).unwrap(), 601);
         assert_eq!(
             (linux_of(Some("debian:6.12")).unwrap(), linux_of(Some("debian:newest")).unwrap()),
             (612, 612)

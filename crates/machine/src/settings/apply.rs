@@ -70,7 +70,7 @@ pub fn leaves_stale_depth(scheduler: &str, linux: (u32, u32)) -> bool {
     scheduler == "bfq" && linux >= (7, 0)
 }
 
-/// What a user is told about it.
+/// Printed for the user.
 pub const DEPTH_NOTE: &str = "bfq: async_depth was written again after each switch; on Linux 7.0 \
     and later its limits on tags otherwise follow the scheduler before it";
 

@@ -55,7 +55,7 @@ pub struct Done {
     pub changed: Vec<Changed>,
     /// The setting that reverts the change.
     pub undo: Setting,
-    /// What was written besides, for the user.
+    /// A further write, for the user.
     pub remark: Option<String>,
 }
 

@@ -30,7 +30,7 @@ const DEFAULTS: [(&str, &[(&str, &str)]); 4] = [
 ];
 
 const DEPTH: &str = "async_depth";
-/// Files beside the fake tree, with the state that a kernel does not show.
+/// Files next to the fake tree, with the state that a kernel does not show.
 const BUSY: &str = "busy";
 const BROKEN: &str = "broken";
 const LIMIT: &str = "bfq-limit";

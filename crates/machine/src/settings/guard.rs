@@ -111,7 +111,7 @@ impl Guard {
         self.applied.as_ref().map(|applied| &applied.snapshot)
     }
 
-    /// What was written besides the variants' settings, for the user.
+    /// Writes besides the variants' settings, for the user.
     pub fn remark(&self) -> Option<&'static str> {
         self.renewed_depth.then_some(apply::DEPTH_NOTE)
     }

@@ -378,13 +378,13 @@ fn bfq_that_is_restored_has_its_own_limits() {
     let machine = Machine::of_linux_7();
     let mut guard = begin(&machine);
     applied(&mut guard, &Setting::of("bfq"));
-    guard.restore().expect("everything can be put back");
+    guard.restore().expect("everything is restored");
     let change = Change::plan(&machine.root(), &machine.disk(), &Setting::of("bfq"));
     let done = change.expect("a plan").carry_out().expect("nothing goes wrong");
     assert!(done.remark.is_some_and(|remark| remark.contains("async_depth")));
     let mut guard = begin(&machine);
     applied(&mut guard, &Setting::of("none"));
-    guard.restore().expect("everything can be put back");
+    guard.restore().expect("everything is restored");
     assert_eq!((machine.bfq_limit(), machine.shows("async_depth")), (96, "96".to_owned()));
 }
 
@@ -400,7 +400,7 @@ fn a_switch_of_a_busy_adapter_is_repeated_and_not_for_ever() {
     let text = problems[0].to_string();
     assert!(text.contains("queues are being changed") && text.contains("try again"), "{text}");
     machine.keep_busy(3);
-    guard.restore().expect("everything can be put back");
+    guard.restore().expect("everything is restored");
     assert!(machine.shows("scheduler").contains("[mq-deadline]"));
 }
 
@@ -413,7 +413,7 @@ fn a_failed_switch_that_ends_at_none_is_restored_by_name() {
     let problems = guard.apply(&Setting::of("kyber")).expect("data, not an error");
     assert!(matches!(&problems[..], [Problem::WriteFailed { .. }]), "{problems:?}");
     assert!(machine.shows("scheduler").contains("[none]"));
-    guard.restore().expect("everything can be put back");
+    guard.restore().expect("everything is restored");
     assert_eq!(machine.whole_queue(), found);
 
     let change = Change::plan(&machine.root(), &machine.disk(), &Setting::of("kyber"));

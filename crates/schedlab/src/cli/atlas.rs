@@ -69,7 +69,7 @@ pub(crate) struct AtlasArgs {
     #[arg(long)]
     pub(crate) quick: bool,
     /// Kernel arena: use this kernel, as `schedlab kernel build --source` takes it [default:
-    /// debian:6.1].
+    /// debian:7.3].
     #[arg(long, value_name = "SOURCE")]
     pub(crate) kernel: Option<String>,
     /// Measure only part K of N of the cells, for machines that share the work.

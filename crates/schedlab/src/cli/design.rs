@@ -168,7 +168,7 @@ pub(crate) struct DesignArgs {
     )]
     pub(crate) device: String,
     /// Kernel arena: compare the schedulers of this kernel, named as for
-    /// `schedlab kernel build --source` [default: debian:6.1].
+    /// `schedlab kernel build --source` [default: debian:7.3].
     #[arg(long, value_name = "SOURCE")]
     pub(crate) kernel: Option<String>,
     /// Run these workloads, separated by commas [default: oltp,mixed; on a device that may not be

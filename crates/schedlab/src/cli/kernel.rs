@@ -7,14 +7,16 @@ use clap::{Args, Subcommand, ValueEnum};
 use guest::TICK_RATES;
 use lab::arena::kernel::files::Files;
 
+use super::{DEFAULT_KERNEL, KERNEL};
+
 pub(super) const KERNEL_HELP: &str = "\
 Examples:
   schedlab kernel build
-      build Debian's 6.1, the default of the kernel arena
+      build Debian's 7.3, the default of the kernel arena
   schedlab kernel build --source debian:newest
       build the newest packaged kernel, whose guests run faster
   schedlab kernel build --patch delay.patch
-      build 6.1 with a patch: seconds if 6.1 is cached
+      build 7.3 with a patch: seconds if 7.3 is cached
   schedlab kernel build --source ~/linux --debug
       build a kernel tree with debug checks
   schedlab kernel list
@@ -64,9 +66,9 @@ pub(crate) enum KernelCommand {
     /// seconds, since only the changed files are compiled.
     #[command(after_help = KERNEL_HELP)]
     Build {
-        /// Build this source: debian:6.1, debian:6.12, debian:newest, or the directory of a kernel
+        /// Build this source: debian:7.3, debian:6.12, debian:newest, or the directory of a kernel
         /// tree, which is only read.
-        #[arg(long, value_name = "WORD", default_value = "debian:6.1")]
+        #[arg(long, value_name = "WORD", env = KERNEL, hide_env_values = true, default_value = DEFAULT_KERNEL)]
         source: String,
         /// Apply this patch, as `patch -p1` does; several are applied in order. Every context line
         /// must match the source. Options that the patch adds to a Kconfig are enabled.
@@ -148,7 +150,7 @@ pub(crate) struct ExecArgs {
     #[arg(long, value_name = "KIND", requires = "device")]
     pub(crate) fs: Option<GuestFsArg>,
     /// Boot this kernel, named as for `kernel build --source`.
-    #[arg(long, value_name = "SOURCE", default_value = "debian:6.1")]
+    #[arg(long, value_name = "SOURCE", env = KERNEL, hide_env_values = true, default_value = DEFAULT_KERNEL)]
     pub(crate) kernel: String,
     /// Boot the kernel with debug checks, as built by `kernel build --debug`.
     #[arg(long)]

@@ -102,6 +102,9 @@ pub(crate) struct Cli {
 /// The environment variable of the state directory, and its default.
 pub(crate) const STATE_DIR: &str = "SCHEDLAB_STATE_DIR";
 pub(crate) const DEFAULT_STATE_DIR: &str = "/var/lib/schedlab";
+/// The kernel of the kernel arena where nothing else is named.
+pub(crate) const KERNEL: &str = "SCHEDLAB_KERNEL";
+pub(crate) const DEFAULT_KERNEL: &str = "debian:7.3";
 
 /// Commands as grouped in `--help`.
 const GROUPS: [(&str, &[&str]); 4] = [
@@ -296,7 +299,7 @@ by all variants
 Kernel (--arena kernel):
   NAME@PATCH is scheduler NAME of a kernel with that patch, built on first use; NAME@DIR has all \
 patches of a directory, NAME@DIR#3 the first three; --kernel selects the kernel (default \
-debian:6.1), NAME:kernel=debian/6.12 that of one variant; variants take their tunables, nr_requests, \
+debian:7.3, or SCHEDLAB_KERNEL), NAME:kernel=debian/6.12 that of one variant; variants take their tunables, nr_requests, \
 queue_depth, turnaround_us, clients=kernel|syscalls and fs=ext4 (files on a file system instead of \
 the bare disk); times are virtual and rounds are seeds, as above
 

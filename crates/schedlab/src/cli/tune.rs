@@ -54,7 +54,7 @@ pub(crate) struct TuneArgs {
     #[arg(long)]
     pub(crate) device: String,
     /// Kernel arena: search the schedulers of this kernel, named as for
-    /// `schedlab kernel build --source` [default: debian:6.1].
+    /// `schedlab kernel build --source` [default: debian:7.3].
     #[arg(long, value_name = "SOURCE")]
     pub(crate) kernel: Option<String>,
     /// Run these workloads, separated by commas; several are combined by the geometric mean of

@@ -32,7 +32,7 @@ const PARTS: &[Part] = &[
             ),
             (
                 "kernel",
-                "debian:6.1",
+                "debian:7.3",
                 "kernel arena: the kernel, as `schedlab kernel build --source` takes it",
             ),
             (

@@ -13,6 +13,10 @@ pub(crate) fn binary() -> PathBuf {
         .into()
 }
 
+/// The kernel of the tests, unless they name another: one to build, and known figures.
+pub(crate) const KERNEL: &str = "debian:6.1";
+pub(crate) const KERNEL_VARIABLE: &str = "SCHEDLAB_KERNEL";
+
 pub(crate) struct Lab {
     pub(crate) dir: Directory,
 }
@@ -37,6 +41,7 @@ impl Lab {
             .args(split(words))
             .env("SCHEDLAB_STATE_DIR", self.state())
             .env("NO_COLOR", "1")
+            .env(KERNEL_VARIABLE, KERNEL)
             .stdin(Stdio::null());
         command
     }
@@ -180,13 +185,18 @@ pub(crate) fn kernel_cache() -> Option<PathBuf> {
     found
 }
 
-/// Debian's unpatched 6.1 without debug checks.
+/// The directory of the tests' kernel in a cache.
 pub(crate) fn plain_kernel(cache: &Path) -> Option<PathBuf> {
+    kernel_in(cache, KERNEL)
+}
+
+/// The directory of a source's kernel without patch or checks in a cache.
+pub(crate) fn kernel_in(cache: &Path, source: &str) -> Option<PathBuf> {
     let kernels = fs::read_dir(cache.join("kernels")).ok()?.flatten().map(|entry| entry.path());
     kernels.into_iter().find(|dir| {
         let text = fs::read_to_string(dir.join("kernel.json")).unwrap_or_default();
         let results: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-        results["source"] == "debian:6.1"
+        results["source"] == source
             && results["debug"] == false
             && results["hz"].is_null()
             && results["patches"] == serde_json::json!([])

@@ -35,10 +35,12 @@ const SCHEDULERS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 const MEMORY_MIB: u32 = 256;
 /// Also the kernel of our first side.
 const PLAIN: &str = "debian:6.1";
-const COMPARE: [&str; 12] = [
+const COMPARE: [&str; 14] = [
     "compare",
     "--arena",
     "kernel",
+    "--kernel",
+    PLAIN,
     "--device",
     "hp97560",
     "--schedulers",

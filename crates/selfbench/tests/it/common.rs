@@ -3,7 +3,11 @@
 use std::process::{Command, Output};
 
 pub(crate) fn selfbench(words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_selfbench")).args(words).output().expect("the binary runs")
+    Command::new(env!("CARGO_BIN_EXE_selfbench"))
+        .args(words)
+        .env("SCHEDLAB_KERNEL", "debian:6.1")
+        .output()
+        .expect("the binary runs")
 }
 
 /// Whether debian:6.1 without patches is in the cache. Tests that need it are skipped with a

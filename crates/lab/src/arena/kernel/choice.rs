@@ -73,6 +73,17 @@ fn read_source(word: &str) -> Result<Source> {
     source(&word)
 }
 
+/// The source that a word names, else `$SCHEDLAB_KERNEL` or the default.
+///
+/// # Errors
+/// Wrong usage: the word is no source.
+pub fn usual_source(word: Option<&str>) -> Result<Source> {
+    match word {
+        Some(word) => source(word),
+        None => Source::usual().map_err(|error| usage(format!("SCHEDLAB_KERNEL: {error}"))),
+    }
+}
+
 pub fn source(word: &str) -> Result<Source> {
     word.parse().map_err(|error: guest::Error| usage(error.to_string()))
 }

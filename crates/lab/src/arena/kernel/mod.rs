@@ -32,7 +32,7 @@ use machine::settings::DEPTH_NOTE;
 
 pub(super) use built::Built;
 pub use built::{build, cache};
-pub use choice::{KernelChoice, path_of, series, source};
+pub use choice::{KernelChoice, path_of, series, source, usual_source};
 use setting::Clients;
 pub use setting::{ATTRIBUTES, KERNEL, MODULES, Setting};
 

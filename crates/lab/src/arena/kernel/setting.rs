@@ -94,9 +94,9 @@ pub struct Setting {
     /// Settings outside the scheduler, in the order of writing.
     pub controls: Vec<Control>,
     pub nr_requests: Option<u32>,
-    /// Requests for all but synchronous reads, where the variant says so.
+    /// Requests for all but synchronous reads, where the variant names them.
     pub async_depth: Option<u32>,
-    /// The scheduler before this one, where the variant says so.
+    /// The scheduler before this one, where the variant names it.
     pub after: Option<&'static str>,
     pub queue_depth: Option<u32>,
     /// From a completion to the same client's next request.
@@ -161,7 +161,7 @@ impl Setting {
         Ok(())
     }
 
-    /// Its scheduler as a guest with this kernel is told of it. `nr_requests` goes first, because
+    /// Its scheduler as sent to a guest with this kernel. `nr_requests` goes first, because
     /// it resets `async_depth`.
     pub(super) fn scheduler(&self, kernel: &guest::Kernel) -> Scheduler {
         let of_queue = |name: &str, value: Option<u32>| {
@@ -315,6 +315,38 @@ mod tests {
         assert_eq!((setting.files, read("none:fs=ext4").unwrap().files), (None, Some(Files::Ext4)));
     }
 
+    fn kernel(release: &str) -> guest::Kernel {
+        let text = format!(
+            r#"{{"key": "k", "linux": "l", "tree": "t", "release": "{release}", "source": "s",
+                "version": "1", "patches": [], "debug": false, "built": 1, "bytes": 1,
+                "objects": 1, "asked": [], "recipe": "r", "sha256": "0"}}"#
+        );
+        guest::Kernel::from_json(text.as_bytes()).expect("a record")
+    }
+
+    #[test]
+    fn bfq_gets_its_own_limits_unless_the_variant_decides() {
+        let renews = |word: &str, release: &str| read(word).unwrap().renews_depth(&kernel(release));
+        assert!(renews("bfq", "7.3.4-schedlab") && renews("bfq:slice_idle=0", "7.0.0"));
+        for word in ["bfq:after=none", "bfq:async_depth=48", "mq-deadline", "none"] {
+            assert!(!renews(word, "7.3.4-schedlab"), "{word}");
+        }
+        assert!(!renews("bfq", "6.18.1") && !renews("bfq", "6.1.192-schedlab"));
+    }
+
+    #[test]
+    fn the_window_is_set_before_the_depth_that_it_resets() {
+        let scheduler = read("mq-deadline:async_depth=4:fifo_batch=2:nr_requests=32:after=kyber")
+            .unwrap()
+            .scheduler(&kernel("6.1.1"));
+        let names: Vec<&str> = scheduler.attributes.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["nr_requests", "iosched/fifo_batch", "async_depth"]);
+        assert_eq!(
+            (scheduler.name, scheduler.after.as_deref()),
+            ("mq-deadline".into(), Some("kyber"))
+        );
+    }
+
     #[test]
     fn settings_of_flows_and_of_the_device_are_sorted_out_of_the_tunables() {
         let setting =
@@ -362,6 +394,8 @@ mod tests {
             ("bfq:clients=many", "auto, kernel, syscalls"),
             ("sptf", "scheduler \"sptf\": unknown"),
             ("none:fs=xfs", "none or ext4"),
+            ("bfq:after=cfq", "none, mq-deadline, kyber, bfq"),
+            ("bfq:async_depth=0", "1 to 65536"),
             ("none:fs=ext4:clients=kernel", "need system calls"),
             ("none:io.weight=400", "io.weight@FLOW"),
             ("none:io.wieght@reader=400", "did you mean \"io.weight\""),

@@ -439,7 +439,7 @@ fn an_archive_of_sources_that_is_not_its_packages_is_not_built() {
     let lab = Lab::new();
     let planted = lab.path("planted.tar.xz");
     fs::write(&planted, "somebody else's").unwrap();
-    let script = r#"mount --bind "$1" "$2" && exec "$3" kernel build"#;
+    let script = r#"mount --bind "$1" "$2" && exec "$3" kernel build --source debian:6.1"#;
     let mut command = Command::new("unshare");
     command.args(["--mount", "--propagation", "private", "sh", "-c", script, "sh"]);
     command.args([&planted, archive, &binary()]).env("SCHEDLAB_CACHE_DIR", lab.path("cache"));

@@ -68,7 +68,7 @@ fn wrong_words_and_an_empty_cache_are_told() {
     assert_eq!(lab.run(&words(&lab, "list --json")).expect_status(0).json(), serde_json::json!([]));
     lab.run(&words(&lab, "build --source fedora:40"))
         .expect_status(2)
-        .says(&["fedora:40", "debian:6.1"]);
+        .says(&["fedora:40", "debian:7.3"]);
     lab.run(&words(&lab, "clean ../../etc")).expect_status(1).says(&["../../etc", "kernel list"]);
     lab.run(&words(&lab, "build --patch nowhere.patch"))
         .expect_status(1)

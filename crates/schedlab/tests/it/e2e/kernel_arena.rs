@@ -8,7 +8,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use testbed::{Directory, eventually, is_soak, require, skip};
 
-use crate::common::{Lab, Ran, kernel_cache, plain_kernel, trials, word};
+use crate::common::{KERNEL, KERNEL_VARIABLE, Lab, Ran, kernel_cache, plain_kernel, trials, word};
 
 struct Arena {
     lab: Lab,
@@ -143,7 +143,8 @@ fn an_ordinary_user_gets_the_same_results_and_analysis_twice_and_leaves_nothing_
         let ids =
             [format!("--reuid={NOBODY}"), format!("--regid={NOBODY}"), "--clear-groups".to_owned()];
         command.args(ids).arg(&binary).args(words.split_whitespace()).arg(home.path().join(out));
-        command.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", home.path()).current_dir("/");
+        command.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", home.path());
+        command.env(KERNEL_VARIABLE, KERNEL).current_dir("/");
         Ran::from(command.output().unwrap()).expect_status(0)
     };
     let (one, two) = (show("one"), show("two"));
@@ -397,7 +398,7 @@ fn wrong_words_are_refused_before_anything_is_built_or_booted() {
     );
     refused(
         "--device hp97560 --schedulers none,bfq --kernel fedora:40",
-        &["fedora:40", "debian:6.1"],
+        &["fedora:40", "debian:7.3"],
     );
     refused(
         "--device hp97560 --schedulers none,bfq --trace csv",

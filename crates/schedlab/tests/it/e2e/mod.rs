@@ -22,6 +22,7 @@ mod kernel_arena;
 mod kernel_bisect;
 mod kernel_cpus;
 mod kernel_flows;
+mod kernel_newest;
 mod kernel_plausibility;
 mod kernel_scheduler;
 mod monitor;

@@ -1,0 +1,21 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# tags.sh DISK: how many tags of the scheduler 128 direct random writes hold at once, under the present scheduler. In a guest:
+#
+#     schedlab kernel exec --device hp97560 --scheduler bfq:after=none --time-travel plain -- sh kernel/tests/tags.sh disk0
+#
+# The writes are synchronous, so what they may hold is limited by the scheduler. Needs fio.
+disk=$1
+fio --clocksource=clock_gettime --name=writes --filename="/dev/$disk" --rw=randwrite --direct=1 --ioengine=io_uring --iodepth=128 \
+	--bs=4k --size=64M --time_based --runtime=3 --output=/dev/null >/dev/null 2>&1 &
+writes=$!
+most=0
+for _ in $(seq 40); do
+	sleep 0.05
+	busy=$(sed -n 's/^busy=//p' "/sys/kernel/debug/block/$disk/hctx0/sched_tags")
+	[ "${busy:-0}" -le "$most" ] || most=$busy
+done
+kill "$writes"
+wait "$writes"
+scheduler=$(sed 's/.*\[\(.*\)\].*/\1/' "/sys/block/$disk/queue/scheduler")
+echo "Linux $(uname -r), $scheduler: $most of $(cat "/sys/block/$disk/queue/nr_requests") tags"
