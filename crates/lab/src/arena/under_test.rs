@@ -70,7 +70,7 @@ impl UnderTest {
             },
             ArenaKind::KernelCpu => UnderTest::KernelCpu {
                 variants: Variants::read(variants, kernel_cpu_setting)?,
-                source: kernel.as_deref().map_or(Ok(Source::default()), kernel::source)?,
+                source: kernel::usual_source(kernel.as_deref())?,
                 loads: cpu::background::BackgroundLoads::read(&mut plan.workloads)?,
             },
         })

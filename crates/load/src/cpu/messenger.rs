@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::io::{Errno, read, write};
 
-use crate::cpu::clock::{now_ns, sleep_until};
+use crate::cpu::clock::{charge_step, now_ns, sleep_until};
 use crate::cpu::counted::{Counted, FIGURES, OWN};
 
 const LONGEST: usize = 4096;
@@ -77,6 +77,7 @@ pub(crate) fn send(
     let mut sent = 0;
     while !over() {
         for channel in channels {
+            charge_step();
             whole(&message[..bytes], |rest| write(&channel.to, rest))?;
             sent += 1;
         }
@@ -103,7 +104,10 @@ pub(crate) fn receive(from: &OwnedFd, bytes: usize, senders: usize) -> Result<u6
             }
         }
         match message[0] {
-            MESSAGE => received += 1,
+            MESSAGE => {
+                charge_step();
+                received += 1;
+            }
             GOODBYE => goodbyes += 1,
             _ => return Err(Errno::BADMSG),
         }

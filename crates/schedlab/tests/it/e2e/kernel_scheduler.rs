@@ -99,6 +99,34 @@ fn a_control_group_is_throttled_and_weighted_and_a_realtime_program_throttled_at
 }
 
 #[test]
+fn every_workload_and_background_of_the_cpu_arena_takes_virtual_time() {
+    if kernel_cache().is_none() {
+        return;
+    }
+    let lab = Lab::new();
+    for (number, (work, metric)) in [
+        ("kind = \"linpack\"", "kflops"),
+        ("kind = \"messaging\"\nparams = { groups = \"1\", fds = \"2\" }", "messages_per_s"),
+        ("kind = \"wakeup\"\nparams = { work = \"0\" }", "wakeup_p99_us"),
+        ("kind = \"cyclic\"", "timer_latency_p99_us"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let forks = "[[workload.background]]\nkind = \"forks\"\nparams = { work = \"0\", rate = \"500\" }\n";
+        let plan = plan(&["", "nice = \"5\""], work, &format!("{SPIN}{forks}"))
+            .replace("duration_ms = 4000", "duration_ms = 500");
+        run(&lab, &plan, &number.to_string());
+        let trials = trials(&lab.path(&number.to_string()));
+        let figures = [0, 1].map(|variant| observed(&trials, variant)["metrics"][metric].as_f64());
+        assert!(
+            figures.iter().all(|figure| figure.is_some_and(|it| it > 0.0)),
+            "{work}: {trials:?}"
+        );
+    }
+}
+
+#[test]
 fn the_same_experiment_gives_the_same_bytes_and_a_verdict() {
     if kernel_cache().is_none() {
         return;
