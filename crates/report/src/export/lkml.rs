@@ -149,7 +149,7 @@ fn table(workload: &WorkloadView<'_>, metric: &MetricView<'_>) -> String {
     paragraph(&title) + &table.text("", WIDTH)
 }
 
-/// What each variant makes worse, the largest factor first.
+/// Metrics that each variant makes worse, the largest factor first.
 fn losses(page: &Page<'_>) -> String {
     let found = page.variants.iter().filter_map(|variant| {
         let costs = answer::costs_of(&page.workloads, variant)?;

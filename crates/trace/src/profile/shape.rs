@@ -212,7 +212,7 @@ impl Waits {
         self.waits - self.successes
     }
 
-    /// The most that waiting can have gained, where most waits have no price, so that whether it
+    /// The largest possible gain of waiting, where most waits have no price, so that whether it
     /// pays is not known.
     pub fn unknown_gain_ns(&self) -> Option<u64> {
         let gain_ns = self.gain_ns.max(0).unsigned_abs();

@@ -101,7 +101,7 @@ pub(crate) fn run(root: &Root, args: &AdviseArgs) -> Result<u8> {
     })
 }
 
-/// What the answer is made of.
+/// Parts of the answer.
 struct Shown<'a> {
     advice: &'a Advice,
     case: &'a Case,
