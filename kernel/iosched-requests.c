@@ -168,8 +168,8 @@ struct request *iosched_dispatch_request(struct blk_mq_hw_ctx *hctx)
 }
 
 /*
- * Lockless. A false positive costs a dispatch attempt. After a false negative, whoever changed the
- * counters runs the queue.
+ * Lockless. A false positive costs a dispatch attempt. After a false negative, the context that
+ * changed the counters runs the queue.
  */
 bool iosched_has_work(struct blk_mq_hw_ctx *hctx)
 {

@@ -131,7 +131,7 @@ fn holm_lends_the_level_of_a_decided_variant_to_the_others_of_its_kind_and_stopp
         compared[0].confidence
     );
     assert_eq!(compared[2].verdict, Verdict::Invalid);
-    assert_eq!(compared[2].reasons, ["there is no value of absent".into()]);
+    assert_eq!(compared[2].reasons, ["no value of absent".into()]);
 }
 
 #[test]

@@ -297,7 +297,7 @@ fn a_segment_that_was_cut_or_changed_anywhere_is_refused() {
         "{error}"
     );
     let error = merged(&[("text", b"variant,value\n")]).unwrap_err();
-    assert!(error.contains("text: segment: not one"), "{error}");
+    assert!(error.contains("text: not a segment"), "{error}");
     let error = merged(&[]).unwrap_err();
     assert!(error.contains("segments: none"), "{error}");
 }

@@ -1,8 +1,8 @@
 //! The monotonic clock in nanoseconds, which threads and processes can share, and computing for a
 //! time.
 //!
-//! In a guest with virtual time, computing takes none, so the guest's kernel is told how long a
-//! thread computes (`kernel/modelcpu.c`): it is interrupted and preempted meanwhile as if it did.
+//! In a guest with virtual time, computing takes none. A thread asks the guest's kernel for the time
+//! instead (`kernel/modelcpu.c`), and is interrupted and preempted meanwhile as if it computed.
 
 use std::fs::File;
 use std::hint::black_box;

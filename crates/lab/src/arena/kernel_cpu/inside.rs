@@ -3,13 +3,14 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use experiment::results::Observation;
 use guest::inside::{CONTROL_GROUPS, Inside};
 use load::cpu::{Report, Spec};
+use machine::files::programs;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::request::{Program, TrialRequest};
@@ -128,7 +129,7 @@ impl Running {
     /// Starts a program, and waits until it has begun.
     fn start(name: &str, program: &Program) -> Result<Running> {
         let exe = std::env::current_exe().context("schedlab: cannot find its own executable")?;
-        let mut child = Command::new(exe)
+        let mut child = programs::self_command(&exe)
             .arg(PROGRAM)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -131,7 +131,7 @@ fn what_cannot_be_a_piece_is_refused_before_anything_is_measured() {
     }
     here(&lab, "shard merge plan.toml --out many")
         .expect_status(1)
-        .says(&["plan.toml: segment: not one"]);
+        .says(&["plan.toml: not a segment"]);
     fs::write(
         lab.path("disk.toml"),
         PLAN.replace("\"sim\"", "\"disk\"").replace("cheetah9lp", "loop:64M"),
