@@ -17,8 +17,9 @@ pub(crate) fn parse<T: DeserializeOwned>(file: &File, made_by: &str) -> Result<T
     let mut documents = serde_json::Deserializer::from_str(&file.text[start..]).into_iter::<T>();
     let document =
         documents.next().transpose().map_err(|error| wrong(file, made_by, skipped, &error))?;
-    let document = document
-        .ok_or_else(|| Error::new(&file.path, "not valid JSON", format!("write it with {made_by}")))?;
+    let document = document.ok_or_else(|| {
+        Error::new(&file.path, "not valid JSON", format!("write it with {made_by}"))
+    })?;
     let rest = file.text[start + documents.byte_offset()..].trim_start();
     if rest.starts_with(['{', '[']) {
         let remedy = "write one file for each start of the program, and no intermediate results";

@@ -471,7 +471,7 @@ mod tests {
             for variant in &matched.variants {
                 assert_eq!(
                     variant.tunables,
-                    agreement::as_in_guest(&variant.scheduler, 601, true),
+                    agreement::as_in_guest(&variant.scheduler, 612, true),
                     "{}",
                     variant.name
                 );

@@ -99,7 +99,7 @@ fn report(device: &Device, done: &Done, kept: Option<(Lasting, u32)>, as_json: b
             out::line(format_args!("  {attribute:<width$}  {old}{new}{whose}"))?;
         }
     }
-    done.remark.iter().try_for_each(|remark| out::line(remark))?;
+    done.remark.iter().try_for_each(out::line)?;
     match kept {
         Some((lasting, pid)) => {
             out::paragraph(&format!("{lasting}; then process {pid} restores the former values."))?;

@@ -270,7 +270,7 @@ const USED: &[State] = &[
         "",
         "has the file behind it open",
     ),
-    used("read-only", "blockdev --setro $N", "", "blockdev --setrw $N", "is read-only"),
+    used("read-only", "blockdev --setro $N", "", "blockdev --setrw $N", "read-only; choose"),
 ];
 
 const LUKS_1: &str = "echo secret | cryptsetup luksFormat --type luks1 -q --disable-locks --pbkdf-force-iterations 1000 $N -";

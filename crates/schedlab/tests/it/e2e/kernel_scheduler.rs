@@ -157,7 +157,10 @@ fn what_virtual_time_cannot_have_is_refused_before_a_kernel_boots() {
     let lab = Lab::new();
     let compare = "compare --arena kernel --schedulers default,nice=5 --rounds 4 --workload";
     for (words, says) in [
-        (format!("{compare} command:run=true"), "computes natively, which takes no virtual time"),
+        (
+            format!("{compare} command:run=true").replace("--arena kernel", "--arena kernel-cpu"),
+            "computes natively, which takes no virtual time",
+        ),
         (format!("{compare} wakeup --background memory"), "neither caches nor memory bandwidth"),
         (format!("{compare} messaging:pipes=false"), "pipes=true"),
         (format!("{compare} randread"), "--device: missing"),

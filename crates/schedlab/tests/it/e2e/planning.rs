@@ -56,7 +56,7 @@ fn a_resumed_experiment_goes_on_with_the_longer_trials() {
         |more: &str| format!("{SIM}:primary=latency_p999_us --out {} {more}", out.display());
     lab.run(&words("--rounds 4 --budget 8000s"))
         .expect_measured()
-        .says(&["latency_p999_us takes 10000: trials are"]);
+        .says(&["latency_p999_us needs 10000); trials extended"]);
     let before = trials(&out);
     lab.run(&words("--rounds 6 --budget 8000s --resume")).expect_measured();
     let after = trials(&out);

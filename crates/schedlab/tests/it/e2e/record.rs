@@ -263,7 +263,7 @@ fn what_cannot_be_recorded_is_refused_with_what_can_and_no_file_is_left() {
         .arg(&out)
         .output()
         .unwrap();
-    Ran::from(output).expect_status(1).says(&["lacks CAP_BPF"]);
+    Ran::from(output).expect_status(1).says(&["does not have CAP_BPF"]);
     assert!(!out.exists());
 }
 
