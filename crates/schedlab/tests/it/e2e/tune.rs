@@ -173,7 +173,7 @@ fn a_search_on_a_real_device_ends_with_an_answer_and_leaves_the_device_as_it_was
     let device = Loop::new(&lab.dir, "disk", 32);
     device.set("scheduler", "mq-deadline");
     let before = device.snapshot();
-    let words = "--workload randread --schedulers none,mq-deadline --tunables fifo_batch,nomerges --trials 40 --trial-time 50ms --quiet";
+    let words = "--workload randread --schedulers none,mq-deadline --tunables fifo_batch,nomerges --trials 40 --trial-time 250ms --quiet";
     let out = lab.path("out");
     let ran = lab
         .run(&format!("tune --device {} {words} --out {}", device.path, out.display()))
