@@ -1,6 +1,6 @@
 //! Schedulers written in Python, for teaching.
 //!
-//! Merges, tags, depth and counters belong to the common queue. Requeueing, merging and coalescing
+//! Merges, tags, depth and counters belong to the common queue. Requeuing, merging and coalescing
 //! have defaults here, so the smallest scheduler is a single method.
 
 pub(crate) mod calls;
