@@ -21,7 +21,7 @@ pub(crate) fn flags(debug: bool) -> &'static [&'static str] {
     if debug { &[] } else { &FLAGS }
 }
 
-/// What a kernel is built for, beside its source and patches.
+/// What a kernel is built for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Purpose {
     /// With every check that finds mistakes.

@@ -91,16 +91,7 @@ pub fn within<T>(
             })
         }
         UnderTest::KernelCpu { source, variants, loads } => {
-            let cache = options.cache_dir.as_deref();
-            let arena = KernelCpuArena::open(&source, variants, workloads, loads, cache, console)?;
-            let arena = match &options.program {
-                Some(program) => arena.started_by(program.clone()),
-                None => arena,
-            };
-            Box::new(match options.threads {
-                Some(threads) => arena.with_threads(threads.get()),
-                None => arena,
-            })
+            Box::new(KernelCpuArena::open(&source, variants, workloads, loads, options, console)?)
         }
     };
     let result = arena.try_out().and_then(|()| work(&plan, arena.as_mut()));

@@ -2,7 +2,7 @@
 //! time.
 //!
 //! In a guest with virtual time, computing takes none. A thread asks the guest's kernel for the time
-//! instead (`kernel/modelcpu.c`), and is interrupted and preempted meanwhile as if it computed.
+//! instead (`kernel/modelcpu.c`), and can be interrupted and preempted as if it computed.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -67,7 +67,7 @@ pub(crate) fn compute(ns: u64) {
     }
 }
 
-/// Signals are handled meanwhile and do not shorten it.
+/// Signals are handled and do not shorten it.
 fn compute_in(device: &File, ns: u64) {
     let mut left = ns;
     while left > 0 {

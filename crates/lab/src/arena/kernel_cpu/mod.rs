@@ -13,7 +13,7 @@ mod setting;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -31,6 +31,7 @@ use super::ahead::Job;
 use super::cpu::background::BackgroundLoads;
 use super::invalid::interrupted;
 use super::kernel::{Built, cache, order};
+use super::open::OpenOptions;
 use super::parallel::Key;
 use super::virtual_time::{Progression, Virtual};
 use super::{TrialSpec, VariantIndex, Variants};
@@ -86,12 +87,12 @@ impl KernelCpuArena {
         variants: Variants<Setting>,
         workloads: Workloads,
         loads: BackgroundLoads,
-        cache_dir: Option<&Path>,
+        options: &OpenOptions,
         console: Console<'_>,
     ) -> Result<KernelCpuArena> {
         let Console { stop, progress } = console;
         check_work(&workloads, &loads)?;
-        let cache = cache(cache_dir)?;
+        let cache = cache(options.cache_dir.as_deref())?;
         let mut kernels = BTreeMap::new();
         for (_, _, setting) in variants.iter() {
             if let Entry::Vacant(vacant) = kernels.entry(setting.kernel_label()) {
@@ -105,28 +106,22 @@ impl KernelCpuArena {
             loads,
             stop: stop.clone(),
             flag: stop.flag(),
-            exe: std::env::current_exe().context("schedlab: cannot find its own executable")?,
+            exe: match &options.program {
+                Some(program) => program.clone(),
+                None => {
+                    std::env::current_exe().context("schedlab: cannot find its own executable")?
+                }
+            },
             virtual_ns: AtomicU64::new(0),
             boots: AtomicU64::new(0),
         };
         Ok(KernelCpuArena {
             guests: Guests { variants: Arc::new(variants), fixed: Arc::new(fixed) },
-            progression: Progression::default(),
+            progression: options
+                .threads
+                .map_or_else(Progression::default, |threads| Progression::on(threads.get())),
             opened: Instant::now(),
         })
-    }
-
-    /// Starts guests with another program than this process's own.
-    pub fn started_by(mut self, program: PathBuf) -> KernelCpuArena {
-        let fixed = Arc::get_mut(&mut self.guests.fixed).expect("no trial has begun");
-        fixed.exe = program;
-        self
-    }
-
-    /// Runs guests on this number of threads instead of one on each CPU. No figure depends on it.
-    pub fn with_threads(mut self, nr_threads: usize) -> KernelCpuArena {
-        self.progression = Progression::on(nr_threads);
-        self
     }
 }
 
@@ -216,7 +211,7 @@ impl Guests {
             },
             loads: self.fixed.loads.of(key.workload).to_vec(),
             warmup_ns: u64::try_from(trial.warmup.as_nanos()).unwrap_or(u64::MAX)
-                + phase_ns(key.seed),
+                + sim::stream(key.seed, "phase").below(PHASE_NS),
         })
     }
 
@@ -226,14 +221,6 @@ impl Guests {
         load::programs::cpu::spec_of(program.kind, &program.options, window)
             .expect("other programs were refused")
     }
-}
-
-/// Of a round: the same for all variants, spread evenly over seeds (splitmix64).
-fn phase_ns(seed: u64) -> u64 {
-    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (z ^ (z >> 31)) % PHASE_NS
 }
 
 impl Virtual for KernelCpuArena {

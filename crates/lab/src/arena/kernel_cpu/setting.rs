@@ -20,7 +20,7 @@ const WEIGHTS: std::ops::RangeInclusive<u32> = 1..=10_000;
 const PERIODS_US: std::ops::RangeInclusive<u64> = 1_000..=1_000_000;
 const MIN_QUOTA_US: u64 = 1_000;
 
-/// What a variant can set beside nice level, policy and the like.
+/// Settings that the CPU arena does not have.
 pub static ATTRIBUTES: &[Field] = &[
     field("hz", "1000", Form::Text, "ticks a second of the kernel: 1000, 300, 250 or 100"),
     field(

@@ -65,7 +65,7 @@ fn a_program_gets_the_share_that_its_weight_says() {
     for (variant, (nice, weight)) in WEIGHTS.iter().enumerate() {
         let expected = weight / (weight + 1024.0);
         let found = share(observed(&trials, variant));
-        // A wake-up costs at most a slice, and a slice is a tenth of what it computes.
+        // A wake-up waits for a slice at most, which is short next to 50 ms of computing.
         assert!(
             (found - expected).abs() < 0.02,
             "nice {nice}: share {found:.4}, expected {expected:.4}"
