@@ -130,7 +130,7 @@ pub(crate) fn missing_symbol(message: &str) -> Option<String> {
         "undefined reference to",
         "undefined!",
     ];
-    let (_, said) = line.split_once("rror: ").or_else(|| line.split_once(": "))?;
+    let (_, said) = line.split_once("error: ").or_else(|| line.split_once(": "))?;
     let words = || said.split(['‘', '’', '\'', '`', '"']).skip(1).step_by(2);
     // Of a member, the type is named first.
     let name = if said.contains("has no member named") { words().last() } else { words().next() };
