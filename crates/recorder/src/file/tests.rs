@@ -102,7 +102,7 @@ fn what_is_no_trace_is_named_with_the_file_and_the_line() {
     );
     let text = written(dir.path(), "text", TEXT.as_bytes());
     let options = ReadOptions { format: Format::Blktrace, ..ReadOptions::default() };
-    assert!(refused(&text, &options).contains("another one than blktrace"));
+    assert!(refused(&text, &options).contains("not blktrace"));
 }
 
 fn plain(dir: &Path) -> Trace {

@@ -216,10 +216,10 @@ fn a_program_that_did_something_else_is_not_believed() {
     let ended = || Ended { stderr: "its last words".into(), ..Ended::default() };
     assert!(postmark.compare(&expected, &right, &ended()).is_ok());
     let fewer = [
-        (Report { created: 763, ..right.clone() }, "created 763 files"),
-        (Report { read: 242, ..right.clone() }, "read 242 files"),
-        (Report { appended: 0, ..right.clone() }, "appended 0 files"),
-        (Report { deleted: 765, ..right.clone() }, "deleted 765 files"),
+        (Report { created: 763, ..right.clone() }, "763 files created"),
+        (Report { read: 242, ..right.clone() }, "242 files read"),
+        (Report { appended: 0, ..right.clone() }, "0 files appended"),
+        (Report { deleted: 765, ..right.clone() }, "765 files deleted"),
         (Report { bytes_read: exact(expected.read_bytes + 9000), ..right.clone() }, "bytes"),
         (Report { bytes_written: exact(expected.written_bytes - 9000), ..right }, "bytes"),
     ];

@@ -121,7 +121,7 @@ fn values_that_are_of_another_kind_are_refused() {
     says(
         &machine,
         &[("sysctl:kernel.sched_rr_timeslice_ms", "50ms")],
-        &["a whole number", "now 100"],
+        &["a whole number", "now contains 100"],
     );
     says(&machine, &[("debug:nr_migrate", "many")], &["a whole number"]);
     says(

@@ -205,7 +205,7 @@ fn a_change_by_another_program_is_seen_also_when_it_is_taken_back_and_put_back_w
     let made: crate::cpu::ledger::Made = entry.payload(KEY).expect("an entry of the CPUs");
     let (done, problems) = put_back(&root, &made.attributes);
     assert_eq!((machine.shows(slice).as_str(), problems), ("100", vec![]));
-    assert!(done[0].contains("70 -> 100 (another program had set it to 70 meanwhile)"), "{done:?}");
+    assert!(done[0].contains("70 -> 100 (another program had set it to 70)"), "{done:?}");
 }
 
 #[test]

@@ -137,7 +137,7 @@ fn a_default_among_the_values_is_left_out_and_alone_it_is_refused() {
     );
     refused(
         "--scheduler deadline --values fifo_batch=16",
-        &["fifo_batch", "16 is the value that deadline has already"],
+        &["fifo_batch", "16 is already the value of deadline"],
     );
 }
 

@@ -14,7 +14,8 @@ fn compare(lab: &Lab, commands: [&str; 2], words: &str) -> Ran {
     Ran::from(command.arg(lab.path("out")).current_dir(lab.dir.path()).output().unwrap())
 }
 
-const SLOW: [&str; 2] = ["sleep 0.01", "sleep 0.3"];
+/// So different that a busy machine, which may start a program half a second late, hides nothing.
+const SLOW: [&str; 2] = ["sleep 0.01", "sleep 1.5"];
 
 fn metric(trial: &serde_json::Value, name: &str) -> f64 {
     trial["observation"]["metrics"][name].as_f64().unwrap_or_else(|| panic!("no {name}: {trial}"))
@@ -42,7 +43,7 @@ fn the_slower_of_two_commands_is_worse_and_fails_the_step() {
     let all = trials(&out);
     assert_eq!(all.len(), 12, "six rounds of two");
     for trial in &all {
-        let waits = if trial["variant"] == "slow" { 0.3 } else { 0.01 };
+        let waits = if trial["variant"] == "slow" { 1.5 } else { 0.01 };
         assert!(metric(trial, "wall_s") >= waits, "{trial}");
         assert!(metric(trial, "cpu_s") < metric(trial, "wall_s"), "{trial}");
         assert!(metric(trial, "memory_mib") > 0.1, "{trial}");
@@ -61,7 +62,7 @@ fn a_plan_of_commands_runs_as_it_is_printed() {
     let lab = Lab::new();
     let printed = compare(&lab, SLOW, "--rounds 4 --metric cpu --dry-run").expect_status(0).json();
     let starts = printed["starts"].to_string();
-    assert!(starts.contains("sleep 0.3") && !lab.path("out").exists(), "{starts}");
+    assert!(starts.contains("sleep 1.5") && !lab.path("out").exists(), "{starts}");
     assert!(!starts.contains("{run}"), "named as what it stands for: {starts}");
     assert_eq!(printed["plan"]["workload"][0]["primary"], "cpu_s");
     assert_eq!(printed["plan"]["trial"]["warmup_ms"], 0, "every command has run once");

@@ -58,8 +58,11 @@ fn a_comparison_by_pgbench_ends_with_rates_and_percentiles_and_the_version() {
     let ran = ran.expect_measured().says(&["initialised in", "restored for each trial in"]);
     assert!(ran.stdout.contains("tps"), "{}", ran.stdout);
     let all = trials(&out);
-    assert_eq!(all.len(), 4);
-    for trial in &all {
+    // Two rounds, and what was repeated because the machine was busy.
+    assert!(all.len() >= 4, "{all:?}");
+    let undisturbed = |trial: &&serde_json::Value| trial["observation"]["invalid"].is_null();
+    assert!(all.iter().any(|trial| undisturbed(&trial)), "{all:?}");
+    for trial in all.iter().filter(undisturbed) {
         let metrics = &trial["observation"]["metrics"];
         for name in ["tps", "latency_p99_us"] {
             assert!(metrics[name].as_f64().is_some_and(|value| value > 0.0), "{name}: {trial}");
