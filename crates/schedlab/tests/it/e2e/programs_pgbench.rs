@@ -60,7 +60,11 @@ fn a_comparison_by_pgbench_ends_with_rates_and_percentiles_and_the_version() {
     let all = trials(&out);
     // Two rounds, and what was repeated because the machine was busy.
     assert!(all.len() >= 4, "{all:?}");
-    let undisturbed = |trial: &&serde_json::Value| trial["observation"]["invalid"].is_null();
+    // 1,200 transactions are too few for p99.9, which decides nothing here.
+    let undisturbed = |trial: &&serde_json::Value| {
+        let reasons = trial["observation"]["invalid"].as_array();
+        reasons.is_none_or(|all| all.iter().all(|one| one["reason"] == "too-few-ios"))
+    };
     assert!(all.iter().any(|trial| undisturbed(&trial)), "{all:?}");
     for trial in all.iter().filter(undisturbed) {
         let metrics = &trial["observation"]["metrics"];
