@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use load::{ClientFile, Drive, Measured, PATIENCE, Submission, place_on_device, run};
-use machine::probe::DeviceCounters;
+use machine::probe::{DeviceCounters, DeviceDelta};
 use sim::workload::find;
 use testbed::{Directory, Loop, eventually};
 
@@ -103,4 +103,28 @@ pub(crate) fn drive(
 
 pub(crate) fn measure(drive: &Drive) -> Measured {
     run(drive, &AtomicBool::new(false)).unwrap()
+}
+
+/// Drives until `is_alone` holds for what was measured and counted, at most ten times.
+///
+/// Another test that lists devices lets `blkid` read 336 KiB of every device in the same moment,
+/// several times in a busy second. What the engine itself reads too much, it reads every time.
+pub(crate) fn measure_alone(
+    device: &Disk,
+    drive: &Drive,
+    is_alone: impl Fn(&Measured, &DeviceDelta) -> bool,
+) -> (Measured, DeviceDelta) {
+    let once = || {
+        let before = device.counters();
+        let measured = measure(drive);
+        (measured, device.counters().since(&before))
+    };
+    let mut last = once();
+    for _ in 1..10 {
+        if is_alone(&last.0, &last.1) {
+            break;
+        }
+        last = once();
+    }
+    last
 }
