@@ -97,6 +97,15 @@ pub enum Reason {
         /// Rounds that count.
         rounds: usize,
     },
+    /// Half an event stands for none.
+    FreeOfEvents {
+        /// The variant's name.
+        variant: String,
+        /// Rounds affected.
+        free: u32,
+        /// Rounds that count.
+        rounds: usize,
+    },
     /// The interval is inside the margin, but the model omits CPU time, which distinguishes
     /// schedulers on flash.
     CpuTimeOmitted,
@@ -218,6 +227,10 @@ impl fmt::Display for Reason {
             Reason::Starved { variant, what, starved, rounds } => write!(
                 f,
                 "{variant} completed no {what} in {starved} of {rounds} rounds: the change is a bound, and the truth is further out"
+            ),
+            Reason::FreeOfEvents { variant, free, rounds } => write!(
+                f,
+                "{variant} has 0 in {free} of {rounds} rounds: half an event stands for none, so the size of the change is uncertain"
             ),
             Reason::CpuTimeOmitted => f.write_str(
                 "inside the margin, but without CPU time, which decides on flash (set cpu_percent=100, the default)",

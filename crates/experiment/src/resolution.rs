@@ -6,7 +6,7 @@
 //! lengthened in advance or reported in a caution. A percentile of too few requests is also invalid
 //! ([`InvalidReason::TooFewIos`]).
 
-use crate::metric::{Metric, find};
+use crate::metric::{Counts, Metric, find};
 use crate::plan::Plan;
 use crate::results::{InvalidReason, Observation, Trial};
 
@@ -57,6 +57,10 @@ fn counted(observation: &Observation, metric: &str, row: &Metric) -> Option<u64>
     // A flow's or job's metric is counted by its own rate.
     let of = metric.strip_suffix(row.name).unwrap_or_default();
     if let Some(rate) = observation.metrics.get(&format!("{of}{}", counts.rate())) {
+        let without = (counts == Counts::Deadlines)
+            .then(|| observation.metrics.get(&format!("{of}{}", Counts::BestEffort.rate())))
+            .flatten();
+        let rate = rate - without.copied().unwrap_or_default();
         return Some((rate * observation.duration_ns as f64 / 1e9).round().max(0.0) as u64);
     }
     // Without a rate the metric is a program's; a trial without completions in the window has none
@@ -130,6 +134,8 @@ mod tests {
         ];
         let found = names.map(|name| events(&seen, name));
         assert_eq!(found, [Some(50), Some(30), Some(20), Some(400), Some(0), None, None]);
+        let timed = observed(1000, &[("iops", 250.0), ("best_effort_iops", 50.0)]);
+        assert_eq!(events(&timed, "deadline_miss_percent"), Some(200));
         assert!(!of_trial(&seen, "iops").expect("counted").is_enough());
         assert!(of_trial(&seen, "tps").expect("counted").is_enough());
     }

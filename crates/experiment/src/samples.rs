@@ -39,13 +39,22 @@ impl Sample {
         self.requests == Some(0) && self.invalid.is_empty()
     }
 
-    /// The logarithm of a valid value that is not a bound.
+    /// Whether none of the undesired events occurred that the metric counts.
+    pub fn is_free_of_events(&self) -> bool {
+        self.value == 0.0 && self.half_an_event().is_some()
+    }
+
+    /// The logarithm of a valid value that is not a bound. Half an event stands for none, which is
+    /// Haldane and Anscombe's correction of counts.
     pub fn log(&self) -> Option<f64> {
-        let counts = self.invalid.is_empty()
-            && !self.is_starved()
-            && self.value.is_finite()
-            && self.value > 0.0;
-        counts.then(|| self.value.ln())
+        let value = if self.value == 0.0 { self.half_an_event()? } else { self.value };
+        let counts =
+            self.invalid.is_empty() && !self.is_starved() && value.is_finite() && value > 0.0;
+        counts.then(|| value.ln())
+    }
+
+    fn half_an_event(&self) -> Option<f64> {
+        metric::find(&self.metric)?.half_an_event(self.requests?)
     }
 }
 

@@ -3,7 +3,7 @@
 //! A round counts if both have a valid value. Several values of a variant in one round are averaged
 //! on the log scale, so that a round is one unit of evidence. A trial without completions bounds
 //! the round's ratio if the other one has some: its rate is below that of one request, its latency
-//! at least the trial's length.
+//! at least the trial's length. Two variants without a single undesired event are equal in a round.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,6 +22,8 @@ pub(super) struct Evidence {
     pub(super) rounds: Vec<u32>,
     /// Rounds with a bound for the variant, and for the baseline.
     pub(super) starved: [u32; 2],
+    /// Rounds without an undesired event under the variant, and under the baseline.
+    pub(super) free: [u32; 2],
     pub(super) paired: bool,
     /// Number of rounds, including invalid ones.
     pub(super) total: u32,
@@ -53,6 +55,8 @@ pub(super) struct Cells<'a> {
 #[derive(Default)]
 struct Cell<'a> {
     valid: Vec<f64>,
+    /// Of those, values for which half an event stands.
+    free: usize,
     /// Logarithm of a single request's rate, per trial.
     of_one_request: Vec<f64>,
     starved: Vec<&'a Sample>,
@@ -83,6 +87,10 @@ impl Cell<'_> {
         }
     }
 
+    fn is_free_of_events(&self) -> bool {
+        !self.valid.is_empty() && self.free == self.valid.len()
+    }
+
     /// The round is then unfinished, as after a crash, rather than invalid.
     fn was_interrupted(&self) -> bool {
         let interrupted = |sample: &&Sample| {
@@ -106,6 +114,7 @@ impl<'a> Cells<'a> {
             match sample.log() {
                 Some(log) => {
                     cell.valid.push(log);
+                    cell.free += usize::from(sample.is_free_of_events());
                     cell.of_one_request
                         .extend(sample.requests.map(|requests| log - (requests as f64).ln()));
                 }
@@ -155,7 +164,12 @@ fn pairs(
         };
         evidence.total += 1;
         let (variant, baseline) = match (cell.value(base), base.value(cell)) {
-            (Value::Measured(variant), Value::Measured(baseline)) => (variant, baseline),
+            (Value::Measured(variant), Value::Measured(baseline)) => {
+                let free = [cell, base].map(Cell::is_free_of_events);
+                evidence.free.iter_mut().zip(free).for_each(|(all, free)| *all += u32::from(free));
+                // Numbers of requests say nothing of events that did not occur.
+                (variant, if free == [true; 2] { variant } else { baseline })
+            }
             (Value::Bound(variant), Value::Measured(baseline)) => {
                 evidence.starved[0] += 1;
                 (variant, baseline)
@@ -203,6 +217,7 @@ fn groups(variant: &Cell<'_>, baseline: &Cell<'_>) -> Evidence {
         baseline: baseline.valid.clone(),
         rounds: Vec::new(),
         starved: [0; 2],
+        free: [0; 2],
         paired: false,
         total: total as u32,
         invalid: invalid as u32,

@@ -289,25 +289,29 @@ impl<'a> Case<'a> {
         let finite = |log: f64| {
             Some(log.exp()).filter(|ratio| !self.invalid && log.is_finite() && ratio.is_finite())
         };
+        let rounds = self.evidence.variant.len() as u32;
+        // Half events stand for none in a ratio only.
+        let mean = |log: f64, free: u32| {
+            let mean = if free == rounds { Some(0.0) } else { finite(log) };
+            mean.filter(|_| rounds > 0)
+        };
+        let [variant_mean, baseline_mean] = [
+            mean(self.variants.mean, self.evidence.free[0]),
+            mean(self.baselines.mean, self.evidence.free[1]),
+        ];
         Comparison {
             workload: question.workload.to_string(),
             metric: question.metric.to_string(),
             primary: question.primary,
             variant: self.variant.to_string(),
             baseline: question.baseline.to_string(),
-            variant_mean: Some(self.variants.mean)
-                .filter(|_| !self.evidence.variant.is_empty())
-                .and_then(finite),
-            baseline_mean: Some(self.baselines.mean)
-                .filter(|_| !self.evidence.variant.is_empty())
-                .and_then(finite),
-            ratio: Some(self.estimate())
-                .filter(|_| !self.evidence.variant.is_empty())
-                .and_then(finite),
+            variant_mean,
+            baseline_mean,
+            ratio: Some(self.estimate()).filter(|_| rounds > 0).and_then(finite),
             low: finite(interval.low),
             high: finite(interval.high),
             verdict,
-            rounds: self.evidence.variant.len() as u32,
+            rounds,
             invalid_rounds: self.evidence.invalid,
             confidence: if self.rule == Rule::ThreeSigma {
                 three_sigma::NOMINAL_CONFIDENCE
@@ -395,7 +399,8 @@ impl<'a> Case<'a> {
                 confidence_percent: (1.0 - shown_at) * 100.0,
             });
         }
-        if n > 1 && self.ratios.sd == 0.0 && cells.paired() {
+        let none_had_events = self.evidence.free == [n as u32; 2];
+        if n > 1 && self.ratios.sd == 0.0 && cells.paired() && !none_had_events {
             reasons.push(Reason::SameRatio { rounds: n, metric: question.metric.to_string() });
         }
         let what = metric::find(question.metric)
@@ -411,6 +416,13 @@ impl<'a> Case<'a> {
                     starved,
                     rounds: n,
                 });
+            }
+        }
+        for (variant, free) in [self.variant, question.baseline].into_iter().zip(self.evidence.free)
+        {
+            if free > 0 && !none_had_events {
+                let variant = variant.to_string();
+                reasons.push(Reason::FreeOfEvents { variant, free, rounds: n });
             }
         }
         let outliers = describe::outliers(&self.log_ratios).len();

@@ -441,6 +441,42 @@ fn a_bound_equal_to_the_baseline_is_not_equivalent() {
     assert!(compared.low.is_none() && compared.high.is_some());
 }
 
+/// Eight rounds of shares of missed deadlines, each of so many requests.
+fn missed(variant: impl Fn(u32) -> (f64, u64), baseline: impl Fn(u32) -> (f64, u64)) -> Comparison {
+    let share = |name: &str, round: u32, (percent, requests): (f64, u64)| Sample {
+        metric: "deadline_miss_percent".to_string(),
+        requests: Some(requests),
+        ..sample(name, Some(round), percent)
+    };
+    let samples: Vec<Sample> = (0..8)
+        .flat_map(|round| {
+            [share("none", round, baseline(round)), share("bfq", round, variant(round))]
+        })
+        .collect();
+    Asked { direction: Direction::LowerIsBetter, ..Asked::about(&["bfq"]) }.one(&samples)
+}
+
+#[test]
+fn variants_without_a_missed_deadline_are_equal_however_many_they_met() {
+    let compared = missed(|round| (0.0, 900 + u64::from(round)), |_| (0.0, 400));
+    assert_eq!((compared.verdict, compared.ratio), (Verdict::Equivalent, Some(1.0)));
+    assert_eq!((compared.variant_mean, compared.baseline_mean), (Some(0.0), Some(0.0)));
+    assert!(compared.reasons.is_empty(), "{:?}", compared.reasons);
+}
+
+#[test]
+fn half_a_missed_deadline_stands_for_none() {
+    let compared = missed(|_| (0.0, 1000), |round| (5.0 + f64::from(round % 2), 1000));
+    assert_eq!(compared.verdict, Verdict::Better);
+    let ratio = compared.ratio.unwrap();
+    assert!((ratio * 5.477 / 0.05 - 1.0).abs() < 0.01, "{compared:?}");
+    let words = "bfq has 0 in 8 of 8 rounds: half an event stands for none, so the size of the change is uncertain";
+    assert!(compared.reasons.contains(&Reason::from(words)), "{:?}", compared.reasons);
+    let compared = missed(|round| (f64::from(round % 2), 1000), |_| (0.0, 1000));
+    assert_eq!(compared.verdict, Verdict::Inconclusive, "{compared:?}");
+    assert!(compared.low.is_some() && compared.high.is_some(), "a count of 0 is no bound");
+}
+
 #[test]
 fn one_starved_trial_forbids_better() {
     let compared =

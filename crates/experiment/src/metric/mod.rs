@@ -43,6 +43,8 @@ pub enum Counts {
     Trims,
     /// Requests without a deadline, in a workload with deadlines.
     BestEffort,
+    /// Requests with a deadline.
+    Deadlines,
     /// Transactions of a program.
     Transactions,
     /// Messages between programs.
@@ -58,6 +60,7 @@ impl Counts {
             Counts::Writes => "writes",
             Counts::Trims => "trims",
             Counts::BestEffort => "requests without a deadline",
+            Counts::Deadlines => "deadlines",
             Counts::Transactions => "transactions",
             Counts::Messages => "messages",
         }
@@ -66,7 +69,8 @@ impl Counts {
     /// The rate metric that counts them.
     pub fn rate(self) -> &'static str {
         match self {
-            Counts::Requests => "iops",
+            // Of deadlines without those of best effort.
+            Counts::Requests | Counts::Deadlines => "iops",
             Counts::Reads => "read_iops",
             Counts::Writes => "write_iops",
             Counts::Trims => "trim_iops",
@@ -104,6 +108,19 @@ impl Metric {
             Direction::LowerIsBetter if self.name.contains("latency") => {
                 Some(window_ns as f64 / 1e3)
             }
+            _ => None,
+        }
+    }
+}
+
+impl Metric {
+    /// The value that stands for 0 on a log scale: half an event, for metrics that count undesired
+    /// events, and half of one in `events` for their share. `None` for other metrics.
+    pub fn half_an_event(&self, events: u64) -> Option<f64> {
+        self.counts?;
+        match (self.direction, self.unit) {
+            (Direction::LowerIsBetter, "requests") => Some(0.5),
+            (Direction::LowerIsBetter, "%") if events > 0 => Some(50.0 / events as f64),
             _ => None,
         }
     }
@@ -169,6 +186,8 @@ mod tests {
         for metric in METRICS {
             let Some(counts) = metric.counts else { continue };
             let rate = find(counts.rate()).expect("a row");
+            // Deadlines are requests, too.
+            let counts = if counts == Counts::Deadlines { Counts::Requests } else { counts };
             assert_eq!(rate.counts, Some(counts), "{}: {} counts itself", metric.name, rate.name);
             assert!(metric.floor() >= FLOOR);
         }

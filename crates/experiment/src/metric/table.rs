@@ -1,6 +1,8 @@
 //! The rows of metrics.
 
-use super::Counts::{BestEffort, Messages, Reads, Requests, Transactions, Trims, Writes};
+use super::Counts::{
+    BestEffort, Deadlines, Messages, Reads, Requests, Transactions, Trims, Writes,
+};
 use super::Direction::{Descriptive, HigherIsBetter, LowerIsBetter};
 use super::{Direction, Metric};
 
@@ -101,7 +103,7 @@ pub static METRICS: &[Metric] = &[
         LowerIsBetter,
         "requests that completed after their deadline",
     )
-    .with_counts(Requests),
+    .with_counts(Deadlines),
     row(
         "deadline_miss_percent",
         "deadline miss percent",
@@ -110,7 +112,7 @@ pub static METRICS: &[Metric] = &[
         LowerIsBetter,
         "part of the requests with a deadline that completed after it",
     )
-    .with_counts(Requests),
+    .with_counts(Deadlines),
     row(
         "tardiness_mean_us",
         "tardiness mean",
@@ -119,7 +121,7 @@ pub static METRICS: &[Metric] = &[
         LowerIsBetter,
         "mean time from deadline to completion, 0 for those in time",
     )
-    .with_counts(Requests),
+    .with_counts(Deadlines),
     row(
         "tardiness_max_us",
         "tardiness max",
