@@ -49,6 +49,8 @@ pub enum Counts {
     Transactions,
     /// Messages between programs.
     Messages,
+    /// Frames computed.
+    Frames,
 }
 
 impl Counts {
@@ -63,6 +65,7 @@ impl Counts {
             Counts::Deadlines => "deadlines",
             Counts::Transactions => "transactions",
             Counts::Messages => "messages",
+            Counts::Frames => "frames",
         }
     }
 
@@ -77,6 +80,7 @@ impl Counts {
             Counts::BestEffort => "best_effort_iops",
             Counts::Transactions => "tps",
             Counts::Messages => "messages_per_s",
+            Counts::Frames => "frames_per_s",
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The rows of metrics.
 
 use super::Counts::{
-    BestEffort, Deadlines, Messages, Reads, Requests, Transactions, Trims, Writes,
+    BestEffort, Deadlines, Frames, Messages, Reads, Requests, Transactions, Trims, Writes,
 };
 use super::Direction::{Descriptive, HigherIsBetter, LowerIsBetter};
 use super::{Direction, Metric};
@@ -417,6 +417,83 @@ pub static METRICS: &[Metric] = &[
         LowerIsBetter,
         "the longest time from the end of a sleep until the thread runs",
     ),
+    percentile(
+        "response_p50_us",
+        "response p50",
+        "median response time",
+        50.0,
+        "median time from a request's arrival to its answer",
+    ),
+    percentile(
+        "response_p99_us",
+        "response p99",
+        "p99 response time",
+        99.0,
+        "99th percentile of the time from a request's arrival to its answer",
+    ),
+    percentile(
+        "response_p999_us",
+        "response p99.9",
+        "p99.9 response time",
+        99.9,
+        "99.9th percentile of the time from a request's arrival to its answer",
+    ),
+    row(
+        "response_max_us",
+        "response max",
+        "longest response time",
+        "µs",
+        LowerIsBetter,
+        "the longest time from a request's arrival to its answer",
+    ),
+    row(
+        "requests_per_s",
+        "requests per second",
+        "requests per second",
+        "requests/s",
+        HigherIsBetter,
+        "requests answered per second",
+    ),
+    percentile(
+        "frame_p50_us",
+        "frame time p50",
+        "median frame time",
+        50.0,
+        "median time from the moment that a frame is due to begin until it is computed",
+    ),
+    percentile(
+        "frame_p99_us",
+        "frame time p99",
+        "p99 frame time",
+        99.0,
+        "99th percentile of the time from a frame's moment until it is computed",
+    ),
+    row(
+        "frame_max_us",
+        "frame time max",
+        "longest frame time",
+        "µs",
+        LowerIsBetter,
+        "the longest time from a frame's moment until it is computed",
+    ),
+    row(
+        "frames_per_s",
+        "frames per second",
+        "frames per second",
+        "frames/s",
+        HigherIsBetter,
+        "frames computed per second",
+    )
+    .with_counts(Frames),
+    row(
+        "missed_frames_percent",
+        "missed frames percent",
+        "share of missed frames",
+        "%",
+        LowerIsBetter,
+        "part of the frames whose moment passed while an earlier one was computed",
+    )
+    .with_counts(Frames),
     row(
         "latency_violations",
         "latency violations",

@@ -164,7 +164,7 @@ impl Programs {
             let (issued_bytes, device_bytes) = (0, device.read_bytes + device.written_bytes);
             invalid.push(InvalidReason::NeverReached { issued_bytes, device_bytes });
         }
-        invalid.extend(too_few(seen));
+        invalid.extend(too_few(&seen.counts));
         invalid
     }
 }
@@ -214,13 +214,13 @@ fn reached(seen: &Measurement, device: &DeviceDelta, limits: &Limits) -> Vec<Inv
 /// Bytes that the program or udev read to probe the device.
 const SIGNATURES: u64 = 2 << 20;
 
-pub(super) fn too_few(seen: &Measurement) -> Vec<InvalidReason> {
-    let of = |name: &String| -> Option<InvalidReason> {
-        let count = *seen.counts.get(name)?;
+/// Percentiles with too few `counts` of events.
+pub(super) fn too_few(counts: &BTreeMap<String, u64>) -> Vec<InvalidReason> {
+    let of = |(name, &count): (&String, &u64)| -> Option<InvalidReason> {
         let needed = load::needed_for(metric::find(name)?.percentile?);
         (count < needed).then(|| InvalidReason::TooFewIos { metric: name.clone(), count, needed })
     };
-    seen.metrics.keys().filter_map(of).collect()
+    counts.iter().filter_map(of).collect()
 }
 
 #[cfg(test)]
@@ -269,7 +269,7 @@ mod tests {
             ..Measurement::default()
         };
         assert!(
-            matches!(&too_few(&seen(10))[..], [InvalidReason::TooFewIos { metric, count: 10, .. }] if *metric == name)
+            matches!(&too_few(&seen(10).counts)[..], [InvalidReason::TooFewIos { metric, count: 10, .. }] if *metric == name)
         );
         assert_eq!(too_few(&seen(1_000_000)), []);
     }

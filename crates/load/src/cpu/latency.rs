@@ -27,23 +27,36 @@ impl Latencies {
     }
 }
 
-/// Reports `PREFIX_p50_us`, `PREFIX_p99_us`, `PREFIX_max_us`, and the sum of counters.
-pub(crate) fn report(prefix: &str, window_ns: u64, threads: Vec<(Latencies, Counted)>) -> Report {
+/// What the latencies of a workload are called.
+pub(crate) struct Names {
+    /// Of the metrics: `PREFIX_p50_us`, `PREFIX_max_us`.
+    pub(crate) prefix: &'static str,
+    /// The counter of events.
+    pub(crate) events: &'static str,
+    pub(crate) percentiles: &'static [(&'static str, f64)],
+}
+
+pub(crate) const P50_P99: &[(&str, f64)] = &[("p50", 0.5), ("p99", 0.99)];
+
+/// Reports percentiles, the maximum, and the sum of counters.
+pub(crate) fn report(names: &Names, window_ns: u64, threads: Vec<(Latencies, Counted)>) -> Report {
+    let Names { prefix, events, percentiles } = names;
     let counters = Counted::together(threads.iter().map(|(_, counted)| *counted));
     let mut all = Latencies::new().0;
     for (latencies, _) in threads {
         all.add(latencies.0).expect("the bounds are those of every histogram here");
     }
     let mut report = Report { window_ns, counters, ..Report::default() };
-    report.counters.insert("wakeups".to_string(), all.len() as f64);
+    report.counters.insert((*events).to_string(), all.len() as f64);
     if all.is_empty() {
         return report;
     }
     let us = |ns: u64| ns as f64 / 1e3;
     let percentiles =
-        [("p50", us(all.value_at_quantile(0.5))), ("p99", us(all.value_at_quantile(0.99)))];
-    report.counts = percentiles.map(|(name, _)| (format!("{prefix}_{name}_us"), all.len())).into();
-    let figures = percentiles.into_iter().chain([("max", us(all.max()))]);
+        percentiles.iter().map(|(name, quantile)| (*name, us(all.value_at_quantile(*quantile))));
+    report.counts =
+        percentiles.clone().map(|(name, _)| (format!("{prefix}_{name}_us"), all.len())).collect();
+    let figures = percentiles.chain([("max", us(all.max()))]);
     report.metrics = figures
         .map(|(name, value)| (format!("{prefix}_{name}_us"), value))
         .collect::<BTreeMap<_, _>>();
@@ -54,13 +67,15 @@ pub(crate) fn report(prefix: &str, window_ns: u64, threads: Vec<(Latencies, Coun
 mod tests {
     use super::*;
 
+    const NAMES: Names = Names { prefix: "wakeup", events: "wakeups", percentiles: P50_P99 };
+
     #[test]
     fn percentiles_rest_on_every_latency_of_every_thread() {
         let (mut one, mut other) = (Latencies::new(), Latencies::new());
         (1..=50).for_each(|us| one.record(us * 1000));
         (51..=100).for_each(|us| other.record(us * 1000));
         let report =
-            report("wakeup", 7, vec![(one, Counted::default()), (other, Counted::default())]);
+            report(&NAMES, 7, vec![(one, Counted::default()), (other, Counted::default())]);
         let of = |name: &str| report.metrics[name];
         let near = |value: f64, wanted: f64| (value / wanted - 1.0).abs() < 0.002;
         assert!(near(of("wakeup_p50_us"), 50.0) && near(of("wakeup_p99_us"), 99.0), "{report:?}");
@@ -72,7 +87,7 @@ mod tests {
 
     #[test]
     fn without_a_latency_there_is_no_metric() {
-        let report = report("wakeup", 7, vec![(Latencies::new(), Counted::default())]);
+        let report = report(&NAMES, 7, vec![(Latencies::new(), Counted::default())]);
         assert!(report.metrics.is_empty() && report.counters["wakeups"] == 0.0);
     }
 }

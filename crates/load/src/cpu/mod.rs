@@ -1,5 +1,5 @@
-//! CPU workloads ([`linpack`], [`messaging`], [`wakeup`], [`cyclic`]), and background loads
-//! ([`spin`], [`memory`], [`forks`], [`io`]).
+//! CPU workloads ([`linpack`], [`messaging`], [`wakeup`], [`cyclic`], [`request`], [`frames`]), and
+//! background loads ([`spin`], [`memory`], [`forks`], [`io`]).
 //!
 //! Each runs in a process of this program with a hidden subcommand, so that it is placed and ended
 //! like any program. Its parameters are a [`Spec`], its result a [`Report`].
@@ -8,6 +8,7 @@ mod clock;
 mod counted;
 pub mod cyclic;
 pub mod forks;
+pub mod frames;
 pub mod io;
 mod latency;
 pub mod linpack;
@@ -15,7 +16,9 @@ mod load;
 pub mod memory;
 pub mod messaging;
 mod messenger;
+mod periodic;
 mod report;
+pub mod request;
 mod spec;
 pub mod spin;
 #[allow(unsafe_code)]

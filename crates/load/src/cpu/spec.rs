@@ -4,7 +4,9 @@ use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cpu::{Failure, Report, cyclic, forks, io, linpack, memory, messaging, spin, wakeup};
+use crate::cpu::{
+    Failure, Report, cyclic, forks, frames, io, linpack, memory, messaging, request, spin, wakeup,
+};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "work", rename_all = "kebab-case")]
@@ -13,6 +15,8 @@ pub enum Spec {
     Messaging(messaging::Spec),
     Wakeup(wakeup::Spec),
     Cyclic(cyclic::Spec),
+    Request(request::Spec),
+    Frames(frames::Spec),
     /// Runs until `stop`, like the following ones.
     Spin(spin::Spec),
     Memory(memory::Spec),
@@ -35,6 +39,8 @@ pub fn run(spec: &Spec, stop: &AtomicBool, begun: impl FnOnce()) -> Result<Repor
         Spec::Messaging(spec) => messaging::run(spec, stop),
         Spec::Wakeup(spec) => wakeup::run(spec, stop),
         Spec::Cyclic(spec) => cyclic::run(spec, stop),
+        Spec::Request(spec) => request::run(spec, stop),
+        Spec::Frames(spec) => frames::run(spec, stop),
         Spec::Spin(spec) => spin::run(spec, stop),
         Spec::Memory(spec) => memory::run(spec, stop),
         Spec::Forks(spec) => forks::run(spec, stop),

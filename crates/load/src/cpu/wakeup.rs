@@ -12,9 +12,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::cpu::clock::{SLICE_NS, compute, now_ns, timespec};
 use crate::cpu::counted::{Counted, OWN};
-use crate::cpu::latency::{Latencies, report};
+use crate::cpu::latency::{Latencies, Names, P50_P99, report};
 use crate::cpu::report::no_thread;
 use crate::cpu::{Failure, Report};
+
+const NAMES: Names = Names { prefix: "wakeup", events: "wakeups", percentiles: P50_P99 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
@@ -82,7 +84,7 @@ pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
         seen.extend(counted.into_iter().map(|counted| (Latencies::new(), counted)));
         Ok(seen)
     })?;
-    Ok(report("wakeup", now_ns() - began, seen))
+    Ok(report(&NAMES, now_ns() - began, seen))
 }
 
 /// Wakes requesting workers, and finally ends all.

@@ -14,6 +14,8 @@ pub static RUNNERS: &[&RunnerKind] = &[
     &cpu::MESSAGING,
     &cpu::WAKEUP,
     &cpu::CYCLIC,
+    &cpu::REQUEST,
+    &cpu::FRAMES,
 ];
 
 pub fn find(name: &str) -> Option<&'static RunnerKind> {

@@ -84,8 +84,7 @@ fn buffered_clients_alone_on_a_device_are_never_taken_for_others() {
             let drive = device.drive("iozone", &params);
             let account_of = |measured: &Measured, delta: &_| {
                 let nr_clients = drive.files.len() as u64;
-                let allowance =
-                    Allowance::of(&drive.params, nr_clients, measured, &device.sys());
+                let allowance = Allowance::of(&drive.params, nr_clients, measured, &device.sys());
                 account(&measured.issued, delta, allowance)
             };
             let (measured, delta) = measure_alone(&device, &drive, |measured, delta| {

@@ -288,8 +288,8 @@ list devices), or FILE.toml, which describes a device
 
 CPUs (--arena cpu):
   Variants are settings joined by +: default,nice=-20,mine=affinity=0+policy=fifo:50 (see: schedlab \
-list settings); workloads linpack, messaging, wakeup, cyclic or command:run=…; --background \
-spin,memory,forks,io
+list settings); workloads linpack, messaging, wakeup, cyclic, request, frames or command:run=…; \
+--background spin,memory,forks,io
 
 Simulator (--arena sim):
   Variants take the tunables of `schedlab list schedulers --json`, and hz, nr_requests, queue_depth, \

@@ -96,7 +96,7 @@ impl CpuArena<'_> {
         match outcome? {
             Ok(seen) => {
                 invalid.extend(evidence::of_system(&system, &self.limits));
-                invalid.extend(program::too_few(&seen));
+                invalid.extend(program::too_few(&seen.counts));
                 let own = noted.own_cpu.get().as_secs_f64() / seen.window.as_secs_f64().max(1e-9);
                 observation.duration_ns = u64::try_from(seen.window.as_nanos()).unwrap_or(u64::MAX);
                 observation.metrics = seen.metrics;

@@ -16,6 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::request::{Program, TrialRequest};
 use crate::arena::kernel::order;
 use crate::arena::processes::BEGUN;
+use crate::arena::program::too_few;
 use crate::role::{DONE, line};
 use crate::signals::Stop;
 
@@ -48,6 +49,7 @@ fn trial(inside: &Inside) -> Result<Observation> {
         duration_ns: report.window_ns,
         metrics: report.metrics,
         counters: report.counters,
+        invalid: too_few(&report.counts),
         ..Observation::default()
     };
     if let Some(group) = group {

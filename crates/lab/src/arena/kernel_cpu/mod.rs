@@ -129,10 +129,10 @@ impl KernelCpuArena {
 fn check_work(workloads: &Workloads, loads: &BackgroundLoads) -> Result<()> {
     for (number, workload) in workloads.iter().enumerate() {
         let program = workload.program().expect("the work of CPUs is programs");
-        let spec = load::programs::cpu::spec_of(program.kind, &program.options, Duration::ZERO);
+        let spec = load::programs::cpu::spec_of(program.kind, &program.options, Duration::ZERO, 0);
         let Some(spec) = spec else {
             return Err(usage(format!(
-                "workload {}: {} computes natively, which takes no virtual time; compare it with --arena cpu, or take wakeup, cyclic, messaging or linpack",
+                "workload {}: {} computes natively, which takes no virtual time; compare it with --arena cpu, or take wakeup, cyclic, request, frames, messaging or linpack",
                 workload.name, program.kind.name
             )));
         };
@@ -205,7 +205,7 @@ impl Guests {
             attributes: attributes.map(|it| (it.key.clone(), it.value.clone())).collect(),
             group,
             program: Program {
-                spec: self.spec(key.workload, trial.duration),
+                spec: self.spec(key, trial.duration),
                 placement: setting.placement.clone(),
                 group: None,
             },
@@ -215,10 +215,10 @@ impl Guests {
         })
     }
 
-    fn spec(&self, workload: usize, window: Duration) -> Spec {
-        let workload = self.fixed.workloads.get(workload);
+    fn spec(&self, key: &Key, window: Duration) -> Spec {
+        let workload = self.fixed.workloads.get(key.workload);
         let program = workload.program().expect("the work of CPUs is programs");
-        load::programs::cpu::spec_of(program.kind, &program.options, window)
+        load::programs::cpu::spec_of(program.kind, &program.options, window, key.seed)
             .expect("other programs were refused")
     }
 }

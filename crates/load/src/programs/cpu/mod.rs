@@ -17,7 +17,7 @@ use crate::programs::options::Options;
 
 pub use loads::{LOADS, LoadKind, find as find_load};
 pub use workloads::spec_of;
-pub(crate) use workloads::{CYCLIC, LINPACK, MESSAGING, WAKEUP};
+pub(crate) use workloads::{CYCLIC, FRAMES, LINPACK, MESSAGING, REQUEST, WAKEUP};
 
 /// Hidden; runs the spec on standard input.
 pub const SUBCOMMAND: &str = "cpu-work";
@@ -41,7 +41,7 @@ impl Runner for Own {
     }
 
     fn measure(&mut self, bench: &Bench<'_>, trial: &Trial) -> Result<Measurement, RunnerError> {
-        let spec = (self.spec)(&self.options, trial.duration);
+        let spec = (self.spec)(&self.options, trial.duration, trial.seed);
         let running = bench
             .session
             .start(&Launch { placement: trial.placement.clone(), ..launch(&spec)? })?;
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn every_cpu_workload_accepts_its_own_defaults() {
         let rows = || RUNNERS.iter().filter(|row| row.needs == Needs::Cpus);
-        assert_eq!(rows().count(), 4);
+        assert_eq!(rows().count(), 6);
         for row in rows() {
             let options = row.read([]).unwrap_or_else(|e| panic!("{e}"));
             assert!((row.primary)(&options).contains(['s', 'k']), "{}", row.name);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::cpu::{Spec, cyclic, linpack, messaging, wakeup};
+use crate::cpu::{Spec, cyclic, frames, linpack, messaging, request, wakeup};
 
 use super::{WORK, duration_ns, nanoseconds, number, own};
 use crate::programs::kind::{Needs, RunnerKind};
@@ -92,29 +92,74 @@ pub(crate) static CYCLIC: RunnerKind = RunnerKind {
     make: |options| own("cyclic", options, cyclic_spec),
 };
 
-/// A CPU workload's spec for a measured window.
-pub(super) type MakeSpec = fn(&Options, Duration) -> Spec;
+pub(crate) static REQUEST: RunnerKind = RunnerKind {
+    name: "request",
+    help: "a server whose workers answer requests that arrive at random: response times from arrival, however late",
+    program: None,
+    needs: Needs::Cpus,
+    reaches_device: |_| true,
+    writes: |_| false,
+    primary: |_| "response_p99_us".to_string(),
+    own_metrics: |_| Vec::new(),
+    options: &[
+        field("workers", "8", Form::Whole(1, 256), "threads that answer"),
+        field("rate", "1000", Form::Whole(1, 100_000), "requests per second, on average"),
+        field("work", "200us", WORK, "computing time of a request, on average"),
+    ],
+    check: |_| Ok(()),
+    starts: |_| Vec::new(),
+    make: |options| own("request", options, request_spec),
+};
 
-static SPECS: [(&RunnerKind, MakeSpec); 4] = [
+pub(crate) static FRAMES: RunnerKind = RunnerKind {
+    name: "frames",
+    help: "threads that compute a frame in each interval, as games do: frame times and missed frames",
+    program: None,
+    needs: Needs::Cpus,
+    reaches_device: |_| true,
+    writes: |_| false,
+    primary: |_| "frame_p99_us".to_string(),
+    own_metrics: |_| Vec::new(),
+    options: &[
+        field("threads", "1", Form::Whole(1, 256), "how many"),
+        field(
+            "interval",
+            "16600us",
+            Form::Time(1_000_000, 1_000_000_000),
+            "time between two frames",
+        ),
+        field("work", "5ms", WORK, "computing time of a frame"),
+    ],
+    check: |_| Ok(()),
+    starts: |_| Vec::new(),
+    make: |options| own("frames", options, frames_spec),
+};
+
+/// A CPU workload's spec for a measured window and a trial's seed.
+pub(super) type MakeSpec = fn(&Options, Duration, u64) -> Spec;
+
+static SPECS: [(&RunnerKind, MakeSpec); 6] = [
     (&LINPACK, linpack_spec),
     (&MESSAGING, messaging_spec),
     (&WAKEUP, wakeup_spec),
     (&CYCLIC, cyclic_spec),
+    (&REQUEST, request_spec),
+    (&FRAMES, frames_spec),
 ];
 
 /// What a CPU workload of schedlab's own does in a window; `None` for other programs.
-pub fn spec_of(kind: &RunnerKind, options: &Options, window: Duration) -> Option<Spec> {
+pub fn spec_of(kind: &RunnerKind, options: &Options, window: Duration, seed: u64) -> Option<Spec> {
     let (_, make) = SPECS.iter().find(|(own, _)| own.name == kind.name)?;
-    Some(make(options, window))
+    Some(make(options, window, seed))
 }
 
-fn linpack_spec(options: &Options, window: Duration) -> Spec {
+fn linpack_spec(options: &Options, window: Duration, _seed: u64) -> Spec {
     // The last round takes at least half a trial, and all rounds at most two.
     let least_ns = u64::try_from(window.as_nanos() / 2).unwrap_or(u64::MAX);
     Spec::Linpack(linpack::Spec { array: number(options, "array"), least_ns, reps: None })
 }
 
-fn messaging_spec(options: &Options, window: Duration) -> Spec {
+fn messaging_spec(options: &Options, window: Duration, _seed: u64) -> Spec {
     Spec::Messaging(messaging::Spec {
         groups: number(options, "groups"),
         fds: number(options, "fds"),
@@ -125,7 +170,7 @@ fn messaging_spec(options: &Options, window: Duration) -> Spec {
     })
 }
 
-fn wakeup_spec(options: &Options, window: Duration) -> Spec {
+fn wakeup_spec(options: &Options, window: Duration, _seed: u64) -> Spec {
     Spec::Wakeup(wakeup::Spec {
         messengers: number(options, "messengers"),
         workers: number(options, "workers"),
@@ -134,10 +179,29 @@ fn wakeup_spec(options: &Options, window: Duration) -> Spec {
     })
 }
 
-fn cyclic_spec(options: &Options, window: Duration) -> Spec {
+fn cyclic_spec(options: &Options, window: Duration, _seed: u64) -> Spec {
     Spec::Cyclic(cyclic::Spec {
         threads: number(options, "threads"),
         interval_ns: nanoseconds(options, "interval"),
+        duration_ns: duration_ns(window),
+    })
+}
+
+fn request_spec(options: &Options, window: Duration, seed: u64) -> Spec {
+    Spec::Request(request::Spec {
+        workers: number(options, "workers"),
+        rate: number(options, "rate"),
+        work_ns: nanoseconds(options, "work"),
+        seed,
+        duration_ns: duration_ns(window),
+    })
+}
+
+fn frames_spec(options: &Options, window: Duration, _seed: u64) -> Spec {
+    Spec::Frames(frames::Spec {
+        threads: number(options, "threads"),
+        interval_ns: nanoseconds(options, "interval"),
+        work_ns: nanoseconds(options, "work"),
         duration_ns: duration_ns(window),
     })
 }

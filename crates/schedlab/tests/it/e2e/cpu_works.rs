@@ -274,6 +274,8 @@ fn works_and_loads_are_listed_with_what_they_need_and_take() {
         ("messaging", "messages_per_s"),
         ("wakeup", "wakeup_p99_us"),
         ("cyclic", "timer_latency_p99_us"),
+        ("request", "response_p99_us"),
+        ("frames", "frame_p99_us"),
     ] {
         let row = row(name);
         assert_eq!(

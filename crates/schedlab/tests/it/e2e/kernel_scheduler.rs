@@ -109,13 +109,15 @@ fn every_workload_and_background_of_the_cpu_arena_takes_virtual_time() {
         ("kind = \"messaging\"\nparams = { groups = \"1\", fds = \"2\" }", "messages_per_s"),
         ("kind = \"wakeup\"\nparams = { work = \"0\" }", "wakeup_p99_us"),
         ("kind = \"cyclic\"", "timer_latency_p99_us"),
+        ("kind = \"request\"", "response_p99_us"),
+        ("kind = \"frames\"", "frame_p99_us"),
     ]
     .into_iter()
     .enumerate()
     {
         let forks = "[[workload.background]]\nkind = \"forks\"\nparams = { work = \"0\", rate = \"500\" }\n";
         let plan = plan(&["", "nice = \"5\""], work, &format!("{SPIN}{forks}"))
-            .replace("duration_ms = 4000", "duration_ms = 500");
+            .replace("duration_ms = 4000", "duration_ms = 100");
         run(&lab, &plan, &number.to_string());
         let trials = trials(&lab.path(&number.to_string()));
         let figures = [0, 1].map(|variant| observed(&trials, variant)["metrics"][metric].as_f64());
