@@ -97,7 +97,7 @@ pub enum Reason {
         /// Rounds that count.
         rounds: usize,
     },
-    /// Half an event stands for none.
+    /// Half an event is assumed instead of none.
     FreeOfEvents {
         /// The variant's name.
         variant: String,
@@ -230,7 +230,7 @@ impl fmt::Display for Reason {
             ),
             Reason::FreeOfEvents { variant, free, rounds } => write!(
                 f,
-                "{variant} has 0 in {free} of {rounds} rounds: half an event stands for none, so the size of the change is uncertain"
+                "{variant} has 0 in {free} of {rounds} rounds: half an event is assumed, so the size of the change is uncertain"
             ),
             Reason::CpuTimeOmitted => f.write_str(
                 "inside the margin, but without CPU time, which decides on flash (set cpu_percent=100, the default)",

@@ -44,7 +44,7 @@ impl Sample {
         self.value == 0.0 && self.half_an_event().is_some()
     }
 
-    /// The logarithm of a valid value that is not a bound. Half an event stands for none, which is
+    /// The logarithm of a valid value that is not a bound. No event counts as half a one, which is
     /// Haldane and Anscombe's correction of counts.
     pub fn log(&self) -> Option<f64> {
         let value = if self.value == 0.0 { self.half_an_event()? } else { self.value };

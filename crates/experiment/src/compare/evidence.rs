@@ -55,7 +55,7 @@ pub(super) struct Cells<'a> {
 #[derive(Default)]
 struct Cell<'a> {
     valid: Vec<f64>,
-    /// Of those, values for which half an event stands.
+    /// Of those, values that are half an event instead of none.
     free: usize,
     /// Logarithm of a single request's rate, per trial.
     of_one_request: Vec<f64>,

@@ -290,7 +290,7 @@ impl<'a> Case<'a> {
             Some(log.exp()).filter(|ratio| !self.invalid && log.is_finite() && ratio.is_finite())
         };
         let rounds = self.evidence.variant.len() as u32;
-        // Half events stand for none in a ratio only.
+        // Only a ratio takes half an event for none.
         let mean = |log: f64, free: u32| {
             let mean = if free == rounds { Some(0.0) } else { finite(log) };
             mean.filter(|_| rounds > 0)

@@ -441,7 +441,7 @@ fn a_bound_equal_to_the_baseline_is_not_equivalent() {
     assert!(compared.low.is_none() && compared.high.is_some());
 }
 
-/// Eight rounds of shares of missed deadlines, each of so many requests.
+/// Eight rounds of shares of missed deadlines, each with its number of requests.
 fn missed(variant: impl Fn(u32) -> (f64, u64), baseline: impl Fn(u32) -> (f64, u64)) -> Comparison {
     let share = |name: &str, round: u32, (percent, requests): (f64, u64)| Sample {
         metric: "deadline_miss_percent".to_string(),
@@ -465,12 +465,12 @@ fn variants_without_a_missed_deadline_are_equal_however_many_they_met() {
 }
 
 #[test]
-fn half_a_missed_deadline_stands_for_none() {
+fn no_missed_deadline_counts_as_half_a_one() {
     let compared = missed(|_| (0.0, 1000), |round| (5.0 + f64::from(round % 2), 1000));
     assert_eq!(compared.verdict, Verdict::Better);
     let ratio = compared.ratio.unwrap();
     assert!((ratio * 5.477 / 0.05 - 1.0).abs() < 0.01, "{compared:?}");
-    let words = "bfq has 0 in 8 of 8 rounds: half an event stands for none, so the size of the change is uncertain";
+    let words = "bfq has 0 in 8 of 8 rounds: half an event is assumed, so the size of the change is uncertain";
     assert!(compared.reasons.contains(&Reason::from(words)), "{:?}", compared.reasons);
     let compared = missed(|round| (f64::from(round % 2), 1000), |_| (0.0, 1000));
     assert_eq!(compared.verdict, Verdict::Inconclusive, "{compared:?}");

@@ -118,7 +118,7 @@ impl Metric {
 }
 
 impl Metric {
-    /// The value that stands for 0 on a log scale: half an event, for metrics that count undesired
+    /// The value assumed for 0 on a log scale: half an event, for metrics that count undesired
     /// events, and half of one in `events` for their share. `None` for other metrics.
     pub fn half_an_event(&self, events: u64) -> Option<f64> {
         self.counts?;

@@ -271,6 +271,6 @@ mod tests {
         assert!(
             matches!(&too_few(&seen(10).counts)[..], [InvalidReason::TooFewIos { metric, count: 10, .. }] if *metric == name)
         );
-        assert_eq!(too_few(&seen(1_000_000)), []);
+        assert_eq!(too_few(&seen(1_000_000).counts), []);
     }
 }

@@ -27,7 +27,7 @@ impl Latencies {
     }
 }
 
-/// What the latencies of a workload are called.
+/// Names of a workload's figures.
 pub(crate) struct Names {
     /// Of the metrics: `PREFIX_p50_us`, `PREFIX_max_us`.
     pub(crate) prefix: &'static str,

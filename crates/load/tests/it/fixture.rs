@@ -105,7 +105,7 @@ pub(crate) fn measure(drive: &Drive) -> Measured {
     run(drive, &AtomicBool::new(false)).unwrap()
 }
 
-/// Drives until `is_alone` holds for what was measured and counted, at most ten times.
+/// Drives until `is_alone` holds for the results, at most ten times.
 ///
 /// Another test that lists devices lets `blkid` read 336 KiB of every device in the same moment,
 /// several times in a busy second. What the engine itself reads too much, it reads every time.

@@ -9,15 +9,26 @@ use crate::programs::kind::{Needs, RunnerKind};
 use crate::programs::options::Options;
 use text::{Form, field};
 
-pub(crate) static LINPACK: RunnerKind = RunnerKind {
-    name: "linpack",
-    help: "LINPACK: systems of linear equations in double precision, plain scalar code",
+/// What all rows have in common.
+const ROW: RunnerKind = RunnerKind {
+    name: "",
+    help: "",
     program: None,
     needs: Needs::Cpus,
     reaches_device: |_| true,
     writes: |_| false,
-    primary: |_| "kflops".to_string(),
+    primary: |_| String::new(),
     own_metrics: |_| Vec::new(),
+    options: &[],
+    check: |_| Ok(()),
+    starts: |_| Vec::new(),
+    make: |_| unreachable!("a row has its own"),
+};
+
+pub(crate) static LINPACK: RunnerKind = RunnerKind {
+    name: "linpack",
+    help: "LINPACK: systems of linear equations in double precision, plain scalar code",
+    primary: |_| "kflops".to_string(),
     options: &[field(
         "array",
         "200",
@@ -25,19 +36,14 @@ pub(crate) static LINPACK: RunnerKind = RunnerKind {
         "leading dimension; systems have half as many unknowns",
     )],
     check: |options| linpack::check(number(options, "array")),
-    starts: |_| Vec::new(),
     make: |options| own("linpack", options, linpack_spec),
+    ..ROW
 };
 
 pub(crate) static MESSAGING: RunnerKind = RunnerKind {
     name: "messaging",
     help: "messages between groups of senders and receivers, as hackbench has them: waking and switching",
-    program: None,
-    needs: Needs::Cpus,
-    reaches_device: |_| true,
-    writes: |_| false,
     primary: |_| "messages_per_s".to_string(),
-    own_metrics: |_| Vec::new(),
     options: &[
         field("groups", "2", Form::Whole(1, 100), "groups that know nothing of each other"),
         field("fds", "20", Form::Whole(1, 100), "senders of a group, and as many receivers"),
@@ -45,39 +51,27 @@ pub(crate) static MESSAGING: RunnerKind = RunnerKind {
         field("threads", "false", Form::Flag, "threads instead of processes"),
         field("pipes", "false", Form::Flag, "pipes instead of pairs of sockets"),
     ],
-    check: |_| Ok(()),
-    starts: |_| Vec::new(),
     make: |options| own("messaging", options, messaging_spec),
+    ..ROW
 };
 
 pub(crate) static WAKEUP: RunnerKind = RunnerKind {
     name: "wakeup",
     help: "threads that wake others, as schbench has them: how long until these run",
-    program: None,
-    needs: Needs::Cpus,
-    reaches_device: |_| true,
-    writes: |_| false,
     primary: |_| "wakeup_p99_us".to_string(),
-    own_metrics: |_| Vec::new(),
     options: &[
         field("messengers", "1", Form::Whole(1, 64), "threads that wake others"),
         field("workers", "4", Form::Whole(1, 64), "threads that each of them wakes"),
         field("work", "100us", WORK, "how long a worker computes once woken"),
     ],
-    check: |_| Ok(()),
-    starts: |_| Vec::new(),
     make: |options| own("wakeup", options, wakeup_spec),
+    ..ROW
 };
 
 pub(crate) static CYCLIC: RunnerKind = RunnerKind {
     name: "cyclic",
     help: "threads that sleep until a moment, as cyclictest has them: how late they run (timer slack 1 ns)",
-    program: None,
-    needs: Needs::Cpus,
-    reaches_device: |_| true,
-    writes: |_| false,
     primary: |_| "timer_latency_p99_us".to_string(),
-    own_metrics: |_| Vec::new(),
     options: &[
         field("threads", "1", Form::Whole(1, 256), "how many"),
         field(
@@ -87,39 +81,27 @@ pub(crate) static CYCLIC: RunnerKind = RunnerKind {
             "time between two moments of a thread",
         ),
     ],
-    check: |_| Ok(()),
-    starts: |_| Vec::new(),
     make: |options| own("cyclic", options, cyclic_spec),
+    ..ROW
 };
 
 pub(crate) static REQUEST: RunnerKind = RunnerKind {
     name: "request",
     help: "a server whose workers answer requests that arrive at random: response times from arrival, however late",
-    program: None,
-    needs: Needs::Cpus,
-    reaches_device: |_| true,
-    writes: |_| false,
     primary: |_| "response_p99_us".to_string(),
-    own_metrics: |_| Vec::new(),
     options: &[
         field("workers", "8", Form::Whole(1, 256), "threads that answer"),
         field("rate", "1000", Form::Whole(1, 100_000), "requests per second, on average"),
         field("work", "200us", WORK, "computing time of a request, on average"),
     ],
-    check: |_| Ok(()),
-    starts: |_| Vec::new(),
     make: |options| own("request", options, request_spec),
+    ..ROW
 };
 
 pub(crate) static FRAMES: RunnerKind = RunnerKind {
     name: "frames",
     help: "threads that compute a frame in each interval, as games do: frame times and missed frames",
-    program: None,
-    needs: Needs::Cpus,
-    reaches_device: |_| true,
-    writes: |_| false,
     primary: |_| "frame_p99_us".to_string(),
-    own_metrics: |_| Vec::new(),
     options: &[
         field("threads", "1", Form::Whole(1, 256), "how many"),
         field(
@@ -130,9 +112,8 @@ pub(crate) static FRAMES: RunnerKind = RunnerKind {
         ),
         field("work", "5ms", WORK, "computing time of a frame"),
     ],
-    check: |_| Ok(()),
-    starts: |_| Vec::new(),
     make: |options| own("frames", options, frames_spec),
+    ..ROW
 };
 
 /// A CPU workload's spec for a measured window and a trial's seed.
