@@ -210,7 +210,8 @@ fn merits(workloads: &[WorkloadView<'_>], variant: &str) -> Option<Merits> {
     let costs = costs_of(workloads, variant);
     if let [(_, metric)] = deciding[..] {
         let gain = comparison(metric, variant).map(number::effect).unwrap_or_default();
-        let gain = format!("{} {gain} against {baseline}", metric.label);
+        let close = close_to(metric, variant).unwrap_or_default();
+        let gain = format!("{} {gain} against {baseline}{close}", metric.label);
         return Some(Merits { gain, costs });
     }
     let named = |wanted: Verdict| -> Vec<String> {
@@ -238,6 +239,27 @@ fn merits(workloads: &[WorkloadView<'_>], variant: &str) -> Option<Merits> {
         })
         .collect();
     (!parts.is_empty()).then(|| Merits { gain: parts.join(", "), costs })
+}
+
+/// Others whose estimates differ from the variant's by less than this were not told apart.
+const CLOSE: f64 = 0.005;
+
+/// The better variants that are hardly distinguished from this one.
+fn close_to(metric: &MetricView<'_>, variant: &str) -> Option<String> {
+    let own = comparison(metric, variant)?.ratio?;
+    let is_close = |other: &&Comparison| {
+        other.variant != variant
+            && other.verdict == Verdict::Better
+            && other.ratio.is_some_and(|ratio| (ratio / own).ln().abs() < CLOSE)
+    };
+    let compared = metric.rows.iter().filter_map(|row| row.comparison);
+    let names: Vec<String> =
+        compared.filter(is_close).map(|other| words::clean(&other.variant)).collect();
+    match names.len() {
+        0 => None,
+        ..=MAX_COSTS_NAMED => Some(format!(" ({} about as much)", listed(&names))),
+        count => Some(format!(" ({count} others about as much)")),
+    }
 }
 
 pub(crate) fn costs_of(workloads: &[WorkloadView<'_>], variant: &str) -> Option<String> {
@@ -317,22 +339,53 @@ fn line(workload: &WorkloadView<'_>, headline_variant: Option<&str>) -> Option<M
     Some(Merits { gain, costs })
 }
 
+/// Names what is worse: a reader of `nothing was shown to be better` alone would miss the loss.
 fn keep(
     analysis: &Analysis,
     variant: &str,
     place: &str,
     deciding: &[(&WorkloadView<'_>, &MetricView<'_>)],
 ) -> String {
+    let kept = format!("Keep {}{place}", words::clean(variant));
+    let worse = match deciding {
+        [(_, metric)] => worse(metric),
+        _ => None,
+    };
     let by = match analysis.criteria.method {
         Method::ThreeSigma => " by the three-sigma rule".into(),
         _ if analysis.criteria.margin == 0.0 => String::new(),
         _ => format!(" by more than {}", number::percent(analysis.criteria.margin)),
     };
-    format!(
-        "Keep {}{place}: nothing was shown to be better{by}{}",
-        words::clean(variant),
-        undecided(deciding)
-    )
+    let others = format!("nothing was shown to be better{by}{}", undecided(deciding));
+    match worse {
+        Some(Worse { words, all: true }) => format!("{kept}: {words}"),
+        Some(Worse { words, all: false }) => format!("{kept}: {words}; {others}"),
+        None => format!("{kept}: {others}"),
+    }
+}
+
+struct Worse {
+    words: String,
+    /// Nothing else was compared.
+    all: bool,
+}
+
+/// The largest loss first.
+fn worse(metric: &MetricView<'_>) -> Option<Worse> {
+    let compared: Vec<&Comparison> = metric.rows.iter().filter_map(|row| row.comparison).collect();
+    let size = |comparison: &Comparison| comparison.ratio.map_or(f64::INFINITY, |it| it.ln().abs());
+    let mut worse: Vec<&Comparison> =
+        compared.iter().copied().filter(|it| it.verdict == Verdict::Worse).collect();
+    worse.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    let first = worse.first()?;
+    let (name, effect) = (words::clean(&first.variant), number::effect(first));
+    let more = match worse.len() - 1 {
+        0 => String::new(),
+        1 => ", as is 1 other".into(),
+        more => format!(", as are {more} others"),
+    };
+    let words = format!("{name} is worse: {} {effect}{more}", metric.label);
+    Some(Worse { words, all: worse.len() == compared.len() })
 }
 
 /// Keeping the baseline for want of evidence is not equivalence.
@@ -361,6 +414,9 @@ fn undecided(deciding: &[(&WorkloadView<'_>, &MetricView<'_>)]) -> String {
     }
 }
 
+/// Longer runs get a hint: six hours.
+const LONG_MS: u64 = 6 * 3_600_000;
+
 /// `None` if everything is decided.
 pub(crate) fn next(
     evidence: Option<&Evidence<'_>>,
@@ -383,8 +439,13 @@ pub(crate) fn next(
     // Extending a spent budget would violate its stopping rule.
     if let Some(rounds) = open.iter().filter_map(|comparison| comparison.new_plan_rounds).max() {
         let about = words::counted(rounds.into(), "round");
+        let time = evidence.and_then(|evidence| evidence.time_of(rounds)).map(|ms| {
+            let hint = if ms > LONG_MS { "; a larger --margin decides sooner" } else { "" };
+            (format!(", {}", evidence.map_or_else(String::new, |it| it.span(ms))), hint)
+        });
+        let (time, hint) = time.unwrap_or_default();
         return Some(format!(
-            "Next: a new run of about {about} (--rounds {rounds}) would probably decide the inconclusive {these}."
+            "Next: a new run of about {about} (--rounds {rounds}{time}) would probably decide the inconclusive {these}, if rounds differ as they did{hint}."
         ));
     }
     let Some(more) = open.iter().filter_map(|comparison| comparison.more_rounds).max() else {

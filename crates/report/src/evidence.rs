@@ -33,6 +33,13 @@ impl<'a> Evidence<'a> {
         self.header.environment.get(UNCONFIRMED)?.get(variant)?.split_once(' ')
     }
 
+    /// The time of that many rounds, in milliseconds, by the pace of this experiment.
+    pub(crate) fn time_of(&self, rounds: u32) -> Option<u64> {
+        let measured = self.trials.iter().map(|trial| trial.round).max()? + 1;
+        let per_round = self.end?.at_ms / u64::from(measured);
+        Some(per_round * u64::from(rounds)).filter(|ms| *ms > 0)
+    }
+
     /// Labels simulated time.
     pub(crate) fn span(&self, ms: u64) -> String {
         let simulated = if self.header.plan.arena.is_virtual() { " of simulated time" } else { "" };

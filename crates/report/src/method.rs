@@ -65,7 +65,7 @@ pub(crate) fn rules(analysis: &Analysis) -> String {
         }
         Method::Spending => {
             format!(
-                "the experiment looked at the result after every round, and stopped for a variant that was decided; the intervals allow \
+                "the experiment looked at the result after every round, to stop for a variant once it was decided; the intervals allow \
                  for it: they hold {together} and for all looks together"
             )
         }
@@ -188,7 +188,7 @@ mod tests {
         analysis.criteria.planned = Some(24);
         let said = rules(&analysis);
         assert!(
-            said.contains("after every round, and stopped") && !said.contains("24"),
+            said.contains("after every round, to stop") && !said.contains("24"),
             "one number of rounds a run: {said}"
         );
         assert!(

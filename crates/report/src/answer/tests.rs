@@ -117,6 +117,53 @@ fn lab_with_costs(ratios: &[f64]) -> Lab {
     lab
 }
 
+/// Sets verdict and ratio of each variant, with an interval of ±1 %.
+fn judge(lab: &mut Lab, of: &[(&str, Verdict, f64)]) {
+    for (variant, verdict, ratio) in of {
+        let all = lab.analysis.comparisons.iter_mut();
+        for comparison in all.filter(|comparison| comparison.variant == *variant) {
+            comparison.verdict = *verdict;
+            (comparison.ratio, comparison.low, comparison.high) =
+                (Some(*ratio), Some(ratio * 0.99), Some(ratio * 1.01));
+        }
+    }
+}
+
+#[test]
+fn a_loss_is_named_where_the_baseline_is_kept() {
+    use Verdict::{Equivalent, Worse};
+    let said = |of: &[(&str, Verdict, f64)]| {
+        let mut lab = lab_with_costs(&[]);
+        let is_asked = |variant: &str| of.iter().any(|(name, ..)| *name == variant);
+        lab.analysis.comparisons.retain(|comparison| is_asked(&comparison.variant));
+        lab.analysis.recommendation.variant = Some("none".into());
+        judge(&mut lab, of);
+        headline(&lab.analysis)
+    };
+    let keep = "Keep none on SAMSUNG MZ7LH960 (/dev/sdb): ";
+    assert_eq!(
+        said(&[("kyber", Worse, 0.001)]),
+        format!("{keep}kyber is worse: IOPS 0.00100× [0.00099, 0.00101].")
+    );
+    assert_eq!(
+        said(&[("kyber", Worse, 0.8), ("mq-deadline", Equivalent, 1.0), ("bfq", Worse, 0.5)]),
+        format!(
+            "{keep}bfq is worse: IOPS 0.500× [0.495, 0.505], as is 1 other; nothing was shown to be better by more than 1 %."
+        )
+    );
+}
+
+#[test]
+fn a_variant_that_gains_as_much_is_named_next_to_the_best() {
+    let mut lab = lab_with_costs(&[]);
+    judge(&mut lab, &[("mq-deadline", Verdict::Better, 1.11), ("kyber", Verdict::Better, 1.108)]);
+    let said = headline(&lab.analysis);
+    assert!(said.contains("against none (kyber about as much)"), "{said}");
+    judge(&mut lab, &[("kyber", Verdict::Better, 1.09)]);
+    let said = headline(&lab.analysis);
+    assert!(!said.contains("about as much"), "{said}");
+}
+
 #[test]
 fn costs_come_largest_first_and_more_than_three_are_counted() {
     let said = headline(&lab_with_costs(&[1.2, 0.25, 11.6, 0.9, 1.1]).analysis);
@@ -275,8 +322,17 @@ fn what_is_inconclusive_has_a_next_step_and_what_is_decided_has_none() {
     assert!(
         said(&lab)[0]
             .as_ref()
-            .is_some_and(|text| text.contains("a new run of about 40 rounds (--rounds 40)"))
+            .is_some_and(|text| text.contains("a new run of about 40 rounds (--rounds 40, "))
     );
+    assert!(
+        said(&lab)[1].as_ref().is_some_and(|text| text.contains("(--rounds 40) would")),
+        "a table has no times"
+    );
+    lab.analysis
+        .comparisons
+        .iter_mut()
+        .for_each(|comparison| comparison.new_plan_rounds = Some(100_000));
+    assert!(said(&lab)[0].as_ref().is_some_and(|text| text.contains("a larger --margin")));
     lab.analysis.comparisons.iter_mut().for_each(|comparison| comparison.new_plan_rounds = None);
     lab.analysis.comparisons.iter_mut().for_each(|comparison| comparison.more_rounds = None);
     assert!(said(&lab).into_iter().all(|text| text.is_some_and(|text| text.contains("too few"))));
