@@ -135,7 +135,7 @@ pub enum Error {
     #[error("{}: cannot read the journal entry: {why}; check and correct the settings that it names, then delete the file", path.display())]
     Journal { path: PathBuf, why: String },
     #[error(
-        "{device}: refused for writing: {}; to overwrite this device, give --destroy-data {device}",
+        "{device}: refused for writing, since --destroy-data does not name it ({}); to overwrite it, give --destroy-data {device}",
         join(found)
     )]
     Refused { device: String, found: Vec<Content> },

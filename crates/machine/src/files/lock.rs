@@ -76,6 +76,14 @@ impl Dir {
         attempt(&self.file(name), || self.id(name), || self.append(name))
     }
 
+    /// The process that has the lock of this file, without an attempt to take it. This process
+    /// must not have it: closing a descriptor drops record locks.
+    pub fn lock_owner(&self, name: &str) -> Option<u32> {
+        let file = File::open(self.file(name)).ok()?;
+        let other = fcntl_getlk(&file, &Flock::from(FlockType::ReadLock)).ok()??;
+        u32::try_from(other.pid?.as_raw_pid()).ok()
+    }
+
     /// Whether `name` still is the lock's file.
     pub fn is_locked(&self, name: &str, lock: &OwnLock) -> bool {
         self.is_same_file(name, lock.file())

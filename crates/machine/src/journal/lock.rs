@@ -73,6 +73,11 @@ pub fn lock_machine(root: &Root, name: &str, what: &str) -> Result<Option<OwnLoc
     }
 }
 
+/// The schedlab process that changes the settings of this device.
+pub fn owner_on_machine(root: &Root, name: &str) -> Option<u32> {
+    Dir::private(root.path("/run/schedlab")).ok()?.lock_owner(&format!("{name}.lock"))
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use std::fs;

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use crate::root::Root;
 
 pub use crate::lasting::Lasting;
-pub use lock::{Lock, lock_machine};
+pub use lock::{Lock, lock_machine, owner_on_machine};
 pub use payload::Payload;
 pub use restore::{Abandoned, Kind, Outcome, Stage, Undo, Undone, restore};
 pub use store::{Entry, key, path, read, remove, remove_for_good, write};

@@ -17,7 +17,7 @@ use rustix::mount::UnmountFlags;
 use serde::{Deserialize, Serialize};
 
 use super::scan::MARK;
-use super::{Fault, scan};
+use super::{Fault, cold, scan};
 use crate::consent::Claim;
 use crate::device::{self, Device, Kind, Mount, node_path};
 use crate::error::Error;
@@ -184,7 +184,12 @@ impl Mounted {
 
     pub(super) fn remount(&self, root: &Root, key: &str) -> Result<(), Error> {
         unmount(root, &self.at)?;
-        mount(root, key, self)
+        let is_released = cold::is_released(&root.path(node_path(&self.device.name)));
+        mount(root, key, self)?;
+        if is_released {
+            return Ok(());
+        }
+        cold::drop_pages(&self.at).map_err(Error::io("empty the page cache of", &self.at))
     }
 }
 

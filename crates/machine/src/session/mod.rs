@@ -4,6 +4,7 @@
 //! system. After a crash, the journal entry allows the same: it exists first, and names mount
 //! point, device and UUID before the file system is created.
 
+mod cold;
 mod files;
 mod give;
 mod group;
@@ -233,7 +234,7 @@ impl Session {
     }
 
     /// Remounts, so that everything is on the device and nothing cached, without affecting other
-    /// caches.
+    /// caches. If another mount namespace has a copy of the mount, only files are not cached.
     ///
     /// # Errors
     /// [`Error::Session`] naming who still uses the mount after 5 s; [`Error::ToolFailed`] if mount

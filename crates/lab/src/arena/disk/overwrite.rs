@@ -36,7 +36,7 @@ pub(super) fn claim(
     let content: Vec<String> = claim.content().iter().map(ToString::to_string).collect();
     let unknown = match claim.hidden() {
         [] => String::new(),
-        hidden => format!(" (not examined for use: {})", hidden.join(", ")),
+        hidden => format!("; cannot see whether it is open in {}", hidden.join(", ")),
     };
     progress.say(&format!("{path} will be overwritten: {}{unknown}", content.join("; ")));
     if progress.is_interactive() {

@@ -62,6 +62,56 @@ fn each_file_system_is_made_with_its_options_survives_cooling_and_leaves_a_blank
     }
 }
 
+/// As a container does that is started while the files are mounted.
+struct Copy(std::process::Child);
+
+impl Copy {
+    fn of(at: &std::path::Path) -> Copy {
+        let script =
+            format!("grep -q ' {} ' /proc/mounts && echo there && exec sleep 1000", at.display());
+        let mut child = std::process::Command::new("unshare")
+            .args(["--mount", "--propagation", "private", "sh", "-c", &script])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("util-linux");
+        let mut said = [0; 6];
+        let output = child.stdout.as_mut().expect("it is piped");
+        std::io::Read::read_exact(output, &mut said).expect("the namespace has the mount");
+        Copy(child)
+    }
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn files_are_read_from_the_device_after_cooling_even_if_another_namespace_has_the_mount() {
+    let Some(bench) = Bench::set_up(&["mkfs.ext4"]) else { return };
+    let blank = bench.blank_loop(32);
+    let mut session = make(&bench, &blank, &wanted("ext4", "", "")).expect("ext4");
+    let at = session.directory().expect("a mount").to_path_buf();
+    let (inside, content) = (at.join("of").join("ours"), vec![7; 4 << 20]);
+    fs::create_dir(at.join("of")).expect("writable");
+    fs::write(&inside, &content).expect("writable");
+    let copy = Copy::of(&at);
+    session.cool().expect("no process uses it");
+    let read_bytes = || {
+        let stat = fs::read_to_string(blank.sys().join("stat")).expect("a device has counters");
+        stat.split_whitespace().nth(2).and_then(|it| it.parse::<u64>().ok()).expect("a number")
+            * 512
+    };
+    let before = read_bytes();
+    assert_eq!(fs::read(&inside).expect("there"), content);
+    assert!(read_bytes() - before >= 4 << 20, "{} bytes", read_bytes() - before);
+    drop(copy);
+    session.end().expect("no process uses it");
+    assert_no_trace(&bench);
+}
+
 #[test]
 fn a_loop_devices_file_keeps_all_its_blocks() {
     let Some(bench) = Bench::set_up(&["mkfs.ext4"]) else { return };

@@ -34,13 +34,15 @@ use crate::rights;
 pub(crate) fn run(root: &Root, args: &AdviseArgs) -> Result<u8> {
     let trace = Path::new(&args.subject);
     let is_trace = trace.is_file();
+    let mut cautions = Vec::new();
     if !is_trace {
         let known = machine::device::find(root, &args.subject);
-        known.map_err(|e| {
+        let device = known.map_err(|e| {
             usage(format!(
                 "{e}; and there is no such trace, which would be a file of schedlab trace record"
             ))
         })?;
+        cautions.extend(experiment_on(root, &device.name));
     }
     let stop = Stop::install()?;
     let dir = Output::of(args.out.clone(), "advice-").open()?.path().to_path_buf();
@@ -75,7 +77,7 @@ pub(crate) fn run(root: &Root, args: &AdviseArgs) -> Result<u8> {
     };
     let case = case(&request)?;
     let Some(mut advice) = replayed(root, args, &case, &dir)? else { return Ok(cut_short()) };
-    advice.cautions.extend(warnings);
+    advice.cautions.extend(cautions.into_iter().chain(warnings));
     let confirm = confirmation(root, &case, &advice, &dir)?;
     let drive = request.device.as_deref().and_then(|name| machine::device::find(root, name).ok());
     let known = known_of(root, drive.and_then(|drive| drive.model).as_deref());
@@ -99,6 +101,14 @@ pub(crate) fn run(root: &Root, args: &AdviseArgs) -> Result<u8> {
     } else {
         INVALID
     })
+}
+
+/// A caution if another schedlab changes the device's settings.
+fn experiment_on(root: &Root, name: &str) -> Option<String> {
+    let pid = machine::journal::owner_on_machine(root, name)?;
+    Some(format!(
+        "another schedlab (process {pid}) changes the settings of {name} and may load it: record again when it has ended"
+    ))
 }
 
 /// Parts of the answer.

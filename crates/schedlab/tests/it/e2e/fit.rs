@@ -253,6 +253,7 @@ fn a_live_disk_is_recorded_fitted_and_advised_on_in_one_command_in_each_arena() 
             "{advice:#}"
         );
         assert!(advice["reasons"].to_string().contains("dd"), "{advice:#}");
+        assert!(!advice["cautions"].to_string().contains("another schedlab"), "{advice:#}");
         for file in ["trace.parquet", "model.toml", "replay/results.jsonl", "confirm.toml"] {
             assert!(out.join(file).exists(), "{arena}: {file}");
         }
@@ -260,6 +261,16 @@ fn a_live_disk_is_recorded_fitted_and_advised_on_in_one_command_in_each_arena() 
         assert!(plan.contains(&format!("device = \"{}\"", device.path)), "{plan}");
     }
     assert_eq!(device.snapshot(), before, "no setting of it was changed");
+    lab.run(&format!("set {} nr_requests=16 --for 1h", device.path)).expect_status(0);
+    let work = Work::on(&device.path);
+    let out = lab.path("changed");
+    let words =
+        format!("advise {} --for 1s --arena sim --json --out {}", device.path, out.display());
+    let report = lab.run(&words).expect_status(0).json();
+    drop(work);
+    lab.run(&format!("set {} --end", device.path)).expect_status(0);
+    let cautions = report["advice"]["cautions"].to_string();
+    assert!(cautions.contains("another schedlab (process "), "{cautions}");
     let idle = format!("advise {} --for 300ms --out {}", device.path, lab.path("idle").display());
     // Too few requests, or none: another test's list of devices reads signatures from this one.
     lab.run(&idle).expect_status(1).says(&["while it works", "--for"]);
