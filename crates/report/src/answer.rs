@@ -257,7 +257,7 @@ fn close_to(metric: &MetricView<'_>, variant: &str) -> Option<String> {
         compared.filter(is_close).map(|other| words::clean(&other.variant)).collect();
     match names.len() {
         0 => None,
-        ..=MAX_COSTS_NAMED => Some(format!(" ({} about as much)", listed(&names))),
+        1..=MAX_COSTS_NAMED => Some(format!(" ({} about as much)", listed(&names))),
         count => Some(format!(" ({count} others about as much)")),
     }
 }

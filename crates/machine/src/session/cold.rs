@@ -1,8 +1,5 @@
-//! A cold page cache for a file system that cannot be unmounted everywhere.
-//!
-//! A mount namespace made while the file system was mounted (a container, a guest) has a copy of the
-//! mount. Then unmounting here keeps the file system and its pages in memory, and mounting it again
-//! finds them.
+//! A cold page cache for a file system that cannot be unmounted everywhere: a mount namespace made
+//! while it was mounted (a container, a guest) has a copy of the mount, which keeps its pages.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -13,8 +10,11 @@ use rustix::fs::{Advice, OFlags, fadvise, syncfs};
 
 /// Whether no file system and no other device has the block device.
 pub(super) fn is_released(node: &Path) -> bool {
-    let exclusive = OFlags::EXCL.bits().cast_signed();
-    OpenOptions::new().read(true).custom_flags(exclusive).open(node).is_ok()
+    open(node, OFlags::EXCL).is_ok()
+}
+
+fn open(path: &Path, flags: OFlags) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)
 }
 
 /// Writes back and drops the pages of every regular file below the mount point. Inodes and
@@ -25,12 +25,11 @@ pub(super) fn drop_pages(at: &Path) -> io::Result<()> {
     while let Some(directory) = directories.pop() {
         for entry in fs::read_dir(&directory)? {
             let entry = entry?;
-            let kind = entry.file_type()?;
+            let (path, kind) = (entry.path(), entry.file_type()?);
             if kind.is_dir() {
-                directories.push(entry.path());
+                directories.push(path);
             } else if kind.is_file() {
-                let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-                let file = OpenOptions::new().read(true).custom_flags(flags).open(entry.path())?;
+                let file = open(&path, OFlags::NOFOLLOW | OFlags::NONBLOCK)?;
                 fadvise(&file, 0, None, Advice::DontNeed)?;
             }
         }
