@@ -96,8 +96,8 @@ pub(crate) static STATUSES: &[Status] = &[
     row(
         INCOMPLETE,
         "incomplete",
-        "`merge`: the experiment asks for rounds that no segment has; nothing was written",
-        "measure the rounds that the message names, and merge again",
+        "`shard merge`: the experiment asks for rounds that no segment has, and nothing was written; `atlas`: cells are missing",
+        "measure the rounds or cells that the message names, and repeat",
     ),
     row(129, "interrupted", "interrupted by SIGHUP", "`--resume` continues the experiment"),
     row(130, "interrupted", "interrupted by SIGINT", "`--resume` continues the experiment"),
