@@ -193,7 +193,7 @@ const PARTS: &[Part] = &[
             ),
             (
                 "ioprio",
-                "`best-effort:4`",
+                "best-effort:4",
                 "I/O priority: `idle`, `best-effort:0` to `7` or `realtime:0` to `7`",
             ),
         ],
