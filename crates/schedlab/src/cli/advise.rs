@@ -16,8 +16,6 @@ Examples:
       fit a model to the trace, and advise
   schedlab advise day.parquet --model sdb.toml --out advice
       with a model of schedlab fit
-  schedlab advise day.parquet --model wd4tb7200 --arena sim
-      with a modelled disk of schedlab list devices
 
 Prints at most five lines: the recorded I/O, the advice, what it makes worse, and the commands \
 that apply and undo it. The directory has the report in `replay` and, if this machine has the \

@@ -17,14 +17,11 @@ Examples:
       one verdict over several days
   schedlab analyze hdparm.csv --variant scheduler \\
       --metric buffered_disk_reads_mb_per_s --workload machine --round run
-  schedlab analyze linpack.csv --variant setting --metric kflops --round reps \\
-      --baseline default
   psql -c 'copy results to stdout csv header' | schedlab analyze - \\
       --variant scheduler --metric tps --baseline none
   schedlab analyze none-*.json kyber-*.json --round run
       output of fio, which is recognised
   schedlab analyze times.json --baseline 'seq 200'
-  schedlab analyze target/criterion --baseline old
   schedlab analyze --from pts composite.xml --variant system --baseline before
   schedlab analyze runs/*.json \\
       --variant-pattern '([a-z-]+)_qd[0-9]+' \\

@@ -26,8 +26,6 @@ Examples:
   schedlab bisect --plan my.toml --source git:linux --good v6.1 --bad HEAD \\
       --out found
   schedlab bisect --plan my.toml --source debian:6.1,debian:6.12 --out found
-  schedlab bisect --plan my.toml --source my-series --out found --resume
-      continue after an interruption
   schedlab run found/found.toml --allow-commands
       compare the two kernels again
 

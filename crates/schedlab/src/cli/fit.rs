@@ -15,8 +15,6 @@ Examples:
       with the writes of a trace
   schedlab fit day.parquet --out nvme0n1.toml
       from a trace alone, without the disk
-  schedlab fit --arena sim hp97560
-      fit a modelled disk, whose parameters are known
   schedlab compare --arena sim --device sdb.toml --workload oltp
       use the model
 

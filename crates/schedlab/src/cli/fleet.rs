@@ -19,7 +19,6 @@ Examples:
   schedlab fleet report
   schedlab fleet verdict --model 980
       verdicts by drive model, and the prediction for a new machine
-  schedlab fleet verdict --by model,firmware,kernel --json
   schedlab fleet compare --by kernel 6.1 6.12
       the same drives and schedulers on two kernels
   schedlab fleet query 'SELECT variant, median(value) FROM results GROUP BY 1'
@@ -77,7 +76,7 @@ pub(crate) enum FleetCommand {
     Query(FleetQueryArgs),
     /// Copy results that another place lacks, e.g. a bucket into a directory.
     Copy(FleetCopyArgs),
-    /// Store the verdicts by drive model here, for `devices` and `advise`.
+    /// Store the verdicts by drive model on this machine, for `devices` and `advise`.
     Learn(FleetLearnArgs),
     /// Print an anonymised line of a result, for a public list of drives.
     #[command(after_help = CONTRIBUTE_HELP)]

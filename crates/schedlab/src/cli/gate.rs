@@ -14,8 +14,6 @@ Examples:
       --junit gate.xml
   schedlab gate --plan ci/kyber.toml --against out/6.1 --kernel debian:6.12
       the same plan on another kernel
-  schedlab gate --plan ci/oltp.toml --against out/monday \\
-      --fail-if inconclusive
 
 Each variant is compared with its earlier results on each workload's deciding metric, with the \
 plan's margin, and alpha over all comparisons together. In virtual time rounds of one seed are \

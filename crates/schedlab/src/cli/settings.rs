@@ -22,8 +22,6 @@ Examples:
       revert after 10 minutes
   schedlab set sdb --end
       revert now
-  schedlab set sdb scheduler=bfq --dry-run
-      needs no root
 
 The command is atomic: if a value is refused or has no effect, all values are restored. After a \
 crash, `schedlab restore` or the next schedlab command on the device restores the former values. \

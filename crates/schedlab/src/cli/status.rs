@@ -9,7 +9,6 @@ pub(super) const STATUS_HELP: &str = "\
 Examples:
   schedlab status            the newest experiment below schedlab-out
   schedlab status results
-  schedlab status results --json
 
 The time left is a maximum: an experiment ends when every verdict is reached. Verdicts of a \
 running experiment may change.

@@ -20,8 +20,6 @@ Examples:
       --tunables slice_idle,low_latency --workload randread
   sudo schedlab sweep --device /dev/sdb --scheduler kyber \\
       --values read_lat_nsec=500000,1000000,4000000 --workload randread
-  schedlab sweep --arena sim --device hp97560 --scheduler deadline \\
-      --tunables all,nr_requests --workload mixed
   sudo schedlab sweep --arena cpu --tunables nice --workload linpack \\
       --background spin
   schedlab sweep --arena kernel --device hp97560 --scheduler bfq \\

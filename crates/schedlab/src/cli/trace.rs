@@ -16,7 +16,6 @@ Examples:
   schedlab trace convert out/traces/dss-wpcas.parquet --to wpcas.csv
   schedlab trace convert sda.blktrace.0
       summarize blktrace's files of all CPUs
-  schedlab trace convert hm_0.csv.gz --to hm_0.parquet
   schedlab trace convert db.parquet --to db.iolog
       fio --name=r --read_iolog=db.iolog
 

@@ -20,8 +20,6 @@ Examples:
       minimize p99 on a temporary loop device
   schedlab tune --arena sim --device wd4tb7200 --workload oltp \\
       --objective iops --constraint 'p99<200ms'
-  schedlab tune --arena sim --device hp97560 --workload oltp \\
-      --objective 'min:read_p99 + write_p99'
   schedlab tune --device /dev/sdb --schedulers mq-deadline,bfq \\
       --tunables fifo_batch,slice_idle --dry-run
       print the search space and its size
@@ -48,8 +46,7 @@ pub(crate) struct TuneArgs {
     /// Measure in this arena.
     #[arg(long, default_value = "disk", value_parser = arena::every())]
     pub(crate) arena: &'static ArenaFacts,
-    /// Measure this device: /dev/NAME, /dev/disk/by-id/…, loop:SIZE, or a modelled device; none for
-    /// CPU workloads.
+    /// Search on this device: /dev/NAME, /dev/disk/by-id/…, loop:SIZE, or a modelled device.
     #[arg(long)]
     pub(crate) device: String,
     #[arg(help = shared::KERNEL, long, value_name = "SOURCE")]

@@ -28,7 +28,11 @@ fn option(arg: &Arg) -> [String; 3] {
     let name = match (arg.get_long(), arg.get_short()) {
         (Some(long), Some(short)) => format!("`--{long}{value}`, `-{short}`"),
         (Some(long), None) => format!("`--{long}{value}`"),
-        _ => code(value.trim_start()),
+        _ => {
+            let before = if arg.is_last_set() { "-- " } else { "" };
+            let several = arg.get_num_args().is_some_and(|range| range.max_values() > 1);
+            code(format!("{before}{}{}", value.trim_start(), if several { "…" } else { "" }))
+        }
     };
     let defaults =
         if takes && !arg.is_hide_default_value_set() { arg.get_default_values() } else { &[] };
@@ -52,11 +56,12 @@ fn option(arg: &Arg) -> [String; 3] {
             let (stated, after) = rest.split_once(']').unwrap_or((rest, ""));
             [name, stated.to_owned(), format!("{before}{after}")]
         }
+        None if arg.is_required_set() => [name, "required".to_owned(), help],
         None => [name, code(default.join(",")), help],
     }
 }
 
-const SHARED_BY: usize = 3;
+const SHARED_BY: usize = 2;
 
 /// A group of options that several commands have as a whole.
 #[derive(Clone)]
@@ -80,14 +85,14 @@ impl Group {
 
 fn groups() -> Vec<Group> {
     let mut outer = [
-        Group::new("Design of an experiment", DesignArgs::augment_args),
-        Group::new("Conduct and results", ConductArgs::augment_args),
+        Group::new("Design", DesignArgs::augment_args),
+        Group::new("Conduct", ConductArgs::augment_args),
     ];
     let inner = [
-        Group::new("Files and background load", PlaceArgs::augment_args),
+        Group::new("Load", PlaceArgs::augment_args),
         Group::new("Monitoring", MonitorArgs::augment_args),
         Group::new("Repeats", RepeatArgs::augment_args),
-        Group::new("Selection from a fleet", FleetSelectArgs::augment_args),
+        Group::new("Selection", FleetSelectArgs::augment_args),
     ];
     for group in &mut outer {
         group.rows.retain(|row| !inner.iter().any(|inner| inner.rows.contains(row)));
@@ -145,29 +150,29 @@ impl CommandPage {
     fn add(&mut self, path: &str, command: &Command) {
         let about = sentences(command.get_long_about().or(command.get_about()));
         self.sheet.section(path).text(&format!("{}.", about.trim_end_matches('.')));
-        let usage = command.clone().render_usage().to_string();
-        let usage = usage.trim_start_matches("Usage: ").replace("[OPTIONS] ", "");
-        if usage.trim_end_matches(" [OPTIONS]") != path && !command.has_subcommands() {
-            self.sheet.code_block("text", &usage);
-        }
         let mut own = options(command);
         let mut also = Vec::new();
-        let has = self.groups.iter().filter(|group| group.is_in(&own));
-        for group in has.cloned().collect::<Vec<_>>() {
-            own.retain(|row| !group.rows.contains(row));
-            let anchor = group.title.to_lowercase().replace(' ', "-");
-            also.push(format!("[{}](#{anchor})", group.title));
+        let names =
+            |rows: &[[String; 3]]| rows.iter().map(short_name).collect::<Vec<_>>().join(", ");
+        for group in &self.groups {
+            let link = format!("[{}](#{})", group.title, group.title.to_lowercase());
+            let is_whole = group.is_in(&own);
+            let taken: Vec<_> = own.extract_if(.., |row| group.rows.contains(row)).collect();
+            if is_whole {
+                also.push(link);
+            } else if !taken.is_empty() {
+                also.push(format!("{} of {link}", names(&taken)));
+            }
         }
-        let is_shared = |row: &[String; 3]| {
-            self.shared.contains(row) || self.groups.iter().any(|group| group.rows.contains(row))
-        };
-        also.extend(own.iter().filter(|row| is_shared(row)).map(short_name));
-        own.retain(|row| !is_shared(row));
+        let shared: Vec<_> = own.extract_if(.., |row| self.shared.contains(row)).collect();
+        if !shared.is_empty() {
+            also.push(names(&shared));
+        }
         if !own.is_empty() {
             self.sheet.table(["option", "default", "meaning"], own);
         }
         if !also.is_empty() {
-            self.sheet.text(&format!("[Shared](#shared-options): {}.", also.join(", ")));
+            self.sheet.text(&format!("[Shared](#shared-options): {}.", also.join("; ")));
         }
         self.add_help(path, command);
     }
@@ -182,7 +187,9 @@ impl CommandPage {
                 continue;
             }
             self.explained.insert(part.clone(), path.to_owned());
-            if part.contains('\n') {
+            if part.starts_with("Formats (") {
+                self.sheet.text("Formats: see [formats of other programs](formats.md).");
+            } else if part.contains('\n') {
                 self.sheet.code_block("text", &lines);
             } else {
                 self.sheet.text(&part.replace('*', "\\*").replace('<', "\\<"));
@@ -202,7 +209,7 @@ fn add_shared(sheet: &mut Sheet, cli: &Command, page: &CommandPage) {
         global.filter(|arg| !["help", "version"].contains(&arg.get_id().as_str())).map(option);
     sheet
         .section("Shared options")
-        .text("Every command has the first; the others mean the same in every command that names them.")
+        .text("Every command has the first. The others hold for the commands that name them, or their table, after *Shared*.")
         .table(["option", "default", "meaning"], global.chain(page.shared.iter().cloned()));
     for Group { title, rows } in &page.groups {
         sheet.subsection(title).table(["option", "default", "meaning"], rows.clone());

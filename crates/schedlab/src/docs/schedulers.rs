@@ -17,11 +17,18 @@ const MARKS: &str = "The mark is the confidence that a rule or a figure is its s
 const SEE_MARKS: &str =
     "[Schedulers](schedulers.md#in-the-simulator) explains the marks of confidence.";
 
-/// A guarantee that half of the schedulers have, and its word in the table.
-const IDLES: (&str, &str) = ("idles on purpose, always with a timer", "idles");
+/// Guarantees of many schedulers, and the words for them in the table.
+const GUARANTEES: [(&str, &str); 3] = [
+    ("idles on purpose, always with a timer", "idles"),
+    ("service by weight differs by at most", "weights within"),
+    ("synchronous requests wait at most", "sync within"),
+];
 
 fn row(kind: &ElevatorKind) -> [String; 5] {
-    let words = |guarantee: &Guarantee| guarantee.words().replace(IDLES.0, IDLES.1);
+    let words = |guarantee: &Guarantee| {
+        let long = guarantee.words();
+        GUARANTEES.iter().fold(long, |words, (long, short)| words.replace(long, short))
+    };
     let guarantees: Vec<String> = kind.guarantees.iter().map(words).collect();
     [
         code(kind.name),
@@ -56,10 +63,11 @@ fn the_page_about_schedulers_has_every_row() {
             ]
         }),
     );
+    let short = GUARANTEES.map(|(long, short)| format!("*{short}*: {long}"));
     sheet.section("In the simulator").text(MARKS).text(&format!(
-        "Guarantees hold with the default tunables and are tested by `crates/properties/src/properties.rs`; *{}*: {}.\n\
+        "Guarantees hold with the default tunables and are tested by `crates/properties/src/properties.rs`. {}.\n\
          An old name is the old scheduler: `deadline` is that of Linux 2.6.20.",
-        IDLES.1, IDLES.0
+        short.join("; ")
     ));
     for origin in [Origin::BlkMq, Origin::LegacyLinux, Origin::Literature] {
         let title = match origin {
