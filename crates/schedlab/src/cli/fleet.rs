@@ -55,7 +55,9 @@ pub(crate) struct FleetArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FleetCommand {
-    /// Send results to the fleet, each as a Parquet file named after its content.
+    /// Send results to the fleet.
+    ///
+    /// Each is a Parquet file named after its content.
     Push(FleetPushArgs),
     /// Show drives, machines, results, and faulty files or results.
     Report(FleetAnalyzeArgs),
@@ -65,7 +67,7 @@ pub(crate) enum FleetCommand {
     /// over machines; the prediction for a new machine, and the share of the spread between
     /// machines, are printed with it.
     Verdict(FleetAnalyzeArgs),
-    /// Compare values under a second kernel, firmware or model with a first.
+    /// Compare values under two kernels, firmwares or models.
     ///
     /// Machines measured under both are compared with themselves; otherwise the two groups of
     /// machines are compared.
@@ -74,9 +76,9 @@ pub(crate) enum FleetCommand {
     ///
     /// Needs the program duckdb, or Python's module of that name.
     Query(FleetQueryArgs),
-    /// Copy results that another place lacks, e.g. a bucket into a directory.
+    /// Copy results that another place lacks.
     Copy(FleetCopyArgs),
-    /// Store the verdicts by drive model on this machine, for `devices` and `advise`.
+    /// Store verdicts by drive model here, for `devices` and `advise`.
     Learn(FleetLearnArgs),
     /// Print an anonymised line of a result, for a public list of drives.
     #[command(after_help = CONTRIBUTE_HELP)]
