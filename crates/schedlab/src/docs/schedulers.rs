@@ -123,7 +123,7 @@ fn role(role: Role) -> &'static str {
         Role::Knob | Role::Window | Role::Alias(_) => "",
         Role::Reading => "*",
         Role::Disk => "†",
-        Role::Internal => "‡",
+        Role::Internal => "",
     }
 }
 
@@ -196,7 +196,9 @@ fn simulated_of(origin: Origin) -> Vec<Simulated> {
     let mut rows: Vec<Simulated> = Vec::new();
     for kind in ELEVATORS.iter().filter(|kind| kind.origin == origin) {
         let elevator = (kind.build)(&Build::default());
-        for tunable in kind.tunables.iter().filter(|row| !is_of_linux(kind) || !is_real(row)) {
+        let shown =
+            |row: &&Tunable| row.role != Role::Internal && (!is_of_linux(kind) || !is_real(row));
+        for tunable in kind.tunables.iter().filter(shown) {
             let mark = format!("{}{}", tunable.evidence.mark(), role(tunable.role));
             let help = match tunable.role {
                 Role::Alias(name) => format!("alias of {}", code(name)),
@@ -214,9 +216,9 @@ fn simulated_of(origin: Origin) -> Vec<Simulated> {
 
 fn simulator_tunables(sheet: &mut Sheet) {
     sheet.section("Schedulers of the simulator").text(&format!(
-        "`schedlab list schedulers --json` also has the ranges. {SEE_MARKS} Next to a mark, * is a choice between readings\n\
-         of the source or between kernel versions, † describes the disk to the scheduler, and ‡ is a constant of a scheduler of\n\
-         ours: these exist in the simulator only."
+        "{SEE_MARKS} Next to a mark, * is a choice between readings of the source or between kernel versions, and † describes\n\
+         the disk to the scheduler: these exist in the simulator only. `schedlab list schedulers --json` also has the ranges,\n\
+         and the meaning of the constants below."
     ));
     for (origin, title) in [
         (Origin::BlkMq, "Linux, blk-mq"),
@@ -230,6 +232,13 @@ fn simulator_tunables(sheet: &mut Sheet) {
         });
         let header = ["scheduler", "tunable", "default", "mark", "meaning"];
         sheet.subsection(title).table(header, rows);
+    }
+    for kind in ELEVATORS {
+        let constants = kind.tunables.iter().filter(|row| row.role == Role::Internal);
+        let constants: Vec<String> = constants.map(|row| code(row.name)).collect();
+        if !constants.is_empty() {
+            sheet.text(&format!("Constants of {}: {}.", code(kind.name), constants.join(", ")));
+        }
     }
 }
 
