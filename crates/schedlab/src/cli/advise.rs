@@ -58,7 +58,13 @@ pub(crate) struct AdviseArgs {
     /// time].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    #[arg(help = shared::CACHE_DIR, long, value_name = "DIR", env = "SCHEDLAB_CACHE_DIR", hide_env_values = true)]
+    #[arg(
+        help = shared::CACHE_DIR,
+        long,
+        value_name = "DIR",
+        env = "SCHEDLAB_CACHE_DIR",
+        hide_env_values = true,
+    )]
     pub(crate) cache_dir: Option<PathBuf>,
     #[arg(help = shared::SEED, long, value_name = "N", default_value = "1")]
     pub(crate) seed: u64,

@@ -38,12 +38,12 @@ pub(super) fn analyze_help() -> String {
 
 #[derive(Debug, Args)]
 pub(crate) struct AnalyzeArgs {
-    /// Directory of an experiment, results.jsonl, files or directories of another program, or
-    /// tables (CSV with commas, semicolons or tabs; - is standard input).
+    /// Experiment's directory, results.jsonl, files or directories of another program, or tables
+    /// (CSV with commas, semicolons or tabs; - is standard input).
     #[arg(required = true)]
     pub(crate) sources: Vec<PathBuf>,
-    /// Pool the sources as repeats of one experiment; the interval, from the variation between
-    /// them, holds for any such day.
+    /// Pool the sources as repeats of one experiment: the interval reflects their variation, and
+    /// holds for any such day.
     #[arg(long, conflicts_with = "from")]
     pub(crate) pool: bool,
     /// Read all sources as this program's output [default: recognized].
@@ -72,7 +72,7 @@ pub(crate) struct AnalyzeArgs {
     /// labels that differ].
     #[arg(long, value_name = "COL")]
     pub(crate) workload: Option<String>,
-    /// Treat rows of a table with text in this column as invalid, for the reason in the text.
+    /// Treat rows of a table with text in this column as invalid, for that reason.
     #[arg(long, value_name = "COL", conflicts_with = "from")]
     pub(crate) invalid_if: Option<String>,
     /// Treat smaller values of this metric as better; may be repeated [default: by the metric's
@@ -96,8 +96,8 @@ pub(crate) struct AnalyzeArgs {
     /// Compute intervals with this method [default: the plan's; of a table fixed].
     #[arg(long, value_name = "METHOD")]
     pub(crate) method: Option<MethodArg>,
-    /// With --method spending: look after each round in table order and stop as an experiment with
-    /// a budget of N rounds would have.
+    /// With --method spending: look after each round in table order, as an experiment with a budget
+    /// of N rounds, and stop where it would.
     #[arg(long, value_name = "N")]
     pub(crate) planned: Option<u32>,
     #[arg(help = shared::ANALYSIS_JSON, long)]

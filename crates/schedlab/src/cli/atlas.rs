@@ -82,7 +82,13 @@ pub(crate) struct AtlasArgs {
     pub(crate) render: bool,
     #[arg(help = shared::THREADS, long, value_name = "N")]
     pub(crate) threads: Option<NonZeroUsize>,
-    #[arg(help = shared::CACHE_DIR, long, value_name = "DIR", env = "SCHEDLAB_CACHE_DIR", hide_env_values = true)]
+    #[arg(
+        help = shared::CACHE_DIR,
+        long,
+        value_name = "DIR",
+        env = "SCHEDLAB_CACHE_DIR",
+        hide_env_values = true,
+    )]
     pub(crate) cache_dir: Option<PathBuf>,
     /// Print atlas.json instead of the tables.
     #[arg(long)]

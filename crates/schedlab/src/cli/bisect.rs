@@ -25,7 +25,6 @@ Examples:
   schedlab bisect --plan plans/kyber-delay.toml --source my-series --out found
   schedlab bisect --plan my.toml --source git:linux --good v6.1 --bad HEAD \\
       --out found
-  schedlab bisect --plan my.toml --source debian:6.1,debian:6.12 --out found
   schedlab run found/found.toml --allow-commands
       compare the two kernels again
 
@@ -64,7 +63,13 @@ pub(crate) struct BisectArgs {
     /// Continue the interrupted bisection in --out.
     #[arg(long, requires = "out")]
     pub(crate) resume: bool,
-    #[arg(help = shared::CACHE_DIR, long, value_name = "DIR", env = "SCHEDLAB_CACHE_DIR", hide_env_values = true)]
+    #[arg(
+        help = shared::CACHE_DIR,
+        long,
+        value_name = "DIR",
+        env = "SCHEDLAB_CACHE_DIR",
+        hide_env_values = true,
+    )]
     pub(crate) cache_dir: Option<PathBuf>,
     /// Keep the kernels of all steps, about 300 MB each [default: only those of the ends and on
     /// both sides of the result].

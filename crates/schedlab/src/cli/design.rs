@@ -29,10 +29,16 @@ pub(crate) struct ConductArgs {
     pub(crate) destroy_data: Option<String>,
     #[arg(help = shared::LOOP_DIR, long, value_name = "DIR", default_value = "/var/tmp")]
     pub(crate) loop_dir: PathBuf,
-    #[arg(help = shared::CACHE_DIR, long, value_name = "DIR", env = "SCHEDLAB_CACHE_DIR", hide_env_values = true)]
+    #[arg(
+        help = shared::CACHE_DIR,
+        long,
+        value_name = "DIR",
+        env = "SCHEDLAB_CACHE_DIR",
+        hide_env_values = true,
+    )]
     pub(crate) cache_dir: Option<PathBuf>,
     /// Virtual arenas: write the events of the first trial of each workload and variant to
-    /// OUT/traces; the kernel arena writes perfetto, from an additional trial.
+    /// OUT/traces; the kernel arena takes perfetto and an additional trial.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) trace: Option<FormatArg>,
     #[arg(help = shared::RUN_AS, long = "as", value_name = "USER")]
@@ -123,8 +129,8 @@ impl From<FormatArg> for lab::trace_file::Format {
 /// The file system under the workload, and the load beside it.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct PlaceArgs {
-    /// Run these loads during every workload: schedlab's own workloads, with io_weight, io_max or
-    /// ioprio if given; with --arena cpu spin, memory, forks or io.
+    /// Run these loads during every workload: schedlab's own workloads, also with io_weight, io_max
+    /// or ioprio; with --arena cpu spin, memory, forks or io.
     #[arg(long, value_delimiter = ',', value_name = "SPEC,…")]
     pub(crate) background: Vec<String>,
     /// Make this file system on the device and run the workloads on its files [default: none; ext4
@@ -164,7 +170,12 @@ pub(crate) struct DesignArgs {
     pub(crate) workload: Vec<String>,
     #[command(flatten)]
     pub(crate) place: PlaceArgs,
-    #[arg(help = shared::CLIENTS, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(
+        help = shared::CLIENTS,
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=1024),
+    )]
     pub(crate) clients: Option<u32>,
     /// Limit the measuring time of all workloads together [default: 60s; with --rounds N what they
     /// take; in virtual time enough for 30 rounds].
@@ -184,16 +195,15 @@ pub(crate) struct DesignArgs {
     /// Limit the probability of a false verdict, over all variants of one metric.
     #[arg(long, value_name = "PERCENT", default_value = "5%")]
     pub(crate) alpha: String,
-    /// Compute intervals with this method; `fixed` and `three-sigma` are for comparison with older
-    /// analyses.
+    /// Compute intervals with this method; `fixed` and `three-sigma` are those of older analyses.
     #[arg(long, value_name = "METHOD", default_value = "spending")]
     pub(crate) method: MethodArg,
-    /// Keep intervals valid beyond the budget (--method anytime), for any number of --resume with
-    /// larger budgets; reaches fewer verdicts in the same time.
+    /// Keep intervals valid beyond the budget (--method anytime), for --resume with larger budgets;
+    /// reaches fewer verdicts in the same time.
     #[arg(long, conflicts_with = "method")]
     pub(crate) open_ended: bool,
-    /// Set the length of one trial [default: about a dozen rounds fit into the budget; in the
-    /// simulator what suits the device; longer if the deciding metric needs more requests].
+    /// Set the length of one trial [default: a dozen rounds fit into the budget; in the simulator
+    /// what suits the device; longer if the deciding metric needs it].
     #[arg(long, value_name = "TIME")]
     pub(crate) trial_time: Option<String>,
     #[arg(help = shared::WARMUP, long, value_name = "TIME")]

@@ -24,8 +24,8 @@ Examples:
   schedlab fleet query 'SELECT variant, median(value) FROM results GROUP BY 1'
   sudo schedlab fleet learn
 
-The unit of evidence is the machine, regardless of its number of results and trials. Machines too far \
-from the others, at most a tenth, are named and left out. A result pushed again is stored once.
+The unit of evidence is the machine, regardless of its number of results and trials. Machines too \
+far from the others, at most a tenth, are named and left out. A result pushed again is stored once.
 
 Exit status: 0 done or verdicts reached, 1 an operation failed, 2 wrong usage, 3 no verdict has \
 evidence that can be used.";
@@ -150,7 +150,14 @@ pub(crate) struct FleetAnalyzeArgs {
     pub(crate) place: FleetPlaceArgs,
     #[command(flatten)]
     pub(crate) select: FleetSelectArgs,
-    #[arg(help = shared::BY, long, value_name = "KEY,…", value_delimiter = ',', default_value = "model", value_parser = PossibleValuesParser::new(KEYS))]
+    #[arg(
+        help = shared::BY,
+        long,
+        value_name = "KEY,…",
+        value_delimiter = ',',
+        default_value = "model",
+        value_parser = PossibleValuesParser::new(KEYS),
+    )]
     pub(crate) by: Vec<String>,
     #[arg(help = shared::JSON, long)]
     pub(crate) json: bool,

@@ -10,8 +10,6 @@ pub(super) const GATE_HELP: &str = "\
 Examples:
   schedlab gate --plan ci/oltp.toml --against last-good --state .schedlab
       the first time: keep the results as last good
-  schedlab gate --plan ci/oltp.toml --against last-good --state .schedlab \\
-      --junit gate.xml
   schedlab gate --plan ci/kyber.toml --against out/6.1 --kernel debian:6.12
       the same plan on another kernel
 

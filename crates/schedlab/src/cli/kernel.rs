@@ -19,7 +19,6 @@ Examples:
   schedlab kernel build --patch delay.patch
   schedlab kernel build --source ~/linux --debug
       build a kernel tree with debug checks
-  schedlab kernel list
   schedlab kernel exec --device hp97560 -- lsblk
       run a program on a modelled disk, in virtual time
   schedlab kernel clean 6.1-patched-0123456789ab

@@ -163,10 +163,10 @@ Examples:
   schedlab --version --json
       print the build whose results this program can continue or join
 
-Exit status: 0 done; 1 an operation failed; 2 wrong usage; 3 the evidence is invalid; 4 restore left \
-an entry of a running process; 5 worse, 6 not better, 7 inconclusive, 8 partly invalid (--fail-if, \
-gate); 9 rounds or cells are missing (shard merge, atlas); 125 the program could not be run, or the \
-guest failed (kernel exec); 129, 130, 143 interrupted by SIGHUP, SIGINT, SIGTERM.";
+Exit status: 0 done; 1 an operation failed; 2 wrong usage; 3 the evidence is invalid; 4 restore \
+left an entry of a running process; 5 worse, 6 not better, 7 inconclusive, 8 partly invalid (--fail-if, \
+gate); 9 rounds or cells are missing (shard merge, atlas); 125 the program could not be run, or \
+the guest failed (kernel exec); 129, 130, 143 interrupted by SIGHUP, SIGINT, SIGTERM.";
 
 const RESTORE_HELP: &str = "\
 Example:
@@ -293,8 +293,8 @@ default,nice=-20,mine=affinity=0+policy=fifo:50; workloads linpack, messaging, w
 request, frames or command:run=…; --background spin,memory,forks,io
 
 Simulator (--arena sim):
-  Variants take the tunables of schedlab list schedulers --json, and hz, nr_requests, queue_depth, turnaround_us; times are virtual; each round \
-is a seed, shared by all variants
+  Variants take the tunables of schedlab list schedulers --json, and hz, nr_requests, queue_depth, \
+turnaround_us; times are virtual; each round is a seed, shared by all variants
 
 Kernel (--arena kernel):
   NAME@PATCH is NAME of a kernel with that patch, built on first use; NAME@DIR has all patches \

@@ -17,7 +17,6 @@ Examples:
       needs no root
   schedlab persist vdb scheduler=none --by-path
       match a disk without a serial number by its slot
-  schedlab persist --list
 
 The rule takes effect when the device next appears; with --now also immediately.";
 
@@ -51,8 +50,7 @@ pub(crate) struct PersistArgs {
     #[arg(long)]
     pub(crate) by_name: bool,
     /// Apply the setting at every event of the device, to override other rules. This also reverts
-    /// what `schedlab set` or an experiment wrote when a program that wrote to the device closes
-    /// it.
+    /// `schedlab set` or an experiment when a program that wrote to the device closes it.
     #[arg(long)]
     pub(crate) insist: bool,
     /// Also apply the setting now, as `schedlab set` does.
@@ -67,7 +65,7 @@ pub(crate) struct PersistArgs {
     #[arg(help = shared::JSON, long)]
     pub(crate) json: bool,
     /// Replace edited or foreign files; persist results of another machine or a simulator; with
-    /// --as boot, print the line although the running kernel is 5.0 or later.
+    /// --as boot, print the line on any kernel.
     #[arg(long)]
     pub(crate) force: bool,
     /// List persisted settings and their conflicts with other programs.

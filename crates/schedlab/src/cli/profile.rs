@@ -15,8 +15,6 @@ Examples:
       a trace of schedlab trace record
   schedlab trace profile trace.blktrace.0 --html profile.html
       a trace of another tool, as a page with heat maps
-  sudo schedlab trace profile sda --for 30s
-      a live disk, for half a minute
   sudo schedlab trace profile sda --watch
       on a dashboard; r restarts, p pauses, s sorts, q quits
   schedlab compare --arena sim --device hp97560 --schedulers deadline \\
@@ -47,7 +45,13 @@ pub(crate) struct ProfileArgs {
     /// Print JSON, with the counts of the heat maps.
     #[arg(long)]
     pub(crate) json: bool,
-    #[arg(help = shared::FORMAT, long, value_name = "FORMAT", default_value = "auto", value_parser = PossibleValuesParser::new(Format::names()))]
+    #[arg(
+        help = shared::FORMAT,
+        long,
+        value_name = "FORMAT",
+        default_value = "auto",
+        value_parser = PossibleValuesParser::new(Format::names()),
+    )]
     pub(crate) format: String,
     #[arg(help = shared::SKIP_BAD, long)]
     pub(crate) skip_bad: bool,
@@ -57,7 +61,13 @@ pub(crate) struct ProfileArgs {
     /// Show a dashboard of a disk.
     #[arg(long, conflicts_with = "json")]
     pub(crate) watch: bool,
-    #[arg(help = shared::PID, long, value_name = "PID,…", value_delimiter = ',', conflicts_with = "cgroup")]
+    #[arg(
+        help = shared::PID,
+        long,
+        value_name = "PID,…",
+        value_delimiter = ',',
+        conflicts_with = "cgroup",
+    )]
     pub(crate) pid: Vec<u32>,
     #[arg(help = shared::CGROUP, long, value_name = "PATH,…", value_delimiter = ',')]
     pub(crate) cgroup: Vec<String>,

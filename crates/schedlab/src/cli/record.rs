@@ -58,7 +58,13 @@ pub(crate) struct RecordArgs {
     /// Record for this time [default: until Ctrl-C].
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) length: Option<String>,
-    #[arg(help = shared::PID, long, value_name = "PID,…", value_delimiter = ',', conflicts_with = "cgroup")]
+    #[arg(
+        help = shared::PID,
+        long,
+        value_name = "PID,…",
+        value_delimiter = ',',
+        conflicts_with = "cgroup",
+    )]
     pub(crate) pid: Vec<u32>,
     #[arg(help = shared::CGROUP, long, value_name = "PATH,…", value_delimiter = ',')]
     pub(crate) cgroup: Vec<String>,

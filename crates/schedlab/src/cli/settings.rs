@@ -4,8 +4,7 @@ use super::shared;
 use clap::Args;
 
 pub(crate) const SHOW_HELP: &str = "\
-Examples:
-  schedlab show sda
+Example:
   schedlab show /dev/nvme0n1 --json | jq '.attributes[] | select(.differs)'
 
 * marks a value other than the kernel's default for the current scheduler, > one that `schedlab \

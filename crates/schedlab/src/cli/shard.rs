@@ -21,7 +21,6 @@ Examples:
       how many rounds there are
   schedlab shard run plan.toml --rounds 0..4 --out a.segment
       measure the first four rounds
-  schedlab shard run plan.toml --rounds 4..8 --out b.segment
   schedlab shard merge a.segment b.segment --out results";
 
 const MERGE_HELP: &str = "\
@@ -61,7 +60,13 @@ pub(crate) struct ShardRunArgs {
     pub(crate) out: Option<PathBuf>,
     #[arg(help = shared::THREADS, long, value_name = "N")]
     pub(crate) threads: Option<NonZeroUsize>,
-    #[arg(help = shared::CACHE_DIR, long, value_name = "DIR", env = "SCHEDLAB_CACHE_DIR", hide_env_values = true)]
+    #[arg(
+        help = shared::CACHE_DIR,
+        long,
+        value_name = "DIR",
+        env = "SCHEDLAB_CACHE_DIR",
+        hide_env_values = true,
+    )]
     pub(crate) cache_dir: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) consent: ConsentArgs,

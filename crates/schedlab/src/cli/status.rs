@@ -6,9 +6,8 @@ use super::shared;
 use clap::Args;
 
 pub(super) const STATUS_HELP: &str = "\
-Examples:
+Example:
   schedlab status            the newest experiment below schedlab-out
-  schedlab status results
 
 The time left is a maximum: an experiment ends when every verdict is reached. Verdicts of a \
 running experiment may change.

@@ -43,7 +43,13 @@ pub(crate) struct SynthesizeArgs {
     pub(crate) out: Option<PathBuf>,
     #[arg(help = shared::SEED, long, value_name = "N", default_value = "1")]
     pub(crate) seed: u64,
-    #[arg(help = shared::FORMAT, long, value_name = "FORMAT", default_value = "auto", value_parser = PossibleValuesParser::new(Format::names()))]
+    #[arg(
+        help = shared::FORMAT,
+        long,
+        value_name = "FORMAT",
+        default_value = "auto",
+        value_parser = PossibleValuesParser::new(Format::names()),
+    )]
     pub(crate) format: String,
     #[arg(help = shared::SKIP_BAD, long)]
     pub(crate) skip_bad: bool,

@@ -57,7 +57,12 @@ pub(crate) struct TuneArgs {
     pub(crate) workload: Vec<String>,
     #[command(flatten)]
     pub(crate) place: PlaceArgs,
-    #[arg(help = shared::CLIENTS, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(
+        help = shared::CLIENTS,
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=1024),
+    )]
     pub(crate) clients: Option<u32>,
     /// Optimize this: throughput, iops, tps, latency, p50, p99, p999, a metric of `list metrics`,
     /// or arithmetic over them, e.g. 'iops / p99', which is maximized (min:EXPR minimizes)
@@ -118,7 +123,13 @@ pub(crate) struct TuneArgs {
     pub(crate) destroy_data: Option<String>,
     #[arg(help = shared::LOOP_DIR, long, value_name = "DIR", default_value = "/var/tmp")]
     pub(crate) loop_dir: PathBuf,
-    #[arg(help = shared::CACHE_DIR, long, value_name = "DIR", env = "SCHEDLAB_CACHE_DIR", hide_env_values = true)]
+    #[arg(
+        help = shared::CACHE_DIR,
+        long,
+        value_name = "DIR",
+        env = "SCHEDLAB_CACHE_DIR",
+        hide_env_values = true,
+    )]
     pub(crate) cache_dir: Option<PathBuf>,
     #[arg(help = shared::RUN_AS, long = "as", value_name = "USER")]
     pub(crate) run_as: Option<String>,

@@ -15,9 +15,7 @@ Examples:
       --between 01:00-04:00 --tell 'mail -s schedlab root'
   schedlab watch add --device sdb --workload oltp --destroy-data sdb
       a workload that writes: all data on it will be lost
-  schedlab watch list
   schedlab watch run sdb --now
-  schedlab watch remove sdb
   schedlab watch history sdb --out history.html
 
 A watch is a plan, bound to the identity of its device, with a systemd service and timer. Within \
