@@ -41,8 +41,7 @@ pub(crate) static STATUSES: &[Status] = &[
     row(
         REACHED,
         "conclusive",
-        "the command did what was asked; of an experiment: the evidence counts. *Inconclusive* and *partly invalid* are 0, too, unless \
-         `--fail-if` names them",
+        "done; of an experiment: the evidence counts, also if *inconclusive* or *partly invalid*, unless `--fail-if` names that",
         "read the report",
     ),
     row(
@@ -54,7 +53,7 @@ pub(crate) static STATUSES: &[Status] = &[
     row(
         USAGE,
         "usage",
-        "wrong usage: an option, a plan key or a combination that cannot be, or an input that does not exist",
+        "wrong usage: an impossible option, plan key or combination, or a missing input",
         "nothing was measured; correct the command",
     ),
     row(
@@ -66,42 +65,42 @@ pub(crate) static STATUSES: &[Status] = &[
     row(
         BUSY,
         "restore-left",
-        "`restore` left something that belongs to a process which is running",
-        "end that process or wait for it, then repeat; `restore` gives 0 only when nothing is left",
+        "`restore` left an entry of a running process",
+        "end that process or wait for it, then repeat",
     ),
     row(
         condition(Condition::Worse),
         "worse",
-        "`--fail-if worse`, and always `gate`: a deciding comparison is worse",
+        "a deciding comparison is worse (`--fail-if worse`, and `gate`)",
         "the last line of standard error names it",
     ),
     row(
         condition(Condition::NotBetter),
         "not-better",
-        "`--fail-if not-better`: a deciding comparison is anything but better",
+        "a deciding comparison is anything but better (`--fail-if not-better`)",
         "the same",
     ),
     row(
         condition(Condition::Inconclusive),
         "inconclusive",
-        "`--fail-if inconclusive`: a deciding comparison is inconclusive",
-        "the same; measure more rounds, or widen the margin before the next experiment",
+        "a deciding comparison is inconclusive (`--fail-if inconclusive`)",
+        "measure more rounds, or widen the margin before the next experiment",
     ),
     row(
         condition(Condition::PartlyInvalid),
         "partly-invalid",
-        "`--fail-if partly-invalid`: a deciding comparison is invalid, and others count",
+        "a deciding comparison is invalid, and others count (`--fail-if partly-invalid`)",
         "the report names each reason",
     ),
     row(
         INCOMPLETE,
         "incomplete",
-        "`merge`: the experiment asks for rounds that no segment has; nothing was written",
-        "measure the rounds that the message names, and merge again",
+        "`shard merge`: the experiment asks for rounds that no segment has, and nothing was written; `atlas`: cells are missing",
+        "measure the rounds or cells that the message names, and repeat",
     ),
-    row(129, "interrupted", "interrupted by SIGHUP", "`--resume` continues the experiment"),
-    row(130, "interrupted", "interrupted by SIGINT", "`--resume` continues the experiment"),
-    row(143, "interrupted", "interrupted by SIGTERM", "`--resume` continues the experiment"),
+    row(129, "interrupted", "SIGHUP", "`--resume` continues the experiment"),
+    row(130, "interrupted", "SIGINT", "`--resume` continues the experiment"),
+    row(143, "interrupted", "SIGTERM", "`--resume` continues the experiment"),
 ];
 
 pub(crate) const fn condition(condition: Condition) -> u8 {

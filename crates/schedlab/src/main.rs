@@ -15,6 +15,7 @@ mod report_files;
 mod rights;
 mod version;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -39,8 +40,7 @@ fn main() -> ExitCode {
     if let Some(printed) = version::print_json() {
         return printed.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
     }
-    let parsed = cli::command().try_get_matches().and_then(|found| Cli::from_arg_matches(&found));
-    let mut cli = match parsed {
+    let mut cli = match parse(&std::env::args_os().collect::<Vec<_>>()) {
         Ok(cli) => cli,
         Err(error) => return out::usage(&error),
     };
@@ -55,6 +55,19 @@ fn main() -> ExitCode {
             ExitCode::from(failure::status_of(&error))
         }
     }
+}
+
+/// Parses the command line. The usage in an error shows only the options that were given on it:
+/// clap would show those of environment variables, too.
+fn parse(words: &[OsString]) -> Result<Cli, clap::Error> {
+    let read = |command: clap::Command| {
+        let found = command.try_get_matches_from(words)?;
+        Cli::from_arg_matches(&found)
+    };
+    read(cli::command()).map_err(|error| match read(cli::without_environment(cli::command())) {
+        Err(plain) if plain.kind() == error.kind() && error.use_stderr() => plain,
+        _ => error,
+    })
 }
 
 fn complete_arena(command: &mut Command) -> Result<()> {

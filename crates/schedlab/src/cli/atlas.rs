@@ -7,12 +7,13 @@ use clap::Args;
 use experiment::plan::{ArenaFacts, KERNEL, SIM};
 
 use super::arena::{self, Choice};
+use super::shared;
 
 pub(super) const ATLAS_HELP: &str = "\
-Each cell (arena, device, workload) is an experiment in OUT/cells, with a fixed number of rounds. \
-The same command continues what was cut off. OUT/atlas.html is the page, OUT/atlas.json and \
-atlas.csv are the figures: who is best where and by how much, the tail, fairness, and the regret \
-of one scheduler for everything; of two arenas also where they disagree.
+Each cell (arena, device, workload) is an experiment in OUT/cells with a fixed number of rounds. \
+The same command continues an interrupted atlas. The page atlas.html and the figures atlas.json \
+and atlas.csv show the best scheduler of each cell and by how much, tail latency, fairness, the \
+regret of one scheduler for everything, and where two arenas disagree.
 
 Examples:
   schedlab atlas --out atlas
@@ -20,15 +21,15 @@ Examples:
   schedlab atlas --out atlas --arenas sim,kernel
       the schedulers of a real kernel, too
   schedlab atlas --out atlas --devices nvme,my-disk.toml
-      on an NVMe model and on a device that `fit` described
+      on an NVMe model and a device of `fit`
   schedlab atlas --out small --quick --schedulers none,bfq,*scan
       a rough map of some
   schedlab atlas --out part-2 --shard 2/8
       the second of eight parts
   schedlab atlas --out whole --merge part-1 part-2
-      the map of parts
+      join parts
 
-Exit status: 0 the map is whole (of --shard: the part is), 9 cells are missing.";
+Exit status: 0 the map (with --shard: the part) is complete, 9 cells are missing.";
 
 static ARENAS: [Choice; 2] = [
     Choice { arena: &SIM, help: "Schedlab's own schedulers on modelled devices" },
@@ -48,50 +49,51 @@ pub(crate) struct Part {
 /// `schedlab atlas`.
 #[derive(Debug, Args)]
 pub(crate) struct AtlasArgs {
-    /// Write the atlas into this directory, or continue the one that is there.
+    /// Write the atlas into this directory, or continue the one in it.
     #[arg(long, value_name = "DIR", default_value = "schedlab-out/atlas")]
     pub(crate) out: PathBuf,
     /// Measure in these arenas [default: sim].
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = arena::among(&ARENAS))]
     pub(crate) arenas: Vec<&'static ArenaFacts>,
-    /// Measure on these devices: names of `schedlab list devices`, `*` in them, or files that
-    /// describe one [default: 5 disks, sata-ssd, nvme].
+    /// Measure these: names of `list devices`, patterns with `*`, or device files [default: 5
+    /// disks, sata-ssd, nvme].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) devices: Vec<String>,
-    /// Measure these schedulers, `*` in a name; `none` is always one of them, since the others are
-    /// compared with it [default: all].
+    /// Measure these schedulers, or patterns with `*`; always also none, the baseline [default:
+    /// all].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) schedulers: Vec<String>,
-    /// Measure these of the standard workloads, `*` in a name [default: all].
+    /// Measure these standard workloads, or patterns with `*` [default: all].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) workloads: Vec<String>,
-    /// Measure a rough map: 3 rounds of short trials for a cell in place of 8.
+    /// Measure 3 rounds of short trials per cell instead of 8.
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Kernel arena: use this kernel, as `schedlab kernel build --source` takes it [default:
-    /// debian:7.3].
-    #[arg(long, value_name = "SOURCE")]
+    #[arg(help = shared::KERNEL, long, value_name = "SOURCE")]
     pub(crate) kernel: Option<String>,
-    /// Measure only part K of N of the cells, for machines that share the work.
+    /// Measure only part K of N of the cells.
     #[arg(long, value_name = "K/N", value_parser = part, conflicts_with_all = ["merge", "render"])]
     pub(crate) shard: Option<Part>,
-    /// Take over the cells of these atlases of the same choice, and measure nothing.
+    /// Join the cells of these atlases of the same choice, and measure nothing.
     #[arg(long, value_name = "DIR", num_args = 1..)]
     pub(crate) merge: Vec<PathBuf>,
-    /// Measure nothing: make the page and the data of what is there.
+    /// Write page and data from existing cells, and measure nothing.
     #[arg(long)]
     pub(crate) render: bool,
-    /// Measure on this number of threads [default: one for each CPU that this process may use].
-    #[arg(long, value_name = "N")]
+    #[arg(help = shared::THREADS, long, value_name = "N")]
     pub(crate) threads: Option<NonZeroUsize>,
-    /// Kernel arena: store built kernels in this directory [default: ~/.cache/schedlab].
-    #[arg(long, value_name = "DIR", env = "SCHEDLAB_CACHE_DIR", hide_env_values = true)]
+    #[arg(
+        help = shared::CACHE_DIR,
+        long,
+        value_name = "DIR",
+        env = "SCHEDLAB_CACHE_DIR",
+        hide_env_values = true,
+    )]
     pub(crate) cache_dir: Option<PathBuf>,
     /// Print atlas.json instead of the tables.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Show no progress bar and no remarks.
-    #[arg(long, short)]
+    #[arg(help = shared::QUIET, long, short)]
     pub(crate) quiet: bool,
 }
 

@@ -6,17 +6,18 @@ use clap::Args;
 use lab::output::Output;
 
 use super::design::ConsentArgs;
+use super::shared;
 
 pub(super) const BISECT_HELP: &str = "\
 Sources:
   DIR                     the patches of a directory, in the order of its file
-                          `series`, else of their names
+                          `series`, else by name
   PATCH,PATCH,…           patches in this order
-  git:DIR                 the commits of a kernel's git tree, along first parents
+  git:DIR                 commits of a kernel's git tree, along first parents
   debian:6.1,debian:6.12  Debian's source packages of kernels, in this order
 
 Ends (--good and --bad):
-  patches   a number of patches, or a patch: up to it [default: 0 and all]
+  patches   a number of patches, or the last patch [default: 0 and all]
   git       revisions (required)
   versions  6.1 or debian:6.1 [default: the first and the last]
 
@@ -24,66 +25,61 @@ Examples:
   schedlab bisect --plan plans/kyber-delay.toml --source my-series --out found
   schedlab bisect --plan my.toml --source git:linux --good v6.1 --bad HEAD \\
       --out found
-  schedlab bisect --plan my.toml --source debian:6.1,debian:6.12 --out found
-  schedlab bisect --plan my.toml --source my-series --out found --resume
-      continue after an interruption
   schedlab run found/found.toml --allow-commands
       compare the two kernels again
 
-Each step is one experiment against the good end, compared by the plan's rule on the workload's \
-deciding metric. It is bad if it is worse by more than the margin. A step that does not build or \
-boot is skipped, as `git bisect skip` does; an inconclusive one is measured once more, four times \
-as long, and then skipped. If skipped steps lie next to the one that made things worse, the \
-result is a range. All verdicts together err with the plan's alpha at most: each has a part of \
-it.
+Each step is compared with the good end on the deciding metric; it is bad if it is worse by more \
+than the margin. A step that does not build or boot is skipped; an inconclusive one is measured \
+once more, four times as long, and then skipped. If skipped steps are next to the bad one, the \
+result is a range. The plan's alpha covers all verdicts together.
 
-Exit status: 0 the step or range is found, 1 an operation failed or a signal came, 2 wrong usage, \
-3 the ends do not differ or cannot be compared, or the two sides of what was found do not differ \
-when compared with each other.";
+Exit status: 0 the step or range is found, 1 an operation failed or a signal came, 2 wrong \
+usage, 3 the ends, or the two sides of the result, do not differ or cannot be compared.";
 
 #[derive(Debug, Args)]
 pub(crate) struct BisectArgs {
-    /// Plan of every experiment: device, workload, criteria, and the scheduler of its baseline; its
-    /// arena is the kernel arena.
+    /// Plan of every experiment, in the kernel arena: device, workload, criteria, and the scheduler
+    /// of its baseline.
     #[arg(long, value_name = "FILE")]
     pub(crate) plan: PathBuf,
-    /// Search these steps: a directory or list of patches, git:DIR, or versions of Debian's
-    /// kernels.
+    /// Search these steps; see Sources.
     #[arg(long, value_name = "SOURCE")]
     pub(crate) source: String,
-    /// Begin at this step, which is known to be good [default: the first].
+    /// Start at this good step [default: the first].
     #[arg(long, value_name = "STEP")]
     pub(crate) good: Option<String>,
-    /// End at this step, which is known to be bad [default: the last].
+    /// End at this bad step [default: the last].
     #[arg(long, value_name = "STEP")]
     pub(crate) bad: Option<String>,
-    /// Run this variant of the plan on every kernel [default: the baseline].
+    /// Run this variant on every kernel [default: the plan's baseline].
     #[arg(long, value_name = "NAME")]
     pub(crate) variant: Option<String>,
-    /// Decide by this workload of the plan [default: its only one].
+    /// Decide by this workload [default: the plan's only one].
     #[arg(long, value_name = "NAME")]
     pub(crate) workload: Option<String>,
-    /// Write the log, the patches and the records into this directory [default:
-    /// schedlab-out/bisect-UTC time].
+    /// Write log, patches and results into this directory [default: schedlab-out/bisect-UTC time].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Continue the interrupted bisection whose log is in --out.
+    /// Continue the interrupted bisection in --out.
     #[arg(long, requires = "out")]
     pub(crate) resume: bool,
-    /// Store built kernels in this directory, about 300 MB each [default: ~/.cache/schedlab].
-    #[arg(long, value_name = "DIR", env = "SCHEDLAB_CACHE_DIR", hide_env_values = true)]
+    #[arg(
+        help = shared::CACHE_DIR,
+        long,
+        value_name = "DIR",
+        env = "SCHEDLAB_CACHE_DIR",
+        hide_env_values = true,
+    )]
     pub(crate) cache_dir: Option<PathBuf>,
-    /// Leave the kernels of all steps in the cache [default: those of the ends and of the two sides
-    /// of what was found].
+    /// Keep the kernels of all steps, about 300 MB each [default: only those of the ends and on
+    /// both sides of the result].
     #[arg(long)]
     pub(crate) keep_kernels: bool,
     #[command(flatten)]
     pub(crate) consent: ConsentArgs,
-    /// Print the result as JSON.
-    #[arg(long)]
+    #[arg(help = shared::JSON, long)]
     pub(crate) json: bool,
-    /// Show no progress bar and no remarks.
-    #[arg(long, short)]
+    #[arg(help = shared::QUIET, long, short)]
     pub(crate) quiet: bool,
 }
 

@@ -5,8 +5,8 @@ use clap::{Arg, Args, ValueEnum};
 /// Programs to compare.
 #[derive(Debug, Args)]
 pub(crate) struct CommandsArgs {
-    /// Compare these command lines, each run by /bin/sh once per round, in random order; the first
-    /// is the baseline. Needs no root and no device, and changes no setting.
+    /// Compare these command lines, each run by /bin/sh once per round in random order; the first
+    /// is the baseline. Needs neither root nor device.
     #[arg(
         long,
         num_args = 2..,
@@ -17,11 +17,10 @@ pub(crate) struct CommandsArgs {
         ]
     )]
     pub(crate) commands: Vec<String>,
-    /// Call the commands by these names in reports, separated by commas [default: the command
-    /// lines].
+    /// Name the commands in reports [default: the command lines].
     #[arg(long, value_delimiter = ',', value_name = "NAME,…", requires = "commands")]
     pub(crate) names: Vec<String>,
-    /// Let this decide between the commands [default: time].
+    /// Decide between the commands by this [default: time].
     #[arg(long, value_name = "METRIC", requires = "commands")]
     pub(crate) metric: Option<CommandMetric>,
 }

@@ -13,6 +13,7 @@ use load::programs::Needs;
 use super::arena;
 use super::fail_if::FailIfArgs;
 use super::monitor::MonitorArgs;
+use super::shared;
 
 /// How an experiment is carried out: shared by `compare` and `run`.
 #[derive(Debug, Args)]
@@ -21,36 +22,32 @@ pub(crate) struct ConductArgs {
     /// schedlab-out/UTC time].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Continue the interrupted experiment whose results file is in --out.
+    /// Continue the interrupted experiment in --out.
     #[arg(long, requires = "out")]
     pub(crate) resume: bool,
-    /// Allow workloads that write to this device: all data on it is lost.
-    #[arg(long, value_name = "DEVICE")]
+    #[arg(help = shared::DESTROY_DATA, long, value_name = "DEVICE")]
     pub(crate) destroy_data: Option<String>,
-    /// Create the backing file of loop:SIZE in this directory; its disk is the one that is
-    /// measured.
-    #[arg(long, value_name = "DIR", default_value = "/var/tmp")]
+    #[arg(help = shared::LOOP_DIR, long, value_name = "DIR", default_value = "/var/tmp")]
     pub(crate) loop_dir: PathBuf,
-    /// Kernel arena: store built kernels in this directory [default: ~/.cache/schedlab].
-    #[arg(long, value_name = "DIR", env = "SCHEDLAB_CACHE_DIR", hide_env_values = true)]
+    #[arg(
+        help = shared::CACHE_DIR,
+        long,
+        value_name = "DIR",
+        env = "SCHEDLAB_CACHE_DIR",
+        hide_env_values = true,
+    )]
     pub(crate) cache_dir: Option<PathBuf>,
-    /// Virtual arenas: write the events of the first trial of each workload and variant to the
-    /// directory `traces` in --out; the kernel arena writes perfetto, of a trial that is measured
-    /// once more for it.
+    /// Virtual arenas: write the events of the first trial of each workload and variant to
+    /// OUT/traces; the kernel arena takes perfetto and an additional trial.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) trace: Option<FormatArg>,
-    /// Run the programs that workloads name as this user: without root's rights, terminal and open
-    /// files.
-    #[arg(long = "as", value_name = "USER")]
+    #[arg(help = shared::RUN_AS, long = "as", value_name = "USER")]
     pub(crate) run_as: Option<String>,
-    /// Print analysis.json instead of the table.
-    #[arg(long)]
+    #[arg(help = shared::ANALYSIS_JSON, long)]
     pub(crate) json: bool,
-    /// Show every metric, not only the deciding ones.
-    #[arg(long, short)]
+    #[arg(help = shared::VERBOSE, long, short)]
     pub(crate) verbose: bool,
-    /// Show no progress bar and no remarks.
-    #[arg(long, short)]
+    #[arg(help = shared::QUIET, long, short)]
     pub(crate) quiet: bool,
     #[command(flatten)]
     pub(crate) monitor: MonitorArgs,
@@ -76,9 +73,8 @@ impl ConductArgs {
 /// Consent to what a plan from a file starts.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct ConsentArgs {
-    /// Start the programs that the plan names as root: commands, programs with their arguments,
-    /// scripts, schedulers that a program loads, kernels with patches; without root no flag is
-    /// needed.
+    /// Run the plan's commands, programs with arguments, scripts, scheduler programs and patched
+    /// kernels as root; not needed without root.
     #[arg(long)]
     pub(crate) allow_commands: bool,
 }
@@ -133,19 +129,18 @@ impl From<FormatArg> for lab::trace_file::Format {
 /// The file system under the workload, and the load beside it.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct PlaceArgs {
-    /// Run these background loads during every workload, separated by commas: schedlab's own
-    /// workloads, optionally with io_weight, io_max or ioprio; with --arena cpu: spin, memory,
-    /// forks or io.
+    /// Run these loads during every workload: schedlab's own workloads, also with io_weight, io_max
+    /// or ioprio; with --arena cpu spin, memory, forks or io.
     #[arg(long, value_delimiter = ',', value_name = "SPEC,…")]
     pub(crate) background: Vec<String>,
     /// Make this file system on the device and run the workloads on its files [default: none; ext4
-    /// for programs, which need files].
+    /// for programs that need files].
     #[arg(long, value_name = "KIND")]
     pub(crate) fs: Option<FsArg>,
-    /// Pass further options to mkfs, e.g. --mkfs-options="-O ^has_journal".
+    /// Pass these options to mkfs, e.g. --mkfs-options="-O ^has_journal".
     #[arg(long, value_name = "OPTIONS", requires = "fs", allow_hyphen_values = true)]
     pub(crate) mkfs_options: Option<String>,
-    /// Pass options to mount, e.g. --mount-options=noatime.
+    /// Pass these options to mount, e.g. --mount-options=noatime.
     #[arg(long, value_name = "OPTIONS", requires = "fs")]
     pub(crate) mount_options: Option<String>,
 }
@@ -156,8 +151,8 @@ pub(crate) struct DesignArgs {
     /// Measure in this arena.
     #[arg(long, default_value = "disk", value_parser = arena::every())]
     pub(crate) arena: &'static ArenaFacts,
-    /// Measure this device: /dev/NAME, /dev/disk/by-id/…, loop:SIZE, or a modelled device; not used
-    /// by --arena cpu, nor by --arena kernel with CPU workloads.
+    /// Measure this device: /dev/NAME, /dev/disk/by-id/…, loop:SIZE, or a modelled device; none for
+    /// CPU workloads.
     #[arg(
         long,
         required_unless_present = "arena",
@@ -167,60 +162,54 @@ pub(crate) struct DesignArgs {
         hide_default_value = true
     )]
     pub(crate) device: String,
-    /// Kernel arena: compare the schedulers of this kernel, named as for
-    /// `schedlab kernel build --source` [default: debian:7.3].
-    #[arg(long, value_name = "SOURCE")]
+    #[arg(help = shared::KERNEL, long, value_name = "SOURCE")]
     pub(crate) kernel: Option<String>,
-    /// Run these workloads, separated by commas [default: oltp,mixed; on a device that may not be
-    /// written to: randread,dss; with --arena cpu: linpack; for a watch: randread].
+    /// Run these workloads [default: oltp,mixed; if the device may not be written to, randread,dss;
+    /// for a watch randread; for CPUs linpack].
     #[arg(long, value_delimiter = ',', value_name = "SPEC,…")]
     pub(crate) workload: Vec<String>,
     #[command(flatten)]
     pub(crate) place: PlaceArgs,
-    /// Set the number of clients of every workload that has clients and does not set clients=N
-    /// itself (1 to 1024).
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(
+        help = shared::CLIENTS,
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=1024),
+    )]
     pub(crate) clients: Option<u32>,
-    /// Limit the time of measuring, all workloads together [default: 60s; with --rounds N: the time
-    /// of N rounds; in the simulator, in virtual time: enough for 30 rounds].
+    /// Limit the measuring time of all workloads together [default: 60s; with --rounds N what they
+    /// take; in virtual time enough for 30 rounds].
     #[arg(long, value_name = "TIME")]
     pub(crate) budget: Option<String>,
-    /// Measure this number of rounds per workload: N for exactly N, auto to stop when every verdict
-    /// is reached.
+    /// Measure exactly N rounds per workload, or until every verdict is reached (auto).
     #[arg(long, value_name = "auto|N", default_value = "auto")]
     pub(crate) rounds: String,
-    /// Measure although there are fewer rounds than an interval takes: for figures and traces,
-    /// without verdicts.
+    /// Measure even with too few rounds for intervals: figures and traces, no verdicts.
     #[arg(long)]
     pub(crate) figures_only: bool,
-    /// Seed every random choice with this number.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(help = shared::SEED, long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Treat differences smaller than this as equivalent.
+    /// Treat differences below this as equivalent.
     #[arg(long, value_name = "PERCENT", default_value = "1%")]
     pub(crate) margin: String,
     /// Limit the probability of a false verdict, over all variants of one metric.
     #[arg(long, value_name = "PERCENT", default_value = "5%")]
     pub(crate) alpha: String,
-    /// Compute intervals with this method; `fixed` and `three-sigma` serve comparison with older
-    /// analyses.
+    /// Compute intervals with this method; `fixed` and `three-sigma` are those of older analyses.
     #[arg(long, value_name = "METHOD", default_value = "spending")]
     pub(crate) method: MethodArg,
-    /// Compute intervals that stay valid if the experiment goes on beyond its budget (--method
-    /// anytime): fewer verdicts in the same time, and --resume with a larger budget any number of
-    /// times.
+    /// Keep intervals valid beyond the budget (--method anytime), for --resume with larger budgets;
+    /// reaches fewer verdicts in the same time.
     #[arg(long, conflicts_with = "method")]
     pub(crate) open_ended: bool,
-    /// Set the length of one trial [default: a length of which about a dozen rounds fit into the
-    /// budget, or in the simulator one that suits the device; longer where a trial would hold too
-    /// few requests for the metric that decides].
+    /// Set the length of one trial [default: a dozen rounds fit into the budget; in the simulator
+    /// what suits the device; longer if the deciding metric needs it].
     #[arg(long, value_name = "TIME")]
     pub(crate) trial_time: Option<String>,
-    /// Run the workload for this time before each trial, uncounted [default: a fifth of the trial].
-    #[arg(long, value_name = "TIME")]
+    #[arg(help = shared::WARMUP, long, value_name = "TIME")]
     pub(crate) warmup: Option<String>,
-    /// Print the plan as TOML, for `schedlab run`, with what it can find as a comment, and measure
-    /// nothing; with --json both as JSON.
+    /// Print the plan as TOML, for `schedlab run`, with detectable differences as a comment, and
+    /// measure nothing; with --json both as JSON.
     #[arg(long)]
     pub(crate) dry_run: bool,
 }

@@ -10,9 +10,8 @@ use crate::out;
 /// Which verdicts are failures.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct FailIfArgs {
-    /// Exit with a status of its own if a deciding comparison has this verdict: 5 worse, 6
-    /// not-better, 7 inconclusive, 8 partly-invalid; may be repeated [default: verdicts do not
-    /// change the exit status].
+    /// Fail if a deciding comparison has this verdict, with exit status 5 worse, 6 not-better, 7
+    /// inconclusive, 8 partly-invalid; may be repeated.
     #[arg(long, value_name = "VERDICT,…", value_delimiter = ',')]
     pub(crate) fail_if: Vec<FailIfArg>,
 }

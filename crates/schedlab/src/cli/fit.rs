@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::shared;
 use clap::{Args, ValueEnum};
 
 pub(super) const FIT_HELP: &str = "\
@@ -13,16 +14,13 @@ Examples:
   sudo schedlab fit /dev/nvme0n1 --writes-from day.parquet
       with the writes of a trace
   schedlab fit day.parquet --out nvme0n1.toml
-      of a trace of schedlab trace record alone, without the disk
-  schedlab fit --arena sim hp97560
-      fit a modelled disk, whose parameters are known
+      from a trace alone, without the disk
   schedlab compare --arena sim --device sdb.toml --workload oltp
       use the model
 
-Nothing is written to the device and no setting of it is changed. A hard disk is measured for \
-minutes to hours, other devices for less than a minute at most speeds. The model's error is \
-measured on reads that the fit has not seen. A trace gives a model of its busiest disk as it \
-was at that work, without places: a third of it is held out.
+Nothing on the device is changed. A hard disk takes minutes to hours, other devices usually less \
+than a minute. A trace gives a model of its busiest disk under that load, without positions; a \
+third of the trace is held out.
 
 Exit status: 0 a model was made, 1 an operation failed, 2 wrong usage.";
 
@@ -47,7 +45,7 @@ pub(crate) enum FitKind {
 #[derive(Debug, Args)]
 pub(crate) struct FitArgs {
     /// Device to measure: /dev/NAME, /dev/disk/by-id/…, loop:SIZE, or a modelled device with
-    /// --arena sim; or the file of a trace.
+    /// --arena sim; or a trace file.
     #[arg(value_name = "DEVICE|TRACE")]
     pub(crate) device: String,
     /// Write the model to this file [default: print it].
@@ -56,23 +54,19 @@ pub(crate) struct FitArgs {
     /// Measure in this arena.
     #[arg(long, value_enum, default_value = "disk")]
     pub(crate) arena: FitArena,
-    /// Take the device for this [default: what it says of itself].
+    /// Treat the device as this kind [default: as the device reports].
     #[arg(long = "as", value_enum, value_name = "KIND")]
     pub(crate) kind: Option<FitKind>,
-    /// Learn the latencies of writes, and how they slow reads, from this trace [default: writes
-    /// count as reads].
+    /// Learn write latencies, and how writes slow reads, from this trace [default: writes count as
+    /// reads].
     #[arg(long, value_name = "TRACE")]
     pub(crate) writes_from: Option<PathBuf>,
-    /// Create the backing file of loop:SIZE in this directory.
-    #[arg(long, value_name = "DIR", default_value = "/var/tmp")]
+    #[arg(help = shared::LOOP_DIR, long, value_name = "DIR", default_value = "/var/tmp")]
     pub(crate) loop_dir: PathBuf,
-    /// Choose the places of the reads by this seed.
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(help = shared::SEED, long, value_name = "N", default_value = "1")]
     pub(crate) seed: u64,
-    /// Print JSON.
-    #[arg(long)]
+    #[arg(help = shared::JSON, long)]
     pub(crate) json: bool,
-    /// Show no progress bar and no remarks.
-    #[arg(long, short)]
+    #[arg(help = shared::QUIET, long, short)]
     pub(crate) quiet: bool,
 }

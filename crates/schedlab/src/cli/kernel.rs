@@ -7,26 +7,24 @@ use clap::{Args, Subcommand, ValueEnum};
 use guest::TICK_RATES;
 use lab::arena::kernel::files::Files;
 
+use super::shared;
 use super::{DEFAULT_KERNEL, KERNEL};
 
 pub(super) const KERNEL_HELP: &str = "\
 Examples:
   schedlab kernel build
-      build Debian's 7.3, the default of the kernel arena
+      build the default kernel of the kernel arena
   schedlab kernel build --source debian:newest
       build the newest packaged kernel, whose guests run faster
   schedlab kernel build --patch delay.patch
-      build 7.3 with a patch: seconds if 7.3 is cached
   schedlab kernel build --source ~/linux --debug
       build a kernel tree with debug checks
-  schedlab kernel list
   schedlab kernel exec --device hp97560 -- lsblk
       run a program on a modelled disk, in virtual time
   schedlab kernel clean 6.1-patched-0123456789ab
 
-The key of a cached kernel covers source version, configuration, patches and compiler. To use a \
-newer version of the source package, remove the cached kernels and sources first (kernel clean \
---all).";
+The key of a cached kernel covers source version, configuration, patches and compiler. For a \
+newer version of the source package, first run `kernel clean --all`.";
 
 const EXEC_HELP: &str = "\
 Examples:
@@ -58,59 +56,51 @@ pub(crate) struct KernelArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KernelCommand {
-    /// Build and cache a kernel for the kernel arena; returns immediately if it is cached.
+    /// Build and cache a kernel for the kernel arena, unless it is cached.
     ///
-    /// The source is Debian's package linux-source-X.Y: the installed one, or one that apt fetches
-    /// (needs no root, checks signatures). The kernel is User-mode Linux with the block layer, all
-    /// its schedulers and ext4. The first build takes minutes; one with a further patch takes
-    /// seconds, since only the changed files are compiled.
-    #[command(after_help = KERNEL_HELP)]
+    /// The source is Debian's package linux-source-X.Y, installed or fetched by apt (needs no root,
+    /// checks signatures). The kernel is User-mode Linux with the block layer, all its schedulers
+    /// and ext4. The first build takes minutes, one with another patch seconds.
     Build {
-        /// Build this source: debian:7.3, debian:6.12, debian:newest, or the directory of a kernel
-        /// tree, which is only read.
+        /// Build this source: debian:7.3, debian:6.12, debian:newest, or a kernel tree's directory,
+        /// which is only read.
         #[arg(long, value_name = "WORD", env = KERNEL, hide_env_values = true, default_value = DEFAULT_KERNEL)]
         source: String,
-        /// Apply this patch, as `patch -p1` does; several are applied in order. Every context line
-        /// must match the source. Options that the patch adds to a Kconfig are enabled.
+        /// Apply this patch as `patch -p1` does, without fuzz; may be repeated, in order. Kconfig
+        /// options that it adds are enabled.
         #[arg(long, value_name = "FILE")]
         patch: Vec<PathBuf>,
-        /// Enable KASAN, lockdep, sleep-in-atomic checks and fault injection: to find bugs, not to
-        /// measure.
+        /// Enable KASAN, lockdep, sleep-in-atomic checks and fault injection: for finding bugs, not
+        /// for measuring.
         #[arg(long)]
         debug: bool,
-        /// Build for CPU experiments, with this number of ticks a second: 1000, 300, 250 or 100.
+        /// Build for CPU experiments, with this many ticks per second: 1000, 300, 250 or 100.
         #[arg(long, value_name = "RATE", value_parser = ticks)]
         hz: Option<u32>,
-        /// Print JSON.
-        #[arg(long)]
+        #[arg(help = shared::JSON, long)]
         json: bool,
-        /// Print only the result.
-        #[arg(long, short)]
+        #[arg(help = shared::QUIET, long, short)]
         quiet: bool,
     },
     /// List the cached kernels.
-    #[command(after_help = "Example:\n  schedlab kernel list --json")]
     List {
-        /// Print JSON.
-        #[arg(long)]
+        #[arg(help = shared::JSON, long)]
         json: bool,
     },
-    /// Run a program in a guest: on a modelled disk, under a chosen scheduler, in virtual time.
+    /// Run a program in a guest with a modelled disk, in virtual time.
     ///
     /// The guest sees this machine's files read-only; /tmp, /var/tmp, /run and /dev/shm are
-    /// writable and discarded at the end. The modelled disk is /dev/disk0 ($SCHEDLAB_DEVICE) and is
-    /// held in the guest's memory; with --fs it is mounted on /tmp/disk0 ($SCHEDLAB_DIR). Standard
-    /// output, standard error and the exit status are the program's (125: the program could not be
-    /// run, or the guest failed); what of its output would steer a terminal is shown there as
-    /// \uXXXX, and passed on as it is into a pipe or file. Standard input is empty, and there is no
-    /// network.
+    /// writable and discarded at the end. The modelled disk is /dev/disk0 ($SCHEDLAB_DEVICE), held
+    /// in the guest's memory, and with --fs mounted on /tmp/disk0 ($SCHEDLAB_DIR). Output and exit
+    /// status are the program's (125: it could not be run, or the guest failed); a terminal shows
+    /// control characters as \uXXXX. Standard input is empty, and there is no network.
     #[command(after_help = EXEC_HELP)]
     Exec(ExecArgs),
-    /// Remove one cached kernel, or all of them with their sources; without either, remove the
-    /// remains of interrupted builds.
-    #[command(after_help = "Example:\n  schedlab kernel clean --all")]
+    /// Remove a cached kernel, or all with their sources.
+    ///
+    /// Without either, the remains of interrupted builds are removed.
     Clean {
-        /// Key of the kernel to remove, from `schedlab kernel list`.
+        /// Key of the kernel, from `schedlab kernel list`.
         #[arg(conflicts_with = "all")]
         key: Option<String>,
         /// Remove every kernel and source.
@@ -138,30 +128,28 @@ fn ticks(word: &str) -> Result<u32, String> {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExecArgs {
-    /// Attach this modelled disk, as for `compare --arena kernel`: hp97560, null:service_ns=50000,
-    /// FILE.toml [default: none].
+    /// Attach this modelled disk, as in `compare --arena kernel`, or FILE.toml [default: none].
     #[arg(long, value_name = "MODEL")]
     pub(crate) device: Option<String>,
-    /// Use this scheduler and these tunables: NAME[:TUNABLE=VALUE]…; NAME@PATCH for the scheduler
-    /// of a patched kernel.
+    /// Use this scheduler: NAME[:TUNABLE=VALUE]…, or NAME@PATCH.
     #[arg(long, value_name = "SPEC", default_value = "none")]
     pub(crate) scheduler: String,
     /// Make this file system on the disk and mount it.
     #[arg(long, value_name = "KIND", requires = "device")]
     pub(crate) fs: Option<GuestFsArg>,
-    /// Boot this kernel, named as for `kernel build --source`.
+    /// Boot this kernel; see `kernel build --source`.
     #[arg(long, value_name = "SOURCE", env = KERNEL, hide_env_values = true, default_value = DEFAULT_KERNEL)]
     pub(crate) kernel: String,
-    /// Boot the kernel with debug checks, as built by `kernel build --debug`.
+    /// Boot the kernel of `kernel build --debug`.
     #[arg(long)]
     pub(crate) debug: bool,
     /// Advance virtual time in this mode.
     #[arg(long, default_value = "inf-cpu")]
     pub(crate) time_travel: TimeTravelArg,
-    /// Stop a guest that neither prints nor advances its clock for this time, in real time.
+    /// Stop a guest that neither prints nor advances its clock for this real time.
     #[arg(long, value_name = "TIME", default_value = "60s")]
     pub(crate) timeout: String,
-    /// Set the guest's memory in MiB (64 to 65536); it also holds the data written to the disk.
+    /// Set the guest's memory, which also holds the disk's data, to this many MiB (64 to 65536).
     #[arg(long, value_name = "MIB", default_value_t = 512, value_parser = clap::value_parser!(u32).range(64..=65536))]
     pub(crate) memory: u32,
     /// Print messages of schedlab only if something fails.

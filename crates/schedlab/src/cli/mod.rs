@@ -21,6 +21,7 @@ mod record;
 mod repeats;
 mod settings;
 mod shard;
+mod shared;
 mod status;
 mod sweep;
 mod synthesize;
@@ -82,12 +83,11 @@ use self::sweep::{SWEEP_HELP, budget};
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// With --version: print the build, whose results alone this program continues or joins, as
-    /// JSON.
+    /// With --version: print the build as JSON; this program continues and joins only results of
+    /// that build.
     #[arg(long, requires = "version")]
     pub(crate) json: bool,
-    /// Store the journal of changed settings in this directory, from which they are restored after
-    /// a crash.
+    /// Keep the journal of changed settings, for restoring them after a crash, in this directory.
     #[arg(
         long,
         global = true,
@@ -131,6 +131,11 @@ pub(crate) fn command() -> clap::Command {
     ))
 }
 
+/// The same command line, deaf to environment variables.
+pub(crate) fn without_environment(command: clap::Command) -> clap::Command {
+    command.mut_args(|arg| arg.env(None)).mut_subcommands(without_environment)
+}
+
 const EXAMPLES: &str = "\
 Examples:
   schedlab compare --device loop:512M --workload oltp,mixed
@@ -158,8 +163,10 @@ Examples:
   schedlab --version --json
       print the build whose results this program can continue or join
 
-Exit status: 0 verdicts reached, 1 an operation failed, 2 wrong usage, 3 the evidence is invalid, 5 \
-to 8 what --fail-if names, 128 and the number of a signal that interrupted.";
+Exit status: 0 done; 1 an operation failed; 2 wrong usage; 3 the evidence is invalid; 4 restore \
+left an entry of a running process; 5 worse, 6 not better, 7 inconclusive, 8 partly invalid (--fail-if, \
+gate); 9 rounds or cells are missing (shard merge, atlas); 125 the program could not be run, or \
+the guest failed (kernel exec); 129, 130, 143 interrupted by SIGHUP, SIGINT, SIGTERM.";
 
 const RESTORE_HELP: &str = "\
 Example:
@@ -183,8 +190,6 @@ pub(crate) enum Command {
     #[command(after_help = RUN_HELP)]
     Run(RunArgs),
     /// Measure a plan and fail if it is worse than its last results.
-    ///
-    /// For CI of kernels, drivers, file systems and databases.
     #[command(after_help = GATE_HELP)]
     Gate(Box<GateArgs>),
     /// Spread a plan of virtual time over machines.
@@ -194,7 +199,7 @@ pub(crate) enum Command {
     /// Every scheduler, the standard workloads and many devices, in virtual time.
     #[command(after_help = ATLAS_HELP)]
     Atlas(AtlasArgs),
-    /// Vary one tunable at a time and measure its effect.
+    /// Measure the effect of each tunable separately.
     #[command(after_help = SWEEP_HELP, mut_arg("budget", budget))]
     Sweep(SweepArgs),
     /// Search for the best scheduler and settings, and confirm them.
@@ -204,8 +209,7 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Set a scheduler and its settings until the next boot.
     ///
-    /// Or for a limited time, with --for. Settings are the scheduler's tunables and the queue's
-    /// attributes.
+    /// Or for a limited time, with --for.
     #[command(after_help = SET_HELP)]
     Set(SetArgs),
     /// Persist a setting across reboots.
@@ -216,23 +220,20 @@ pub(crate) enum Command {
     Unpersist(UnpersistArgs),
     /// Measure the io.cost model of a device.
     ///
-    /// Six coefficients and the QoS, as lines for the kernel and for systemd.
+    /// Prints six coefficients and the QoS as lines for the kernel and for systemd.
     #[command(after_help = IOCOST_HELP)]
     Iocost(IocostArgs),
     /// Recommend a scheduler for a live disk or a trace; change nothing.
     ///
-    /// Replays recorded work under each scheduler on a model of the disk, in virtual time, and
-    /// gives the reasons.
+    /// Replays recorded I/O under each scheduler on a model of the disk, in virtual time.
     #[command(after_help = ADVISE_HELP)]
     Advise(AdviseArgs),
     /// Measure a disk by reads and write a model of it.
     ///
-    /// For --arena sim and kernel, with the model's error on reads that were held out.
+    /// The model is for --arena sim and kernel; its error is measured on reads that were held out.
     #[command(after_help = FIT_HELP)]
     Fit(FitArgs),
     /// Gather and compare the results of many machines.
-    ///
-    /// In a directory or a bucket; by drive model, firmware or kernel.
     #[command(after_help = FLEET_HELP)]
     Fleet(FleetArgs),
     /// Test a device in quiet hours and report a changed verdict.
@@ -251,9 +252,9 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Restore settings that a crash left changed.
     ///
-    /// schedlab writes the old values to disk before it changes anything. This command reads them,
-    /// restores every value that still differs, reads it back, and removes leftover temporary loop
-    /// devices. `compare` and `run` do the same when they start.
+    /// Every value that still differs from the one in the journal is restored and read back;
+    /// leftover temporary loop devices are removed. `compare` and `run` do the same when they
+    /// start.
     #[command(after_help = RESTORE_HELP)]
     Restore(RestoreArgs),
     /// Find the kernel patch, commit or version that made it worse.
@@ -270,44 +271,44 @@ pub(crate) enum Command {
 const COMPARE_HELP: &str = "\
 Schedulers:
   NAME[:TUNABLE=VALUE]…  bfq:slice_idle=0:nr_requests=64
-  LABEL=NAME…            a=none,b=none, an A/A comparison of none with itself
+  LABEL=NAME…            a=none,b=none: an A/A comparison of none with itself
 
-Workloads (see: schedlab list workloads):
+Workloads (schedlab list workloads):
   KIND[:PARAM=VALUE]…    oltp:clients=16:block_size=8k
   PROGRAM[:FILE][:PARAM=VALUE]…
-      fio:mine.fio, pgbench:scale=10, command:./bench.sh: programs on a file system made on the \
-device (--fs, ext4 by default); primary=METRIC names the metric that decides
+      fio:mine.fio, pgbench:scale=10, command:./bench.sh, on a file system on the device (--fs); \
+primary=METRIC sets the deciding metric
 
 Background:
   seqwrite:clients=2:file_size=256M:io_weight=50,randread:ioprio=idle
 
 Devices:
   /dev/NAME, /dev/disk/by-id/…, or loop:SIZE for a temporary loop device
-  --arena sim, kernel: NAME[:KEY=VALUE]…, e.g. hp97560 or wd4tb7200:queue_depth=1 (see: schedlab \
-list devices), or FILE.toml, which describes a device
+  --arena sim, kernel: FILE.toml, or NAME[:KEY=VALUE]… of schedlab list devices, e.g. \
+wd4tb7200:queue_depth=1
 
 CPUs (--arena cpu):
-  Variants are settings joined by +: default,nice=-20,mine=affinity=0+policy=fifo:50 (see: schedlab \
-list settings); workloads linpack, messaging, wakeup, cyclic, request, frames or command:run=…; \
---background spin,memory,forks,io
+  Variants are settings of schedlab list settings joined by +: \
+default,nice=-20,mine=affinity=0+policy=fifo:50; workloads linpack, messaging, wakeup, cyclic, \
+request, frames or command:run=…; --background spin,memory,forks,io
 
 Simulator (--arena sim):
-  Variants take the tunables of `schedlab list schedulers --json`, and hz, nr_requests, queue_depth, \
-turnaround_us; times (--budget, --trial-time, --warmup) are virtual; each round is a seed, shared \
-by all variants
+  Variants take the tunables of schedlab list schedulers --json, and hz, nr_requests, queue_depth, \
+turnaround_us; times are virtual; each round is a seed, shared by all variants
 
 Kernel (--arena kernel):
-  NAME@PATCH is scheduler NAME of a kernel with that patch, built on first use; NAME@DIR has all \
-patches of a directory, NAME@DIR#3 the first three; --kernel selects the kernel (default \
-debian:7.3, or SCHEDLAB_KERNEL), NAME:kernel=debian/6.12 that of one variant; variants take their tunables, nr_requests, \
-queue_depth, turnaround_us, clients=kernel|syscalls and fs=ext4 (files on a file system instead of \
-the bare disk); times are virtual and rounds are seeds, as above
+  NAME@PATCH is NAME of a kernel with that patch, built on first use; NAME@DIR has all patches \
+of a directory, NAME@DIR#3 the first three; NAME:kernel=debian/6.12 sets the kernel of one \
+variant, SCHEDLAB_KERNEL the default of --kernel; variants also take nr_requests, queue_depth, \
+turnaround_us, clients=kernel|syscalls and fs=ext4 (files instead of the bare disk); times and \
+rounds as above
 
 Programs:
-  --commands 'A' 'B' runs any two or more command lines, without root, device or settings; it compares their time, CPU time and peak memory. A run that fails is invalid; every command runs once, uncounted, before the first round
+  --commands 'A' 'B' compares time, CPU time and peak memory of two or more command lines; a \
+failed run is invalid, and each command first runs once uncounted
 
-Workloads that write destroy the data on a device. They run on a temporary loop device \
-(loop:SIZE) or on the device that --destroy-data names.
+Workloads that write destroy the data on a device. They run only on a temporary loop device \
+(loop:SIZE) or the device of --destroy-data.
 
 Examples:
   sudo schedlab compare --device /dev/sdb --schedulers mq-deadline,bfq \\
@@ -325,7 +326,7 @@ const RUN_HELP: &str = "\
 Examples:
   schedlab run plans/oltp.toml --out results
   schedlab run plans/oltp.toml --out results --repeat 3
-      now, and twice more at intervals of 8 hours; then the pool of all";
+      three times, 8 hours apart; then the pool of all";
 
 const REPORT_HELP: &str = "\
 Examples:
@@ -344,8 +345,7 @@ Examples:
 pub(crate) struct DevicesArgs {
     /// Show only this device.
     pub(crate) device: Option<String>,
-    /// Print JSON.
-    #[arg(long)]
+    #[arg(help = shared::JSON, long)]
     pub(crate) json: bool,
 }
 
@@ -373,21 +373,17 @@ pub(crate) enum Listing {
 pub(crate) struct ListArgs {
     /// Table to list.
     pub(crate) what: Listing,
-    /// Print JSON.
-    #[arg(long)]
+    #[arg(help = shared::JSON, long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// Compare these schedulers, separated by commas [default: every scheduler that the device
-    /// offers; in virtual time: those of current Linux]; with --arena cpu: settings of the CPU
-    /// scheduler.
+    /// Compare these schedulers; with --arena cpu, CPU settings [default: all of the device; in
+    /// virtual time those of current Linux].
     #[arg(long, value_delimiter = ',', value_name = "SPEC,…")]
     pub(crate) schedulers: Vec<String>,
-    /// Compare the others with this variant [default: the device's current scheduler if it is among
-    /// them, else the first].
-    #[arg(long, value_name = "NAME")]
+    #[arg(help = shared::BASELINE, long, value_name = "NAME")]
     pub(crate) baseline: Option<String>,
     #[command(flatten)]
     pub(crate) commands: CommandsArgs,
@@ -401,14 +397,14 @@ pub(crate) struct CompareArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// Plan to run, e.g. written by `schedlab compare … --dry-run`.
+    /// Plan file; `schedlab compare … --dry-run` prints one.
     pub(crate) plan: PathBuf,
-    /// Limit the time of measuring [default: the plan's].
+    /// Limit the measuring time [default: the plan's].
     #[arg(long, value_name = "TIME")]
     pub(crate) budget: Option<String>,
     #[command(flatten)]
     pub(crate) consent: ConsentArgs,
-    /// Print the completed plan and the programs that it starts, and measure nothing.
+    /// Print the completed plan and its programs, and measure nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
@@ -428,11 +424,11 @@ fn formats() -> PossibleValuesParser {
 pub(crate) struct ReportArgs {
     /// Directory of the experiment.
     pub(crate) dir: PathBuf,
-    /// Write what a paper takes into this directory, and no reports: each figure as a file, tables
-    /// for LaTeX (booktabs) and Markdown, a paragraph on the method, and its references as BibTeX.
+    /// Write figures, tables for LaTeX (booktabs) and Markdown, a methods paragraph and BibTeX
+    /// references for a paper into this directory instead of the reports.
     #[arg(long, value_name = "DIR")]
     pub(crate) figures: Option<PathBuf>,
-    /// Write figures in these formats, separated by commas; PDF needs rsvg-convert.
+    /// Write figures in these formats; PDF needs rsvg-convert.
     #[arg(
         long,
         value_name = "FORMAT,…",
@@ -441,11 +437,10 @@ pub(crate) struct ReportArgs {
         requires = "figures"
     )]
     pub(crate) format: Vec<FigureFormat>,
-    /// Print the deciding metric of each variant in this format, for a service that follows it over
-    /// time, and write no report.
+    /// Print each variant's deciding metric in this format instead of writing reports.
     #[arg(long, value_name = "FORMAT", value_parser = formats(), conflicts_with = "figures")]
     pub(crate) export: Option<String>,
-    /// With --export openmetrics: the label `experiment` [default: the title of the plan].
+    /// With --export openmetrics: value of the label `experiment` [default: the plan's title].
     #[arg(long, value_name = "NAME", requires = "export")]
     pub(crate) name: Option<String>,
 }
@@ -461,8 +456,7 @@ pub(crate) enum FigureFormat {
 
 #[derive(Debug, Args)]
 pub(crate) struct RestoreArgs {
-    /// Print JSON.
-    #[arg(long)]
+    #[arg(help = shared::JSON, long)]
     pub(crate) json: bool,
 }
 
@@ -474,79 +468,4 @@ pub(crate) struct PackageFilesArgs {
 }
 
 #[cfg(test)]
-mod tests {
-    use clap::CommandFactory;
-
-    use super::*;
-
-    fn collect_texts(command: &clap::Command, found: &mut Vec<String>) {
-        found.extend(command.get_after_help().map(ToString::to_string));
-        command.get_subcommands().for_each(|command| collect_texts(command, found));
-    }
-
-    /// clap wraps long lines and keeps their indent, so a paragraph must be one line and a command
-    /// a short one.
-    #[test]
-    fn help_groups_hold_every_command_once_and_fit_80_columns() {
-        let command = command();
-        let visible = command.get_subcommands().filter(|command| !command.is_hide_set());
-        let mut listed: Vec<&str> = visible.map(clap::Command::get_name).collect();
-        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
-        listed.sort_unstable();
-        grouped.sort_unstable();
-        assert_eq!(grouped, listed);
-        let help = command.clone().render_help().to_string();
-        let groups = help.split("Options:").next().expect("a first part");
-        assert!(groups.contains("\nCompare:\n  compare "), "{groups}");
-        for line in groups.lines() {
-            assert!(line.chars().count() <= 80, "{line}");
-        }
-    }
-
-    fn flags_that_only_show(command: &clap::Command, path: &str, found: &mut Vec<String>) {
-        let path = format!("{path} {}", command.get_name());
-        for arg in command.get_arguments() {
-            let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
-            let only_shows = ["measure nothing", "change nothing", "write none"]
-                .iter()
-                .any(|end| help.starts_with("Print") && help.contains(end));
-            if only_shows {
-                found.push(format!("{path} --{}", arg.get_long().expect("it is a flag")));
-            }
-        }
-        command.get_subcommands().for_each(|of| flags_that_only_show(of, &path, found));
-    }
-
-    #[test]
-    fn what_only_shows_what_it_would_do_is_a_dry_run() {
-        let mut found = Vec::new();
-        flags_that_only_show(&command(), "", &mut found);
-        found.retain(|flag| !flag.ends_with(" --dry-run"));
-        // What it prints is to be put where /etc is generated.
-        assert_eq!(found, [" schedlab persist --print"]);
-    }
-
-    #[test]
-    fn help_texts_wrap_at_any_width() {
-        let mut texts = Vec::new();
-        collect_texts(&Cli::command(), &mut texts);
-        assert!(texts.len() > 15);
-        for text in &texts {
-            let lines: Vec<&str> = text.lines().collect();
-            for (line, next) in lines.iter().zip(lines.iter().skip(1)) {
-                let is_heading = line.ends_with(':') && next.starts_with("  ");
-                let is_paragraph = !line.is_empty() && !line.starts_with(' ');
-                assert!(
-                    !is_paragraph || is_heading || next.is_empty(),
-                    "a paragraph in two lines: {line:?} {next:?}"
-                );
-            }
-            let is_command = |line: &&&str| {
-                ["schedlab ", "sudo "].iter().any(|word| line.trim().starts_with(word))
-            };
-            for line in lines.iter().filter(|line| is_command(line) || line.ends_with('\\')) {
-                assert!(line.chars().count() <= 80, "clap would wrap this command: {line}");
-            }
-        }
-    }
-}
+mod tests;

@@ -8,12 +8,11 @@ use clap::Args;
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct MonitorArgs {
-    /// While it measures, write its progress as OpenMetrics to this file, replaced as a whole at
-    /// most once a second: for node_exporter's textfile collector.
+    /// Write progress as OpenMetrics to this file, at most once a second and atomically, for
+    /// node_exporter's textfile collector.
     #[arg(long, value_name = "FILE.prom", help_heading = "Monitoring")]
     pub(crate) metrics_file: Option<PathBuf>,
-    /// While it measures, serve the same at http://ADDRESS/metrics: PORT for 127.0.0.1:PORT, or
-    /// IP:PORT; port 0 for any that is free.
+    /// Serve the same at http://ADDRESS/metrics, by default on 127.0.0.1; port 0 for any free one.
     #[arg(long, value_name = "[IP:]PORT", help_heading = "Monitoring")]
     pub(crate) metrics_listen: Option<String>,
     /// The port, once it is open: the rights to open one are given up early.

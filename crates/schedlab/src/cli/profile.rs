@@ -7,6 +7,7 @@ use clap::builder::PossibleValuesParser;
 use trace::formats::Format;
 
 use super::record::SourceArg;
+use super::shared;
 
 pub(super) const PROFILE_HELP: &str = "\
 Examples:
@@ -14,22 +15,19 @@ Examples:
       a trace of schedlab trace record
   schedlab trace profile trace.blktrace.0 --html profile.html
       a trace of another tool, as a page with heat maps
-  sudo schedlab trace profile sda --for 30s
-      a live disk, for half a minute
   sudo schedlab trace profile sda --watch
-      a live disk on a dashboard, until q; r begins again, p pauses, s sorts
+      on a dashboard; r restarts, p pauses, s sorts, q quits
   schedlab compare --arena sim --device hp97560 --schedulers deadline \\
       --workload dss --trace csv --out out
   schedlab trace profile out/traces/dss-deadline.csv
       a simulated trial
 
 Think time: from the completion of a process's last outstanding request to its next one. SEQ: \
-requests that begin where the process's one before ends; NEAR: at most 4 MiB away. Stages are \
+requests that begin where the process's last one ends; NEAR: at most 4 MiB away. Stages are \
 those of btt: Q2G queued to tag, I2D in the scheduler, D2C at the disk. DECEIVED: after a \
-completion the disk was given another process's request, and the process asked nearby within 20 \
-ms. Rules of anticipation are compared by what happened next and by service times of this \
-trace, each chance by itself: always waits 6 ms, wpcas as the scheduler of this name, best \
-exactly where it pays.
+completion the disk got another process's request, and the process requested nearby data within \
+20 ms. Anticipation rules (always: waits 6 ms; wpcas: as the scheduler; best: waits exactly if \
+it pays) are compared by the next requests and service times of this trace.
 
 Exit status: 0 profiled, 1 an operation failed, 2 wrong usage.";
 
@@ -41,36 +39,41 @@ pub(crate) struct ProfileArgs {
     /// Write a page with plots and heat maps to this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
-    /// Show this many processes and control groups of each disk.
+    /// Show this many processes and control groups per disk.
     #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) top: u32,
-    /// Print JSON: everything, with the counts of the heat maps.
+    /// Print JSON, with the counts of the heat maps.
     #[arg(long)]
     pub(crate) json: bool,
-    /// A file: read it as this format instead of recognising it by its contents.
-    #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = PossibleValuesParser::new(Format::names()))]
+    #[arg(
+        help = shared::FORMAT,
+        long,
+        value_name = "FORMAT",
+        default_value = "auto",
+        value_parser = PossibleValuesParser::new(Format::names()),
+    )]
     pub(crate) format: String,
-    /// A file: pass over lines that cannot be read, and count them.
-    #[arg(long)]
+    #[arg(help = shared::SKIP_BAD, long)]
     pub(crate) skip_bad: bool,
-    /// A device: profile it for this time [default: 10s; with --watch: until q].
+    /// Profile a disk for this time [default: 10s; with --watch until q].
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) length: Option<String>,
-    /// A device: show a dashboard while it is profiled.
+    /// Show a dashboard of a disk.
     #[arg(long, conflicts_with = "json")]
     pub(crate) watch: bool,
-    /// A device: profile only what these processes and their threads ask for, separated by commas.
-    #[arg(long, value_name = "PID,…", value_delimiter = ',', conflicts_with = "cgroup")]
+    #[arg(
+        help = shared::PID,
+        long,
+        value_name = "PID,…",
+        value_delimiter = ',',
+        conflicts_with = "cgroup",
+    )]
     pub(crate) pid: Vec<u32>,
-    /// A device: profile only what processes of these control groups and of those below ask for:
-    /// paths below /sys/fs/cgroup.
-    #[arg(long, value_name = "PATH,…", value_delimiter = ',')]
+    #[arg(help = shared::CGROUP, long, value_name = "PATH,…", value_delimiter = ',')]
     pub(crate) cgroup: Vec<String>,
-    /// A device: get events from here.
-    #[arg(long, value_enum, default_value = "auto")]
+    #[arg(help = shared::SOURCE, long, value_enum, default_value = "auto")]
     pub(crate) source: SourceArg,
-    /// Show no progress bar and no remarks.
-    #[arg(long, short)]
+    #[arg(help = shared::QUIET, long, short)]
     pub(crate) quiet: bool,
 }
 

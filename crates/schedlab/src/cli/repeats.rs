@@ -11,13 +11,12 @@ use crate::failure::usage;
 /// How often, and how far apart: shared by `compare` and `run`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RepeatArgs {
-    /// Measure this many times, each with the whole budget and none ended early, and pool them: the
-    /// first now, the others by a timer of systemd. OUT/repeat-K has the results file of each; the
-    /// same command continues where a timer did not. In virtual time all are measured now, with
-    /// other seeds.
+    /// Measure 2 to 100 times, each for the whole budget, and pool the results (OUT/repeat-K). A
+    /// systemd timer starts all but the first; the same command continues if a timer did not. In
+    /// virtual time all run now, with different seeds.
     #[arg(long, value_name = "N", conflicts_with = "resume", value_parser = clap::value_parser!(u32).range(2..=100))]
     pub(crate) repeat: Option<u32>,
-    /// Wait for this time between the end of a repeat and the next.
+    /// Wait this long, at least 1m, between repeats.
     #[arg(long, value_name = "TIME", default_value = "8h", requires = "repeat")]
     pub(crate) every: String,
 }

@@ -9,28 +9,26 @@ use text::limits::ROUNDS;
 
 use super::design::ConsentArgs;
 use super::fail_if::FailIfArgs;
+use super::shared;
 
 const RUN_HELP: &str = "\
-A plan of --arena sim or kernel is measured in pieces on any machines, in any order; `merge` \
-gives the results file and the analysis of one machine, byte for byte. Pieces may overlap and be measured \
-twice. Without --rounds nothing is measured: what there is to measure is printed.
+Pieces of a plan may be measured on any machines, in any order, and may overlap. `merge` joins \
+them to the results and the analysis of one machine, byte for byte. Without --rounds the rounds \
+to measure are printed.
 
 Examples:
   schedlab shard run plan.toml
       how many rounds there are
   schedlab shard run plan.toml --rounds 0..4 --out a.segment
       measure the first four rounds
-  schedlab shard run plan.toml --rounds 4..8 --out b.segment
-  schedlab shard merge a.segment b.segment --out results
-      compare them in the order of rounds";
+  schedlab shard merge a.segment b.segment --out results";
 
 const MERGE_HELP: &str = "\
-Rounds that no segment has and that the experiment asks for are named with the command that \
-measures them, with exit status 9. Rounds after the last verdict are left out.
+Missing rounds are named with the command that measures them, with exit status 9. Rounds after \
+the last verdict are left out.
 
-Examples:
-  schedlab shard merge segments/*.segment --out results
-  schedlab shard merge segments/*.segment --out results --json";
+Example:
+  schedlab shard merge segments/*.segment --out results";
 
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true)]
@@ -51,47 +49,46 @@ pub(crate) enum ShardCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct ShardRunArgs {
-    /// Plan file of virtual time (arena sim or kernel).
+    /// Plan of arena sim or kernel.
     pub(crate) plan: PathBuf,
-    /// Measure these rounds of every workload: the first is 0, the end is not measured. Those that
-    /// the plan does not have are left out.
+    /// Measure these rounds of every workload, from A (the first is 0) to B-1, as far as the plan
+    /// has them.
     #[arg(long, value_name = "A..B", value_parser = range, requires = "out")]
     pub(crate) rounds: Option<Range<u32>>,
-    /// Write the trials into this file.
+    /// Write the trials to this file.
     #[arg(long, value_name = "SEGMENT", requires = "rounds")]
     pub(crate) out: Option<PathBuf>,
-    /// Measure on this number of threads [default: one for each CPU that this process may use].
-    #[arg(long, value_name = "N")]
+    #[arg(help = shared::THREADS, long, value_name = "N")]
     pub(crate) threads: Option<NonZeroUsize>,
-    /// Kernel arena: store built kernels in this directory [default: ~/.cache/schedlab].
-    #[arg(long, value_name = "DIR", env = "SCHEDLAB_CACHE_DIR", hide_env_values = true)]
+    #[arg(
+        help = shared::CACHE_DIR,
+        long,
+        value_name = "DIR",
+        env = "SCHEDLAB_CACHE_DIR",
+        hide_env_values = true,
+    )]
     pub(crate) cache_dir: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) consent: ConsentArgs,
-    /// Print JSON.
-    #[arg(long)]
+    #[arg(help = shared::JSON, long)]
     pub(crate) json: bool,
-    /// Show no progress bar and no remarks.
-    #[arg(long, short)]
+    #[arg(help = shared::QUIET, long, short)]
     pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct MergeArgs {
-    /// Files that `schedlab shard run` wrote, in any order.
+    /// Files of `schedlab shard run`, in any order.
     #[arg(required = true)]
     pub(crate) segments: Vec<PathBuf>,
-    /// Write plan.toml, results.jsonl, analysis.json and the reports into this directory.
-    #[arg(long, value_name = "DIR")]
+    #[arg(help = shared::RESULTS_DIR, long, value_name = "DIR")]
     pub(crate) out: PathBuf,
-    /// Print analysis.json instead of the table; of rounds that are missing, a list.
+    /// Print analysis.json, or the missing rounds, instead of the table.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Show every metric, not only the deciding ones.
-    #[arg(long, short)]
+    #[arg(help = shared::VERBOSE, long, short)]
     pub(crate) verbose: bool,
-    /// Show no remarks.
-    #[arg(long, short)]
+    #[arg(help = shared::QUIET, long, short)]
     pub(crate) quiet: bool,
     #[command(flatten)]
     pub(crate) fail_if: FailIfArgs,

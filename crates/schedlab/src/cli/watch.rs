@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::design::{ConsentArgs, DesignArgs};
+use super::shared;
 
 pub(super) const WATCH_HELP: &str = "\
 Examples:
@@ -14,18 +15,12 @@ Examples:
       --between 01:00-04:00 --tell 'mail -s schedlab root'
   schedlab watch add --device sdb --workload oltp --destroy-data sdb
       a workload that writes: all data on it will be lost
-  schedlab watch list
-      list the watches and their last verdicts
   schedlab watch run sdb --now
-      test now, whatever the load
-  schedlab watch remove sdb
-      stop; the history is retained
   schedlab watch history sdb --out history.html
-      plot the verdict history
 
 A watch is a plan, bound to the identity of its device, with a systemd service and timer. Within \
-its window it waits for a quiet moment: a low load average and little other I/O on the device. It \
-changes settings only while it measures, unless it was added with --apply set.";
+its hours it waits for a low load average and little other I/O on the device. Settings change \
+only while it measures, unless it was added with --apply set.";
 
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true)]
@@ -37,40 +32,30 @@ pub(crate) struct WatchArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum WatchCommand {
     /// Add a watch of a device.
-    #[command(
-        after_help = "Example:\n  schedlab watch add --device sdb --workload randread --every daily"
-    )]
     Add(Box<WatchAddArgs>),
-    /// List the watches: the time of the next test and the last verdict.
-    #[command(after_help = "Example:\n  schedlab watch list --json")]
+    /// List the watches with the next test and the last verdict.
     List {
-        /// Print JSON.
-        #[arg(long)]
+        #[arg(help = shared::JSON, long)]
         json: bool,
     },
-    /// Run one test, in a quiet moment within the window; started by the timer.
-    #[command(after_help = "Example:\n  schedlab watch run sdb --now")]
+    /// Run one test in a quiet moment; the timer starts this.
     Run {
-        /// Name of the watch, or its device as `watch add` takes it.
+        /// Name of the watch, or its device.
         #[arg(value_name = "WATCH")]
         watch: String,
-        /// Test at once, whatever the hour and the load.
+        /// Test now, regardless of hour and load.
         #[arg(long)]
         now: bool,
         #[command(flatten)]
         consent: ConsentArgs,
-        /// Run the programs that workloads name as this user: without root's rights, terminal and
-        /// open files.
-        #[arg(long = "as", value_name = "USER")]
+        #[arg(help = shared::RUN_AS, long = "as", value_name = "USER")]
         run_as: Option<String>,
     },
     /// Show the verdict history of a device.
-    #[command(after_help = "Example:\n  schedlab watch history sdb --out history.html")]
     History(HistoryArgs),
-    /// Remove a watch with its service and timer; the history is retained.
-    #[command(after_help = "Example:\n  schedlab watch remove sdb")]
+    /// Remove a watch with its service and timer; keep the history.
     Remove {
-        /// Name of the watch, or its device as `watch add` takes it.
+        /// Name of the watch, or its device.
         #[arg(value_name = "WATCH")]
         watch: String,
         /// Remove the units even if they were edited.
@@ -94,13 +79,10 @@ pub(crate) struct WatchAddArgs {
     /// Name the watch [default: the device's name].
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// Compare these schedulers, separated by commas [default: every scheduler that the device
-    /// offers].
+    /// Compare these schedulers [default: all of the device].
     #[arg(long, value_delimiter = ',', value_name = "SPEC,…")]
     pub(crate) schedulers: Vec<String>,
-    /// Compare the others with this scheduler [default: the device's current scheduler if it is
-    /// among them, else the first].
-    #[arg(long, value_name = "NAME")]
+    #[arg(help = shared::BASELINE, long, value_name = "NAME")]
     pub(crate) baseline: Option<String>,
     /// Test within these hours, local time.
     #[arg(long, value_name = "FROM-TO", default_value = "02:00-05:00")]
@@ -114,25 +96,22 @@ pub(crate) struct WatchAddArgs {
     /// Test only while other I/O keeps the device busy for less than this share of the time.
     #[arg(long, value_name = "PERCENT", default_value = "5%")]
     pub(crate) max_busy: String,
-    /// Do this if a test recommends another setting than the current one.
+    /// Do this if a test recommends a different setting.
     #[arg(long, value_name = "WHAT", default_value = "never")]
     pub(crate) apply: ApplyArg,
-    /// Run this shell command when the verdict changes, with the report on its standard input.
+    /// Run this shell command when the verdict changes, with the report on standard input.
     #[arg(long, value_name = "COMMAND")]
     pub(crate) tell: Option<String>,
-    /// Allow workloads that write to this device, at every test: all data on it is lost.
-    #[arg(long, value_name = "DEVICE")]
+    #[arg(help = shared::DESTROY_DATA, long, value_name = "DEVICE")]
     pub(crate) destroy_data: Option<String>,
-    /// Write the result of each test into this file as OpenMetrics, e.g. for node_exporter's
-    /// textfile collector; it must end in .prom.
+    /// Write each test's result to this file as OpenMetrics, e.g. for node_exporter's textfile
+    /// collector.
     #[arg(long, value_name = "FILE.prom")]
     pub(crate) textfile: Option<PathBuf>,
-    /// Retain the reports of this number of tests; the table of verdicts retains all.
+    /// Keep the reports of this number of tests; the table of verdicts keeps all.
     #[arg(long, value_name = "N", default_value_t = 52, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) keep_reports: u32,
-    /// Run the programs that workloads name as this user: without root's rights, terminal and open
-    /// files.
-    #[arg(long = "as", value_name = "USER")]
+    #[arg(help = shared::RUN_AS, long = "as", value_name = "USER")]
     pub(crate) run_as: Option<String>,
     #[command(flatten)]
     pub(crate) design: DesignArgs,
@@ -140,14 +119,13 @@ pub(crate) struct WatchAddArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct HistoryArgs {
-    /// Device to show: /dev/NAME, NAME, or /dev/disk/by-id/… [default: every device with a
-    /// history].
+    /// Device: /dev/NAME, NAME, or /dev/disk/by-id/… [default: every device with a history].
     pub(crate) device: Option<String>,
     /// Write an HTML page that plots each scheduler's effect over the tests.
     #[arg(long, value_name = "FILE.html")]
     pub(crate) out: Option<PathBuf>,
-    /// Find changes with one false alarm in this number of tests of a watch, on average; fewer
-    /// finds changes sooner.
+    /// Find changes with one false alarm per this number of tests, at least 20, on average; a lower
+    /// number finds changes sooner.
     #[arg(long, value_name = "TESTS", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(20..))]
     pub(crate) false_alarm_every: u32,
     /// Print JSON: the tests (`entries`) and what changed (`changes`).

@@ -46,12 +46,15 @@ pub(crate) fn run(root: &Root, args: &ListArgs) -> Result<u8> {
     Ok(REACHED)
 }
 
+/// Marks of evidence.
+const MARKS: &str =
+    "C confirmed in the source, C2 second-hand, D derived, R recalled, P our proposal";
+
 fn explain(what: Listing, rows: &[Value], beside: &[Value]) -> Result<()> {
     if matches!(what, Listing::Schedulers) {
         out::line("")?;
         for text in [
-            "SIM: confidence that the simulator's scheduler equals its source: C confirmed in the source, C2 second-hand, D derived, \
-             R recalled, P our proposal.",
+            &format!("SIM: confidence that the simulator's scheduler equals its source: {MARKS}."),
             "KERNEL: whether the kernel arena has it: its Linux, or a module of ours.",
             "HERE: whether this machine's kernel has it. Tunables: --json",
         ] {
@@ -74,9 +77,10 @@ fn explain(what: Listing, rows: &[Value], beside: &[Value]) -> Result<()> {
     }
     if matches!(what, Listing::Devices) {
         out::line("")?;
-        out::paragraph(
-            "EVIDENCE as in `list schedulers`. KERNEL: whether the kernel arena has it, too. The description of each, to start your own FILE.toml from: --json",
-        )?;
+        out::paragraph(&format!(
+            "EVIDENCE: confidence that the model equals its source: {MARKS}. KERNEL: whether the kernel arena has it, too. \
+             --json prints the description of each, to start your own FILE.toml from"
+        ))?;
     }
     if matches!(what, Listing::Formats) {
         for row in rows {

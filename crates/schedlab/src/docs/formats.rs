@@ -8,28 +8,25 @@ use super::sheet::{Sheet, code};
 fn the_page_about_formats_has_every_row() {
     let mut sheet = Sheet::new(
         "Formats of other programs",
-        "What `schedlab analyze --from FORMAT FILE…` reads; [Programs](../develop/programs.md) shows how. Besides its own labels, every trial has\n\
-         the labels `file` (name of the file without the number of a trial), `dir` (its directory, likewise), `run` (that\n\
-         number) and `path`. A directory is searched for files of the format.",
+        "What `schedlab analyze --from FORMAT FILE…` reads; [Programs](../develop/programs.md) shows how. A directory is\n\
+         searched for files of the format. Every trial also has the labels `file` (the file's name without the number of a\n\
+         trial), `dir` (its directory, likewise), `run` (that number) and `path`. The variant is the first of the labels named\n\
+         that differs. The limits of a format are cautions of every analysis.",
     );
     for row in IMPORTERS {
-        sheet.section(row.name).table(
-            ["", "what"],
-            [
-                ["reads".to_owned(), row.reads.to_owned()],
-                ["one trial".to_owned(), row.trial.to_owned()],
-                [
-                    "variant".to_owned(),
-                    format!("the first of these labels that differs: {}", row.variants.join(", ")),
-                ],
-                ["once is not enough".to_owned(), row.repeat.to_owned()],
-                ["metrics".to_owned(), row.own_metrics.to_owned()],
-            ]
-            .into_iter()
-            .filter(|[_, what]| !what.is_empty()),
-        );
-        sheet.text("What it lacks, a caution of every analysis:");
-        sheet.list(row.lacks);
+        let variants: Vec<String> = row.variants.iter().map(code).collect();
+        let mut items = vec![
+            format!("**Input:** {}", row.reads),
+            format!("**Trial:** {}", row.trial),
+            format!("**Variant:** {}", variants.join(", ")),
+            format!("**Repeat:** {}", row.repeat),
+        ];
+        if !row.own_metrics.is_empty() {
+            items.push(format!("**Metrics:** {}", row.own_metrics));
+        }
+        items.extend(row.lacks.iter().map(|limit| format!("**Limit:** {limit}")));
+        let items: Vec<String> = items.iter().map(|item| item.replace('<', "\\<")).collect();
+        sheet.section(row.name).list(&items.iter().map(String::as_str).collect::<Vec<_>>());
         sheet.table(
             ["label", "meaning"],
             row.labels.iter().map(|(name, help)| [code(name), (*help).to_owned()]),

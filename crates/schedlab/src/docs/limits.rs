@@ -6,15 +6,15 @@ use super::sheet::Sheet;
 
 pub(super) fn add_limits(sheet: &mut Sheet) {
     sheet.section("Limits of inputs").text(
-        "A plan, a table, a trace or a results file may come from elsewhere, and schedlab reads it as root. Each input has a\n\
-         limit far above what an experiment needs; more is refused with exit status 1 or 2 before it is held in memory.",
+        "Inputs may come from elsewhere, and schedlab reads them as root. Anything above these limits is refused with exit\n\
+         status 1 or 2 before it is held in memory.",
     );
     sheet.table(
         ["input", "at most"],
         LIMITS.iter().map(|limit| {
             let most = match limit.unit {
                 text::limits::Unit::Bytes => limit.unit.show(limit.most),
-                text::limits::Unit::Of(what) => format!("{} {what}", limit.most),
+                text::limits::Unit::Of(_) => limit.most.to_string(),
             };
             [limit.subject.to_owned(), most]
         }),

@@ -20,36 +20,24 @@ const PARTS: &[Part] = &[
         keys: &[
             ("schema", "2", "version of this format"),
             ("name", "", "a title for the report"),
-            (
-                "arena",
-                "disk",
-                "where trials take place: `disk` (the machine's block layer), `cpu`, `sim` or `kernel`",
-            ),
+            ("arena", "disk", "`disk`, `cpu`, `sim` or `kernel`"),
             (
                 "device",
                 "required",
-                "`/dev/NAME`, `/dev/disk/by-id/NAME` or `loop:SIZE`; in virtual time a modelled device or a TOML file; `cpu` for the machine's CPUs",
+                "`/dev/NAME`, `/dev/disk/by-id/NAME`, `loop:SIZE`, in virtual time a modelled device or a TOML file; `cpu` for CPUs",
             ),
-            (
-                "kernel",
-                "debian:7.3",
-                "kernel arena: the kernel, as `schedlab kernel build --source` takes it",
-            ),
-            (
-                "seed",
-                "1",
-                "seed of every random choice: the order of variants, the offsets of requests",
-            ),
-            ("baseline", "the first variant", "the variant that the others are compared with"),
+            ("kernel", "debian:7.3", "kernel arena: as `schedlab kernel build --source`"),
+            ("seed", "1", "seed of every random choice"),
+            ("baseline", "the first variant", "variant to compare the others with"),
             ("budget", "", "table: how long to measure"),
             ("trial", "", "table: length of a trial"),
             ("criteria", "", "table: what counts as a difference"),
             ("limits", "", "table: what makes a trial invalid"),
-            ("files", "", "table: the file system that is made on the device"),
-            ("variant", "required", "array of tables: the settings under comparison"),
+            ("files", "", "table: file system on the device"),
+            ("variant", "required", "array of tables: settings to compare"),
             ("workload", "required", "array of tables: the work"),
             ("metric", "", "array of tables: metrics of your own programs"),
-            ("published", "", "array of tables: figures of others, shown beside the measured ones"),
+            ("published", "", "array of tables: published figures"),
         ],
     },
     Part {
@@ -60,25 +48,20 @@ const PARTS: &[Part] = &[
             (
                 "time_s",
                 "60",
-                "seconds for all rounds of all workloads; virtual seconds in `sim` and `kernel`",
+                "seconds for all rounds of all workloads, virtual in `sim` and `kernel`",
             ),
             ("rounds", "no limit", "at most this many rounds of each workload"),
-            (
-                "no_early_stop",
-                "false",
-                "go on to the end of the budget even when every verdict is reached",
-            ),
+            ("no_early_stop", "false", "continue to the end of the budget"),
             (
                 "figures_only",
                 "false",
-                "measure although there are fewer rounds than an interval takes: figures, no verdicts",
+                "measure even with too few rounds for intervals: figures, no verdicts",
             ),
         ],
     },
     Part {
         title: "[trial]",
-        introduction: "Left out, the length is chosen so that about a dozen rounds fit into the budget, and longer, down to eight rounds, \
-                       where a trial would hold too few events for [the metric](metrics.md) that decides.",
+        introduction: "By default about a dozen rounds fit into the budget; down to eight if [the deciding metric](metrics.md) needs longer trials.",
         within: "[trial]\n",
         keys: &[
             ("duration_ms", "chosen", "the measured window"),
@@ -101,7 +84,7 @@ const PARTS: &[Part] = &[
             (
                 "max_invalid_share",
                 "0.2",
-                "a comparison is invalid when more than this share of its rounds is invalid",
+                "share of invalid rounds above which a comparison is invalid",
             ),
         ],
     },
@@ -110,21 +93,13 @@ const PARTS: &[Part] = &[
         introduction: "Bounds beyond which a trial is invalid.",
         within: "[limits]\n",
         keys: &[
-            (
-                "foreign_io_share",
-                "0.05",
-                "bytes that others moved on the device, as a share of all that it moved",
-            ),
+            ("foreign_io_share", "0.05", "share of the device's bytes that others moved, at most"),
             (
                 "reached_share",
                 "0.9",
-                "share of the workload's bytes that the device must have counted",
+                "share of the workload's bytes that the device counted, at least",
             ),
-            (
-                "steal_share",
-                "0.25",
-                "CPU time stolen by the hypervisor, as a share of all CPU time",
-            ),
+            ("steal_share", "0.25", "share of CPU time stolen by the hypervisor, at most"),
         ],
     },
     Part {
@@ -165,54 +140,42 @@ const PARTS: &[Part] = &[
             ("primary", "the workload's own", "[the metric](metrics.md) that decides"),
             ("params", "", "table of the workload's parameters"),
             ("share", "", "table: its share of the device"),
-            ("background", "", "array of tables: load that runs beside it"),
+            ("background", "", "array of tables: background load"),
             ("flow", "", "array of tables: the flows of a workload of kind `flows`"),
         ],
     },
     Part {
         title: "[[workload.flow]]",
-        introduction: "A flow is measured by itself: its metrics are `FLOW.METRIC`, e.g. `primary = \"reader.latency_p99_us\"`. What it is\n\
-                       guaranteed is given to the schedulers of the `sim` arena that share or reserve, and is what every arena's figures are\n\
-                       held against; a real kernel enforces it only as far as a variant's settings do, e.g. `\"io.weight@reader\" = 400`.",
+        introduction: "A flow's metrics are `FLOW.METRIC`, e.g. `primary = \"reader.latency_p99_us\"`. Its guarantees are known to the\n\
+                       schedulers of the `sim` arena and are checked in every arena; a real kernel enforces only a variant's settings,\n\
+                       e.g. `\"io.weight@reader\" = 400`.",
         within: "[[workload]]\nname = 'a'\nkind = 'flows'\n[[workload.flow]]\n",
         keys: &[
             ("name", "required", "its name: at most 64 letters, digits, `-` and `_`"),
             ("kind", "required", "a workload of schedlab's own"),
             ("params", "", "table of its parameters"),
-            (
-                "weight",
-                "",
-                "share relative to the weights of the others, 1 to 10000; schedulers take 100 if there is none",
-            ),
+            ("weight", "", "share relative to the others' weights, 1 to 10000; 100 if left out"),
             ("rate", "", "bytes a second of its arrival curve, e.g. `10M`"),
-            ("burst", "", "bytes that may come at once above the rate, e.g. `1M`"),
+            ("burst", "", "bytes above the rate at once, e.g. `1M`"),
             (
                 "latency",
                 "",
-                "bound on the latency of a request inside the curve, e.g. `20ms`; needs `rate` and `burst`",
+                "latency bound of a request inside the curve, e.g. `20ms`; needs `rate` and `burst`",
             ),
             (
                 "ioprio",
-                "`best-effort:4`",
+                "best-effort:4",
                 "I/O priority: `idle`, `best-effort:0` to `7` or `realtime:0` to `7`",
             ),
         ],
     },
     Part {
         title: "[workload.share]",
-        introduction: "The same keys in `[workload.background.share]`. What this machine cannot do is refused before a trial.",
+        introduction: "Also `[workload.background.share]`. Refused before a trial if this machine cannot do it.",
         within: "[[workload]]\nname = 'a'\nkind = 'oltp'\n[workload.share]\n",
         keys: &[
-            (
-                "io_weight",
-                "",
-                "weight of its control group for I/O, 1 to 10000; 100 is the usual one",
-            ),
-            (
-                "io_max",
-                "",
-                "bounds of its control group, as cgroup v2's io.max: `wbps=10M wiops=100`",
-            ),
+            ("io_weight", "", "I/O weight of its control group, 1 to 10000, usually 100"),
+            ("io_max", "", "io.max of its control group: `wbps=10M wiops=100`"),
             ("ioprio", "", "I/O priority: `idle`, `best-effort:0` to `7` or `realtime:0` to `7`"),
         ],
     },
@@ -224,7 +187,7 @@ const PARTS: &[Part] = &[
             (
                 "kind",
                 "required",
-                "a workload of schedlab's own; in the `cpu` arena `spin`, `memory`, `forks` or `io`",
+                "a workload of schedlab; in the `cpu` arena `spin`, `memory`, `forks` or `io`",
             ),
             ("params", "", "table of its parameters"),
             ("share", "", "table: its share of the device"),
@@ -241,7 +204,7 @@ const PARTS: &[Part] = &[
     },
     Part {
         title: "[[published]]",
-        introduction: "A published figure, shown beside the measured one and never part of a verdict.",
+        introduction: "A published figure, shown with the measured one and never part of a verdict.",
         within: "[[published]]\n",
         keys: &[
             ("workload", "required", "the workload's label in this plan"),
@@ -266,9 +229,8 @@ fn keys_of(within: &str) -> Vec<String> {
 fn the_page_about_plan_keys_has_exactly_the_keys_that_plans_take() {
     let mut sheet = Sheet::new(
         "Plan keys",
-        "A plan is a TOML file: what is compared, on what work, for how long, and what counts as a difference.\n\
-         `schedlab compare … --dry-run` writes one; `schedlab run` measures it. Consent to destroy data is never part of a\n\
-         plan. An unknown key is refused with the nearest one.",
+        "A plan is a TOML file. `schedlab compare … --dry-run` writes one; `schedlab run` measures it. Consent to destroy data\n\
+         is never part of a plan.",
     );
     for part in PARTS {
         let (mut listed, mut taken): (Vec<_>, _) =

@@ -8,15 +8,28 @@ use sim::DEVICES;
 
 use text::Field;
 
-use super::sheet::{Sheet, code, range};
+use super::sheet::{Sheet, code, range, short_form};
 use lab::arena::{kernel, sim as simulator};
 use lab::controllers::{CONTROLLERS, Location, Scope};
 
-const MARKS: &str = "The mark says how sure it is that a rule or a figure is its source's: **C** confirmed in the source, **C2**\n\
+const MARKS: &str = "The mark is the confidence that a rule or a figure is its source's: **C** confirmed in the source, **C2**\n\
                      second-hand, **D** derived, **R** recalled and not confirmed, **P** our proposal.";
+const SEE_MARKS: &str =
+    "[Schedulers](schedulers.md#in-the-simulator) explains the marks of confidence.";
+
+/// Guarantees of many schedulers, and the words for them in the table.
+const GUARANTEES: [(&str, &str); 3] = [
+    ("idles on purpose, always with a timer", "idles"),
+    ("service by weight differs by at most", "weights within"),
+    ("synchronous requests wait at most", "sync within"),
+];
 
 fn row(kind: &ElevatorKind) -> [String; 5] {
-    let guarantees: Vec<String> = kind.guarantees.iter().map(Guarantee::words).collect();
+    let words = |guarantee: &Guarantee| {
+        let long = guarantee.words();
+        GUARANTEES.iter().fold(long, |words, (long, short)| words.replace(long, short))
+    };
+    let guarantees: Vec<String> = kind.guarantees.iter().map(words).collect();
     [
         code(kind.name),
         kind.evidence.mark().to_owned(),
@@ -50,10 +63,12 @@ fn the_page_about_schedulers_has_every_row() {
             ]
         }),
     );
-    sheet.section("In the simulator").text(MARKS).text(
-        "Guarantees hold with the default tunables; the properties in `crates/properties/src/properties.rs` try to break each of them.\n\
-         In the simulator an old name means the old scheduler: `deadline` is that of Linux 2.6.20.",
-    );
+    let short = GUARANTEES.map(|(long, short)| format!("*{short}*: {long}"));
+    sheet.section("In the simulator").text(MARKS).text(&format!(
+        "Guarantees hold with the default tunables and are tested by `crates/properties/src/properties.rs`. {}.\n\
+         An old name is the old scheduler: `deadline` is that of Linux 2.6.20.",
+        short.join("; ")
+    ));
     for origin in [Origin::BlkMq, Origin::LegacyLinux, Origin::Literature] {
         let title = match origin {
             Origin::BlkMq => "Linux, blk-mq",
@@ -103,13 +118,12 @@ fn controllers_of_linux(sheet: &mut Sheet) {
     );
 }
 
-fn role(role: Role) -> String {
+fn role(role: Role) -> &'static str {
     match role {
-        Role::Knob | Role::Window => String::new(),
-        Role::Alias(name) => format!("alias of {}", code(name)),
-        Role::Reading => "model".to_owned(),
-        Role::Disk => "disk".to_owned(),
-        Role::Internal => "internal".to_owned(),
+        Role::Knob | Role::Window | Role::Alias(_) => "",
+        Role::Reading => "*",
+        Role::Disk => "†",
+        Role::Internal => "",
     }
 }
 
@@ -145,7 +159,8 @@ fn is_real(row: &Tunable) -> bool {
 fn default_of(elevator: &dyn Elevator, row: &Tunable) -> String {
     let value = elevator.get(row.name);
     match row.unit {
-        "switch" | "version" => value.to_string(),
+        "switch" | "version" | "factor" | "choice" => value.to_string(),
+        "percent" => format!("{value} %"),
         unit => format!("{value} {unit}"),
     }
 }
@@ -171,30 +186,59 @@ fn kernel_tunables(sheet: &mut Sheet) {
     }
 }
 
+/// A tunable of the simulator, in one row for all schedulers that share it.
+struct Simulated {
+    kinds: Vec<&'static str>,
+    cells: [String; 4],
+}
+
+fn simulated_of(origin: Origin) -> Vec<Simulated> {
+    let mut rows: Vec<Simulated> = Vec::new();
+    for kind in ELEVATORS.iter().filter(|kind| kind.origin == origin) {
+        let elevator = (kind.build)(&Build::default());
+        let shown =
+            |row: &&Tunable| row.role != Role::Internal && (!is_of_linux(kind) || !is_real(row));
+        for tunable in kind.tunables.iter().filter(shown) {
+            let mark = format!("{}{}", tunable.evidence.mark(), role(tunable.role));
+            let help = match tunable.role {
+                Role::Alias(name) => format!("alias of {}", code(name)),
+                _ => tunable.help.to_owned(),
+            };
+            let cells = [code(tunable.name), default_of(&*elevator, tunable), mark, help];
+            match rows.iter_mut().find(|row| row.cells == cells) {
+                Some(row) => row.kinds.push(kind.name),
+                None => rows.push(Simulated { kinds: vec![kind.name], cells }),
+            }
+        }
+    }
+    rows
+}
+
 fn simulator_tunables(sheet: &mut Sheet) {
-    sheet.section("Schedulers of the simulator").text(
-        "`schedlab list schedulers --json` also has the ranges. After the mark, *model* means a choice between readings of the\n\
-         source or between kernel versions, *disk* a description of the disk for the scheduler, *internal* a constant of a\n\
-         scheduler of ours: these exist in the simulator only.",
-    );
-    sheet.text(MARKS);
-    let header = ["tunable", "default", "mark", "meaning"];
-    let row = |name: String, kind: &ElevatorKind, row: &Tunable| {
-        let default = default_of(&*(kind.build)(&Build::default()), row);
-        let mark = format!("{} {}", row.evidence.mark(), role(row.role));
-        [name, default, mark.trim_end().to_owned(), row.help.to_owned()]
-    };
-    let linux = ELEVATORS.iter().filter(|kind| is_of_linux(kind));
-    let models = linux.flat_map(|kind| {
-        let models = kind.tunables.iter().filter(|tunable| !is_real(tunable));
-        models
-            .map(move |tunable| row(code(format!("{}:{}", kind.name, tunable.name)), kind, tunable))
-    });
-    sheet.subsection("Models of Linux").table(header, models);
-    let others = ELEVATORS.iter().filter(|kind| !is_of_linux(kind));
-    for kind in others.filter(|kind| !kind.tunables.is_empty()) {
-        let rows = kind.tunables.iter().map(|tunable| row(code(tunable.name), kind, tunable));
-        sheet.subsection(kind.name).table(header, rows);
+    sheet.section("Schedulers of the simulator").text(&format!(
+        "{SEE_MARKS} Next to a mark, * is a choice between readings of the source or between kernel versions, and † describes\n\
+         the disk to the scheduler: these exist in the simulator only. `schedlab list schedulers --json` also has the ranges,\n\
+         and the meaning of the constants below."
+    ));
+    for (origin, title) in [
+        (Origin::BlkMq, "Linux, blk-mq"),
+        (Origin::LegacyLinux, "Linux before blk-mq"),
+        (Origin::Literature, "Literature"),
+    ] {
+        let rows = simulated_of(origin).into_iter().map(|Simulated { kinds, cells }| {
+            let kinds: Vec<String> = kinds.iter().map(code).collect();
+            let [name, default, mark, help] = cells;
+            [kinds.join(" "), name, default, mark, help]
+        });
+        let header = ["scheduler", "tunable", "default", "mark", "meaning"];
+        sheet.subsection(title).table(header, rows);
+    }
+    for kind in ELEVATORS {
+        let constants = kind.tunables.iter().filter(|row| row.role == Role::Internal);
+        let constants: Vec<String> = constants.map(|row| code(row.name)).collect();
+        if !constants.is_empty() {
+            sheet.text(&format!("Constants of {}: {}.", code(kind.name), constants.join(", ")));
+        }
     }
 }
 
@@ -219,7 +263,8 @@ fn the_page_about_tunables_has_every_tunable_and_attribute() {
     sheet.text(&format!("Read-only: {}.", fixed.join(", ")));
     controllers_of_linux(&mut sheet);
     super::cpu::add_cpu_settings(&mut sheet);
-    let attributes = |row: &Field| [code(row.name), row.form.words(), row.help.to_owned()];
+    let attributes =
+        |row: &Field| [code(row.name), short_form(&row.form.words()), row.help.to_owned()];
     for (arena, rows) in
         [("the simulator", simulator::ATTRIBUTES), ("the kernel arena", kernel::ATTRIBUTES)]
     {
@@ -239,7 +284,7 @@ fn the_page_about_modelled_devices_has_every_row() {
          `wd4tb7200:queue_depth=1`. A file `NAME.toml` describes a device of your own; `schedlab list devices --json` prints the\n\
          description of each model to start from.",
     );
-    sheet.text(MARKS);
+    sheet.text(SEE_MARKS);
     let turns = |toml: &str| {
         sim::device::device_from_toml(toml, &[], 0).is_ok_and(|device| device.tables().is_some())
     };

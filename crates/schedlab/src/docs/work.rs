@@ -7,21 +7,27 @@ use load::programs::cpu::LOADS;
 use load::programs::{Needs, RUNNERS, RunnerKind};
 use sim::workload::WORKLOADS;
 
-use super::sheet::{Sheet, code, yes};
+use super::sheet::{Sheet, code, short_form, yes};
 
 fn options<'a>(sheet: &mut Sheet, options: impl IntoIterator<Item = &'a text::Field>) {
     let rows = options
         .into_iter()
-        .map(|row| [code(row.name), code(row.default), row.form.words(), row.help.to_owned()]);
-    sheet.table(["option", "default", "form", "meaning"], rows);
+        .map(|row| {
+            let form = short_form(&row.form.words());
+            [code(row.name), code(row.default), form, row.help.to_owned()]
+        })
+        .collect::<Vec<_>>();
+    if !rows.is_empty() {
+        sheet.table(["option", "default", "form", "meaning"], rows);
+    }
 }
 
 fn program(sheet: &mut Sheet, row: &'static RunnerKind) {
-    sheet.subsection(row.name).text(&format!("{}.", capital(row.help)));
-    if let Some((_, package)) = row.program {
-        sheet.text(&format!("Debian package: `{package}`."));
-    }
-    options(sheet, row.all_options());
+    let package = row
+        .program
+        .map_or_else(String::new, |(_, package)| format!(" Debian package: `{package}`."));
+    sheet.subsection(row.name).text(&format!("{}.{package}", capital(row.help)));
+    options(sheet, row.options);
 }
 
 fn capital(text: &str) -> String {
@@ -42,19 +48,13 @@ fn the_page_about_workloads_has_every_workload_and_option() {
          [the command line](cli.md).",
     );
     sheet.table(
-        ["name", "what it does", "decides", "writes", "reaches the device"],
-        sim::workload::describe().iter().map(|row| {
-            [
-                code(row.name),
-                row.help.to_owned(),
-                code(row.primary),
-                yes(row.writes),
-                yes(row.reaches_device),
-            ]
-        }),
+        ["name", "what it does", "decides", "writes"],
+        sim::workload::describe()
+            .iter()
+            .map(|row| [code(row.name), row.help.to_owned(), code(row.primary), yes(row.writes)]),
     );
     sheet.section("Parameters").text(
-        "Sizes are binary (`4k` is 4096 bytes) and durations carry a unit (`50us`, `10ms`, `2s`).",
+        "Sizes are binary (`4k` is 4096 bytes), times have a unit (`50us`, `10ms`, `2s`, `5min`).",
     );
     let mut seen = BTreeMap::new();
     for param in WORKLOADS.iter().flat_map(|kind| kind.describe().params) {
@@ -62,8 +62,7 @@ fn the_page_about_workloads_has_every_workload_and_option() {
     }
     sheet.table(
         ["parameter", "form", "meaning"],
-        seen.iter()
-            .map(|(name, (form, help))| [code(name), (*form).to_owned(), (*help).to_owned()]),
+        seen.iter().map(|(name, (form, help))| [code(name), short_form(form), (*help).to_owned()]),
     );
     sheet.text("Each workload takes these, with these defaults:");
     sheet.table(
@@ -75,8 +74,14 @@ fn the_page_about_workloads_has_every_workload_and_option() {
         }),
     );
     sheet.section("Programs").text(
-        "Real programs, started on the device under test; the `disk` arena runs them, and so does the `cpu` arena where noted.",
+        "Real programs, started on the device under test, in the `disk` arena, and in the `cpu` arena where noted.",
     );
+    let mut deadlines = RUNNERS.iter().flat_map(|row| row.all_options());
+    let deadline = deadlines.find(|row| row.name == "deadline").expect("every program has it");
+    sheet.text(&format!(
+        "Every program, here and among the CPU workloads, also takes `{}={}`: {}.",
+        deadline.name, deadline.default, deadline.help
+    ));
     RUNNERS.iter().filter(|row| row.needs != Needs::Cpus).for_each(|row| program(&mut sheet, row));
     sheet.section("CPU workloads").text("Workloads of the `cpu` arena.");
     RUNNERS.iter().filter(|row| row.needs == Needs::Cpus).for_each(|row| program(&mut sheet, row));
@@ -90,23 +95,36 @@ fn the_page_about_workloads_has_every_workload_and_option() {
     super::check("workloads", sheet);
 }
 
+/// What most metrics need in a trial.
+const USUAL_FLOOR: u64 = 100;
+const USUAL_EVENTS: &str = "requests";
+
 #[test]
 fn the_page_about_metrics_has_every_row() {
     let mut sheet = Sheet::new(
         "Metrics",
-        "What a trial reports. `primary=METRIC` on a workload names the one that decides; reports show the others too. MB are\n\
-         10^6 bytes, latency runs from a client's call to its result. A trial that holds fewer events than the metric that\n\
-         decides takes is made longer before the first round, or cautioned against.",
+        &format!(
+            "What a trial reports. `primary=METRIC` on a workload names the one that decides; reports show the others too. MB\n\
+             are 10^6 bytes, latency runs from a client's call to its result. The deciding metric needs at least {USUAL_FLOOR} {USUAL_EVENTS} in a\n\
+             trial, unless the column *needs* has other events or another number (–: any). A trial that holds fewer is made longer before the first\n\
+             round, or cautioned against."
+        ),
     );
-    let counts = |row: &Metric| {
-        row.counts.map_or_else(String::new, |counts| format!("{} {}", row.floor(), counts.words()))
+    // The floor of most rows is stated above the tables.
+    let counts = |row: &Metric| match row.counts {
+        None => "–".to_owned(),
+        Some(counts) if row.floor() == USUAL_FLOOR => {
+            let events = counts.words();
+            if events == USUAL_EVENTS { String::new() } else { events.to_owned() }
+        }
+        Some(counts) => format!("{} {}", row.floor(), counts.words()),
     };
     let row =
         |row: &Metric| [code(row.name), row.unit.to_owned(), counts(row), row.help.to_owned()];
     let of = |direction: Direction| {
         METRICS.iter().filter(move |row| row.direction == direction).map(row)
     };
-    let header = ["metric", "unit", "a trial holds at least", "meaning"];
+    let header = ["metric", "unit", "needs", "meaning"];
     sheet.section("More is better").table(header, of(Direction::HigherIsBetter));
     sheet.section("Less is better").text(
         "A percentile is evidence when at least ten requests lie beyond it: 1,000 requests for the 99th, 10,000 for the\n\

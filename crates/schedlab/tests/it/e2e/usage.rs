@@ -30,6 +30,16 @@ fn mistyped_words_name_the_nearest_right_one() {
 }
 
 #[test]
+fn the_usage_in_an_error_leaves_out_options_of_the_environment() {
+    // `Lab` sets SCHEDLAB_STATE_DIR.
+    let lab = Lab::new();
+    let faulty = lab.run("compare --workload randread").expect_status(2);
+    let faulty = faulty.says(&["Usage: schedlab compare", "--device <DEVICE>"]);
+    assert!(!faulty.stderr.contains("--state-dir"), "{}", faulty.stderr);
+    lab.run("compare --workload randread --state-dir x").expect_status(2).says(&["--state-dir"]);
+}
+
+#[test]
 fn an_unknown_device_is_named_with_what_there_is() {
     if !require(&["root"]) {
         return;

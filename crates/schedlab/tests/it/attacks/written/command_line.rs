@@ -72,7 +72,7 @@ fn commands() -> BTreeMap<String, BTreeSet<String>> {
             continue;
         };
         let value = value.split('`').next().unwrap_or_default();
-        if ["FILE", "DIR", "TRACE", "RECORD"].iter().any(|kind| value.contains(kind)) {
+        if ["FILE", "DIR", "TRACE", "RESULTS"].iter().any(|kind| value.contains(kind)) {
             found.entry(command.clone()).or_default().insert(format!("--{option}"));
         }
     }
