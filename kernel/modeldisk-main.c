@@ -166,17 +166,11 @@ static ssize_t dev_epoch_store(struct config_item *item, const char *text, size_
 /* Checks the configuration and sets defaults. The tables have been written. */
 static int settle(struct modeldisk *dev)
 {
-	size_t size = core_disk_size(dev->tables, dev->tables_len);
-	struct core_disk *core;
 	unsigned int depth;
 
-	if (!size)
+	if (!core_disk_size(dev->tables, dev->tables_len))
 		return -EINVAL;
-	core = vzalloc(size);
-	if (!core)
-		return -ENOMEM;
-	depth = core_disk_queue_depth(core_disk_init(core, dev->tables, dev->tables_len));
-	vfree(core);
+	depth = core_disk_tables_depth(dev->tables);
 	if (dev->queue_depth > depth)
 		return -ERANGE;
 	if (!dev->queue_depth)

@@ -290,15 +290,42 @@ void modeldisk_be_gone(struct modeldisk *dev)
 	spin_unlock_irqrestore(&dev->lock, flags);
 }
 
+/* A disk to which nothing has happened; NULL without memory. */
+static struct core_disk *make_core(const struct modeldisk *dev)
+{
+	void *memory = vzalloc(dev->core_size);
+
+	return memory ? core_disk_init(memory, dev->tables, dev->tables_len) : NULL;
+}
+
+static void free_core(struct core_disk *core)
+{
+	if (core)
+		core_disk_exit(core);
+	vfree(core);
+}
+
 int modeldisk_restart(struct modeldisk *dev, u64 epoch_ns)
 {
+	struct core_disk *other = NULL;
 	unsigned long flags;
 	int error = -EBUSY;
+	bool is_new;
 
 	spin_lock_irqsave(&dev->lock, flags);
-	if (!dev->inside && list_empty(&dev->done)) {
-		memset(dev->core, 0, dev->core_size);
-		core_disk_init(dev->core, dev->tables, dev->tables_len);
+	is_new = core_disk_is_new(dev->core);
+	spin_unlock_irqrestore(&dev->lock, flags);
+	/* Making it may sleep, and takes long for a worn flash device. */
+	if (!is_new) {
+		other = make_core(dev);
+		if (!other)
+			return -ENOMEM;
+	}
+
+	spin_lock_irqsave(&dev->lock, flags);
+	if (!dev->inside && list_empty(&dev->done) && (other || core_disk_is_new(dev->core))) {
+		if (other)
+			swap(dev->core, other);
 		memset(&dev->counters, 0, sizeof(dev->counters));
 		dev->log_used = 0;
 		dev->log_lost = 0;
@@ -307,6 +334,7 @@ int modeldisk_restart(struct modeldisk *dev, u64 epoch_ns)
 		error = 0;
 	}
 	spin_unlock_irqrestore(&dev->lock, flags);
+	free_core(other);
 	return error;
 }
 
@@ -315,7 +343,7 @@ static int make_state(struct modeldisk *dev)
 	dev->core_size = core_disk_size(dev->tables, dev->tables_len);
 	if (!dev->core_size)
 		return -EINVAL;
-	dev->core = vzalloc(dev->core_size);
+	dev->core = make_core(dev);
 	dev->slots = kvcalloc(dev->set.queue_depth, sizeof(*dev->slots), GFP_KERNEL);
 	if (!dev->core || !dev->slots || modeldisk_log_make(dev))
 		return -ENOMEM;
@@ -332,7 +360,7 @@ static void free_state(struct modeldisk *dev)
 {
 	modeldisk_log_free(dev);
 	kvfree(dev->slots);
-	vfree(dev->core);
+	free_core(dev->core);
 	dev->slots = NULL;
 	dev->core = NULL;
 }

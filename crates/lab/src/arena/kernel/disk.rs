@@ -149,7 +149,8 @@ impl Modelled {
             cached_writes: at("cached_writes"),
             moved_pages: at("moved_pages"),
             erases: at("erases"),
-            ..DeviceStats::default()
+            programs: at("programs"),
+            suspends: at("suspends"),
         })
     }
 
