@@ -46,6 +46,7 @@ struct modeldisk {
 	void *tables;
 	size_t tables_len;
 	unsigned int nr_requests, queue_depth, timeout_ms, log_entries, memory_backed;
+	unsigned int submit_ns, complete_ns;	/* CPU time of a request */
 	bool on;
 
 	struct blk_mq_tag_set set;

@@ -9,6 +9,7 @@
  * Commands and a timer at each event advance the model, which uses its own times, so late timers do
  * not accumulate while the disk is busy. The timer completes all requests.
  */
+#include <linux/delay.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/vmalloc.h>
@@ -182,6 +183,16 @@ static void enter(struct modeldisk *dev, struct request *rq, enum verdict verdic
 	spin_unlock_irqrestore(&dev->lock, flags);
 }
 
+/*
+ * The CPU works for @ns. In a guest of infinite speed, virtual time passes in the meantime, and
+ * timers fire.
+ */
+static void burn(unsigned int ns)
+{
+	if (ns)
+		ndelay(ns);
+}
+
 static int get_budget(struct request_queue *q)
 {
 	struct modeldisk *dev = q->queuedata;
@@ -231,6 +242,7 @@ static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_que
 		return BLK_STS_RESOURCE;
 	}
 	blk_mq_start_request(rq);
+	burn(dev->submit_ns);
 	enter(dev, rq, verdict);
 	return BLK_STS_OK;
 }
@@ -238,7 +250,9 @@ static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_que
 static void complete_rq(struct request *rq)
 {
 	struct modeldisk_cmd *cmd = blk_mq_rq_to_pdu(rq);
+	const struct modeldisk *dev = rq->q->queuedata;
 
+	burn(dev->complete_ns);
 	blk_mq_end_request(rq, cmd->status);
 }
 

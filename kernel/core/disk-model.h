@@ -4,8 +4,8 @@
  * disk.h.
  *
  * The tables, little-endian, without gaps; numbers are u64 unless noted:
- *   head: u32 magic "SLDM", u32 version 2, u32 model (1 hdd, 2 null, 3 measured, 4 flash), u32 total length
- *         in bytes; sectors; queue depth; then by model
+ *   head: u32 magic "SLDM", u32 version 2, u32 model (1 hdd, 2 null, 3 measured, 4 flash), u32
+ *         total length in bytes; sectors; queue depth; then by model
  *   hdd:  cylinders, heads, revolution_ns, head_switch_ns, write_settle_ns, spare sectors per
  *         cylinder, seek c_ns, seek e_ps, nearest first (0, 1), read, hit and write overhead_ns,
  *         bus bytes per second, read-ahead, immediate reporting (0, 1), segments, sectors per

@@ -19,8 +19,9 @@ pub const USUAL: f64 = 2.0;
 /// cost a revolution: 6 ms in 9 s.
 const END_OF_NONE: f64 = 0.07;
 
-/// One without tagged queueing, one with a few tags, and one with 32 tags and a write cache.
-pub const DISKS: &[&str] = &["hp97560", "cheetah9lp", "wd4tb7200"];
+/// One without tagged queueing, one with a few tags, one with 32 tags and a write cache; and flash
+/// behind SATA, with many queues, and without a buffer.
+pub const DISKS: &[&str] = &["hp97560", "cheetah9lp", "wd4tb7200", "sata-ssd", "nvme", "femu"];
 
 struct Wider {
     /// Disk, workload, scheduler.
@@ -129,6 +130,8 @@ pub fn as_in_guest(scheduler: &str, linux: u32, has_arm: bool) -> BTreeMap<Strin
         tunables.push(("one_cpu", "1".to_owned()));
     } else if has_arm {
         tunables.push(("queue_depth", "1".to_owned()));
+    } else {
+        tunables.push(("one_cpu", "1".to_owned()));
     }
     if scheduler == "bfq" {
         tunables.push(("still_clock", "1".to_owned()));

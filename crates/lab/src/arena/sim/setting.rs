@@ -58,6 +58,11 @@ pub const TURNAROUND_NS: u64 = 10_000;
 /// CPU time as measured for the scheduler.
 const CPU_PERCENT_ON_FLASH: u32 = 100;
 
+/// Of a variant that may name its own.
+pub(crate) fn cpu_percent(own: Option<u32>, device: &dyn DeviceModel) -> u32 {
+    own.unwrap_or(if device.is_flash() { CPU_PERCENT_ON_FLASH } else { 0 })
+}
+
 #[derive(Debug, Clone)]
 pub struct Setting {
     pub kind: &'static ElevatorKind,
@@ -113,8 +118,7 @@ impl Setting {
     }
 
     pub fn host(&self, device: &dyn DeviceModel) -> Host {
-        let usual = if device.is_flash() { CPU_PERCENT_ON_FLASH } else { 0 };
-        Host { cpus: self.cpus, cpu_percent: self.cpu_percent.unwrap_or(usual) }
+        Host { cpus: self.cpus, cpu_percent: cpu_percent(self.cpu_percent, device) }
     }
 
     /// Whether requests cost no CPU time on flash, where it matters.
