@@ -260,3 +260,110 @@ impl Reader<'_> {
         Some(Origin { key, stream: self.number()? })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::{Op, Transfer};
+
+    fn small() -> Config {
+        let shape = Shape {
+            channels: 2,
+            dies_per_channel: 2,
+            planes_per_die: 2,
+            units_per_page: 4,
+            pages_per_block: 16,
+            blocks_per_plane: 16,
+            units: 4096,
+            threshold: 2,
+            draws_victims: true,
+        };
+        let times = Times {
+            read_ns: 50_000,
+            read_msb_ns: 60_000,
+            program_ns: 400_000,
+            erase_ns: 1_000_000,
+            channel_bytes_per_s: 400_000_000,
+            link_bytes_per_s: 2_000_000_000,
+            read_overhead_ns: 7_000,
+            read_overhead_4k_ns: 6_000,
+            write_overhead_ns: 5_000,
+            write_unit_ns: 100,
+        };
+        let priority = Priority {
+            passes: 9,
+            program_suspends: 3,
+            erase_suspends: 4,
+            program_suspend_ns: 20_000,
+            erase_suspend_ns: 30_000,
+            resume_ns: 1_000,
+        };
+        let settings = Settings {
+            queue_depth: 64,
+            queues: 2,
+            command_slots: 32,
+            early_completion: true,
+            buffer_units: 64,
+            priority: Some(priority),
+        };
+        Config { shape, times, settings, condition: Condition::Steady }
+    }
+
+    fn bytes(numbers: &[u64]) -> Vec<u8> {
+        numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+    }
+
+    fn made() -> Flash {
+        let mut flash = Flash::new(small(), Origin { key: [7; 32], stream: 5 });
+        flash.reseed(Origin { key: [8; 32], stream: 6 });
+        flash
+    }
+
+    fn completions(mut flash: Flash) -> Vec<(u64, u32)> {
+        let (mut done, mut now) = (Vec::new(), 0);
+        for tag in 0..2_000_u32 {
+            let sector = u64::from(tag) * 7_919 % 4_000 * 8;
+            let op = if tag % 3 == 0 { Op::Read } else { Op::Write };
+            flash.transfer(now, 0, Transfer { tag, op, sector, nr_sectors: 8 * (1 + tag % 4) });
+            now += 40_000 + u64::from(tag % 5) * 100_000;
+            flash.advance(now, |completion| done.push((completion.ns, completion.tag)));
+        }
+        done
+    }
+
+    #[test]
+    fn a_device_of_its_own_numbers_computes_the_same_times() {
+        let (config, origin, reseeded) = decode(&bytes(&encode(&made()))).expect("its own numbers");
+        assert_eq!(config, small());
+        let mut copy = Flash::new(config, origin);
+        copy.reseed(reseeded.expect("it was reseeded"));
+        let expected = completions(made());
+        assert!(expected.len() > 1_500 && completions(copy) == expected);
+        let other = Flash::new(config, origin);
+        assert_ne!(completions(other), expected, "without the second origin");
+    }
+
+    #[test]
+    fn no_number_makes_a_device_out_of_its_ranges() {
+        let own = encode(&made());
+        let mut refused = 0;
+        for at in 0..own.len() {
+            for number in [0, 1, 2, 17, 257, 65_536, 1 << 24, 1 << 32, 1 << 41, u64::MAX] {
+                let mut changed = own.clone();
+                changed[at] = number;
+                match decode(&bytes(&changed)) {
+                    None => refused += 1,
+                    Some((config, ..)) => assert!(config.check(), "number {at} is {number}"),
+                }
+            }
+        }
+        assert!(refused > 200, "{refused} of {}", 10 * own.len());
+        for length in [0, 1, 8 * own.len() - 1, 8 * own.len() + 1, 8 * own.len() + 8] {
+            let mut changed = bytes(&own);
+            changed.resize(length, 0);
+            assert!(decode(&changed).is_none(), "{length} bytes");
+        }
+        let too_few = Shape { blocks_per_plane: 8, ..small().shape };
+        assert!(!Config { shape: too_few, ..small() }.check(), "collection would find no room");
+    }
+}

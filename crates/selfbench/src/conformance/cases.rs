@@ -10,6 +10,9 @@ use lab::arena::agreement;
 const SCHEDULERS: &[&str] =
     &["none", "mq-deadline", "kyber", "bfq", "anticipatory", "wpcas", "occupancy"];
 
+/// Schedulers that wait for an arm's next request.
+const FOR_ARMS: &[&str] = &["anticipatory", "wpcas"];
+
 /// A workload: label, parameters as in a plan, maximum time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Work {
@@ -131,11 +134,13 @@ pub(super) enum Side<'k> {
 }
 
 pub(super) fn of(disk: &'static str, quick: bool) -> Vec<Case> {
+    let is_flash = agreement::FLASH.contains(&disk);
     let works = WORKS.iter().filter(|work| work.quick || !quick);
     works
-        .flat_map(|workload| {
-            let schedulers =
-                SCHEDULERS.iter().filter(|scheduler| !workload.without.contains(scheduler));
+        .flat_map(move |workload| {
+            let schedulers = SCHEDULERS.iter().filter(move |scheduler| {
+                !workload.without.contains(scheduler) && !(is_flash && FOR_ARMS.contains(scheduler))
+            });
             schedulers.map(move |scheduler| Case { disk, workload, scheduler })
         })
         .collect()
