@@ -22,8 +22,8 @@ const END_OF_NONE: f64 = 0.07;
 /// One without tagged queueing, one with a few tags, and one with 32 tags and a write cache.
 pub const DISKS: &[&str] = &["hp97560", "cheetah9lp", "wd4tb7200"];
 
-/// Behind SATA, with many queues, and without a buffer.
-pub const FLASH: &[&str] = &["sata-ssd", "nvme", "femu"];
+/// Behind SATA, with read priority and constant collection, and without a buffer.
+pub const FLASH: &[&str] = &["sata-ssd", "nvme:capacity_mib=256:precondition=steady", "femu"];
 
 /// Workloads of so few clients that their requests do not overtake each other on flash.
 const IN_TURN: &[&str] = &["randread-1", "think-mix"];
@@ -173,7 +173,7 @@ mod tests {
             (bfq.of("reader.latency_p99_us"), bfq.of("iops"), bfq.note),
             (11.0, USUAL, Some(BFQ))
         );
-        let flash = |workload| bound("nvme", workload, "none");
+        let flash = |workload| bound(FLASH[1], workload, "none");
         assert!(flash("think-mix").exact && !flash("oltp-16").exact);
         assert_eq!(flash("oltp-16").of("latency_p99_us"), ON_FLASH.0);
         let none = bound("cheetah9lp", "iozone-10", "none");

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::common::{kernel_is_built, selfbench};
 
-const FLASH: [&str; 3] = ["sata-ssd", "nvme", "femu"];
+const FLASH: [&str; 3] = ["sata-ssd", "nvme:capacity_mib=256:precondition=steady", "femu"];
 
 #[test]
 fn both_arenas_agree_request_by_request_under_none_and_within_their_bounds_elsewhere() {

@@ -55,7 +55,7 @@ fn every_flash_preset_works_under_every_scheduler_of_linux() {
     let (Some(cache), lab) = (kernel_cache(), Lab::new()) else { return };
     for device in ["sata-ssd", "nvme", "femu", "970pro-like", "980pro-like"] {
         let words = format!(
-            "--device {device}:capacity_mib=512 --workload mixed:clients=4 --trial-time 50ms --schedulers none,mq-deadline,kyber,bfq"
+            "--device {device}:capacity_mib=512 --workload mixed --trial-time 50ms --schedulers none,mq-deadline,kyber,bfq"
         );
         measure(&lab, &cache, device, &words);
         let found = iops(&lab.path(device));
@@ -72,7 +72,7 @@ fn a_flash_device_is_made_again_after_files_were_prepared() {
         return;
     }
     let (Some(cache), lab) = (kernel_cache(), Lab::new()) else { return };
-    let words = "--device sata-ssd:capacity_mib=512 --workload iozone:clients=2:phase=write:file_size=4M --trial-time 2s \
+    let words = "--device sata-ssd:capacity_mib=512 --workload iozone:clients=2:phase=write:file_size=4M --trial-time 100ms \
                  --schedulers none:fs=ext4,kyber:fs=ext4";
     measure(&lab, &cache, "out", words);
     for trial in trials(&lab.path("out")) {
