@@ -108,7 +108,7 @@ pub fn least_blocks(logical: u64, pages_per_block: u64) -> u64 {
     (logical * pages_per_block).div_ceil(pages_per_block - 1) + 3
 }
 
-/// The device as it was made.
+/// The numbers of a device to which nothing has happened.
 #[must_use]
 pub fn encode(device: &Flash) -> Vec<u64> {
     let Config { shape, times, settings, condition } = *device.config();

@@ -59,7 +59,7 @@ pub static ATTRIBUTES: &[Field] = &[
         "cpu_percent",
         "",
         Form::Whole(0, 10_000),
-        "CPU time of a request in percent of what was measured for the scheduler, which keeps the guest's CPU busy; 0: none [100 on flash, 0 on other devices]",
+        "CPU time of a request in percent of the scheduler's published cost, which keeps the guest's CPU busy; 0: none [100 on flash, 0 on other devices]",
     ),
     field(
         "clients",

@@ -34,7 +34,7 @@ pub static ATTRIBUTES: &[Field] = &[
         "cpu_percent",
         "",
         Form::Whole(0, 10_000),
-        "CPU time of a request in percent of what was measured for the scheduler (ICPE 2024, Xeon of 10 cores); 0: none [100 on flash, 0 on other devices]",
+        "CPU time of a request in percent of the scheduler's published cost (ICPE 2024, Xeon of 10 cores); 0: none [100 on flash, 0 on other devices]",
     ),
     field(
         "nr_requests",
