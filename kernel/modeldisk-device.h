@@ -62,6 +62,8 @@ struct modeldisk {
 	struct modeldisk_slot *slots;	/* by tag */
 	struct list_head done;		/* requests to complete, in order */
 	unsigned int depth, budget_used, inside;
+	u64 owed_ns, busy_ns;		/* see burn() */
+	bool burning;
 	bool starved;			/* a request was refused without budget */
 	bool gone;
 	u64 error_sector, error_count, timeout_sector;

@@ -65,9 +65,6 @@ const MOST_MEMORY_MIB: u32 = 8 << 10;
 const MOST_FILES: u64 = 2 << 30;
 
 const MOST_OF_A_LOG: u64 = 1 << 30;
-/// A request's share of CPU time that passes anyway: the guest's kernel reads its clock three times,
-/// for 256 ns each.
-const CLOCK_NS: u64 = 3 * 256;
 /// The workload parameter for a file.
 const TRACE: &str = "file";
 
@@ -395,10 +392,7 @@ fn disk(setting: &Setting, model: &Model) -> Disk {
         queue_depth,
         log: 0,
         memory_backed: setting.files.is_some(),
-        cpu_ns: [
-            (cost.submission.free_ns + cost.submission.held_ns).saturating_sub(CLOCK_NS),
-            cost.completion.free_ns + cost.completion.held_ns,
-        ],
+        cpu_ns: [cost.submission, cost.completion].map(|phase| phase.free_ns + phase.held_ns),
     }
 }
 
