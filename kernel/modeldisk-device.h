@@ -62,7 +62,8 @@ struct modeldisk {
 	struct modeldisk_slot *slots;	/* by tag */
 	struct list_head done;		/* requests to complete, in order */
 	unsigned int depth, budget_used, inside;
-	u64 owed_ns, busy_ns;		/* see burn() */
+	s64 owed_ns;			/* CPU time; see burn() */
+	u64 busy_ns;
 	bool burning;
 	bool starved;			/* a request was refused without budget */
 	bool gone;

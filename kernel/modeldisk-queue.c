@@ -19,6 +19,9 @@
 #include "compat-disk.h"
 #include "modeldisk-device.h"
 
+/* Work between two requests that counts for later ones. */
+#define MOST_CREDIT_NS	(1ll * NSEC_PER_MSEC)
+
 enum verdict { SERVE, FAIL, HOLD };
 
 u64 modeldisk_now(const struct modeldisk *dev)
@@ -195,15 +198,14 @@ static u64 busy_ns(void)
 }
 
 /*
- * The CPU works for @ns, less what it has worked since the last call: in a guest of infinite speed
- * the kernel takes 256 ns for each reading of its clock. Virtual time passes, and timers fire; the
- * outer call then works for the inner one, too.
+ * The CPU works for @ns, less what it has worked between calls, when requests were inserted: in a
+ * guest of infinite speed the kernel takes 256 ns for each reading of its clock. Virtual time
+ * passes, and timers fire; the outer call then works for the inner one, too.
  */
 static void burn(struct modeldisk *dev, unsigned int ns)
 {
 	unsigned long flags;
-	s64 spent;
-	u64 left;
+	s64 left;
 
 	if (!ns)
 		return;
@@ -211,9 +213,9 @@ static void burn(struct modeldisk *dev, unsigned int ns)
 	dev->owed_ns += ns;
 	if (!dev->burning) {
 		dev->burning = true;
-		spent = busy_ns() - dev->busy_ns;
-		dev->owed_ns -= clamp_t(s64, spent, 0, dev->owed_ns);
-		while ((left = dev->owed_ns)) {
+		left = busy_ns() - dev->busy_ns;
+		dev->owed_ns = max(dev->owed_ns - max(left, 0ll), -MOST_CREDIT_NS);
+		while ((left = dev->owed_ns) > 0) {
 			spin_unlock_irqrestore(&dev->lock, flags);
 			ndelay(left);
 			spin_lock_irqsave(&dev->lock, flags);
