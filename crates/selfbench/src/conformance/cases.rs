@@ -143,7 +143,8 @@ pub(super) fn of(disk: &'static str, quick: bool) -> Vec<Case> {
     works
         .flat_map(move |workload| {
             let schedulers = SCHEDULERS.iter().filter(move |scheduler| {
-                !workload.without.contains(scheduler) && !(is_flash && FOR_ARMS.contains(scheduler))
+                let is_useless = is_flash && FOR_ARMS.contains(scheduler);
+                !is_useless && !workload.without.contains(scheduler)
             });
             schedulers.map(move |scheduler| Case { disk, workload, scheduler })
         })
