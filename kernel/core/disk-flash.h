@@ -18,7 +18,7 @@ struct flash_counters {
 };
 
 /*
- * Whether a device with these sectors and this queue depth can be made of the numbers after the
+ * Whether a device with these sectors and this queue depth can be made from the numbers after the
  * head of the tables.
  */
 bool flash_check(const u8 *numbers, size_t len, u64 sectors, u64 depth);

@@ -24,7 +24,7 @@ size_t core_disk_size(const void *tables, size_t len);
 struct core_disk *core_disk_init(void *memory, const void *tables, size_t len);
 /* Frees what a model has allocated (flash). */
 void core_disk_exit(struct core_disk *disk);
-/* No command has come since core_disk_init(). */
+/* No command has arrived since core_disk_init(). */
 bool core_disk_is_new(const struct core_disk *disk);
 /* Of tables that core_disk_size() accepts. */
 u32 core_disk_tables_depth(const void *tables);

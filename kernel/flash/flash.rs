@@ -47,7 +47,7 @@ fn panic(info: &PanicInfo<'_>) -> ! {
     unsafe { modeldisk_flash_panic(file.as_ptr(), file.len(), line) }
 }
 
-/// Returns whether a device with these sectors and this queue depth can be made of the numbers.
+/// Returns whether a device with these sectors and this queue depth can be made from the numbers.
 ///
 /// # Safety
 /// `numbers` is valid for `len` bytes.
@@ -64,7 +64,7 @@ pub unsafe extern "C" fn flash_check(
     })
 }
 
-/// Returns a new device, or NULL if none can be made of these numbers.
+/// Returns a new device, or NULL if none can be made from these numbers.
 ///
 /// # Safety
 /// As for [`flash_check`].

@@ -102,7 +102,7 @@ impl Flash {
         (self.origin, self.reseeded)
     }
 
-    /// Draws from another sequence from now on.
+    /// Draws from another sequence afterwards.
     pub fn reseed(&mut self, origin: Origin) {
         self.ftl.reseed(origin);
         self.reseeded = Some(origin);

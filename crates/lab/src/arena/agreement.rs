@@ -95,7 +95,7 @@ impl Bound {
     }
 }
 
-/// For a disk in neither [`DISKS`] nor [`FLASH`], the widest bounds of the former.
+/// For a disk in neither [`DISKS`] nor [`FLASH`], the widest bounds of [`DISKS`].
 pub fn bound(disk: &str, workload: &str, scheduler: &str) -> Bound {
     if FLASH.contains(&disk) {
         return Bound {
