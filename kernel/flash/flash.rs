@@ -71,8 +71,7 @@ pub unsafe extern "C" fn flash_check(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn flash_new(numbers: *const u8, len: usize) -> *mut Flash {
     // SAFETY: as the caller's.
-    let Some((config, origin, reseeded)) =
-        decode(unsafe { slice::from_raw_parts(numbers, len) })
+    let Some((config, origin, reseeded)) = decode(unsafe { slice::from_raw_parts(numbers, len) })
     else {
         return ptr::null_mut();
     };
