@@ -46,6 +46,7 @@ struct modeldisk {
 	void *tables;
 	size_t tables_len;
 	unsigned int nr_requests, queue_depth, timeout_ms, log_entries, memory_backed;
+	unsigned int submit_ns, complete_ns;	/* CPU time of a request */
 	bool on;
 
 	struct blk_mq_tag_set set;
@@ -61,6 +62,9 @@ struct modeldisk {
 	struct modeldisk_slot *slots;	/* by tag */
 	struct list_head done;		/* requests to complete, in order */
 	unsigned int depth, budget_used, inside;
+	s64 owed_ns;			/* CPU time; see burn() */
+	u64 busy_ns;
+	bool burning;
 	bool starved;			/* a request was refused without budget */
 	bool gone;
 	u64 error_sector, error_count, timeout_sector;

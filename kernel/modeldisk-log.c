@@ -134,6 +134,8 @@ static int stats_show(struct seq_file *file, void *unused)
 	LINE(stats, cached_writes);
 	LINE(stats, moved_pages);
 	LINE(stats, erases);
+	LINE(stats, programs);
+	LINE(stats, suspends);
 	LINE(counters, requests);
 	LINE(counters, flushes);
 	LINE(counters, errors);

@@ -13,6 +13,8 @@
  * nr_requests    tags of the adapter; 0: 32, or the queue depth if larger
  * memory_backed  1: stores written data; 0: reads do not fill their buffers
  * log            number of commands to log in debugfs
+ * submit_ns      CPU time of a request before it reaches the disk; see burn()
+ * complete_ns    CPU time after the disk has completed it
  * timeout_ms     request timeout of the block layer
  * power          1: creates the disk; 0: removes it after its requests have completed
  * epoch          resets the idle model, log and counters, with time 0 at this CLOCK_MONOTONIC in ns
@@ -33,6 +35,8 @@
 #define MOST_TABLES	(5u << 20)
 #define MOST_LOG	(16u << 20)
 #define MOST_TAGS	10240u
+/* The largest cost in crates/sim/src/host.rs, times 100 and a margin. */
+#define MOST_CPU_NS	1000000u
 
 static struct modeldisk *dev_of(struct config_item *item)
 {
@@ -75,6 +79,8 @@ CONFIGFS_ATTR(dev_, name)
 FIXED_NUMBER(nr_requests, nr_requests, MOST_TAGS);
 FIXED_NUMBER(queue_depth, queue_depth, 65535);
 FIXED_NUMBER(memory_backed, memory_backed, 1);
+FIXED_NUMBER(submit_ns, submit_ns, MOST_CPU_NS);
+FIXED_NUMBER(complete_ns, complete_ns, MOST_CPU_NS);
 FIXED_NUMBER(timeout_ms, timeout_ms, 3600000);
 FIXED_NUMBER(log, log_entries, MOST_LOG);
 
@@ -166,17 +172,11 @@ static ssize_t dev_epoch_store(struct config_item *item, const char *text, size_
 /* Checks the configuration and sets defaults. The tables have been written. */
 static int settle(struct modeldisk *dev)
 {
-	size_t size = core_disk_size(dev->tables, dev->tables_len);
-	struct core_disk *core;
 	unsigned int depth;
 
-	if (!size)
+	if (!core_disk_size(dev->tables, dev->tables_len))
 		return -EINVAL;
-	core = vzalloc(size);
-	if (!core)
-		return -ENOMEM;
-	depth = core_disk_queue_depth(core_disk_init(core, dev->tables, dev->tables_len));
-	vfree(core);
+	depth = core_disk_tables_depth(dev->tables);
 	if (dev->queue_depth > depth)
 		return -ERANGE;
 	if (!dev->queue_depth)
@@ -277,6 +277,8 @@ static struct configfs_attribute *dev_attributes[] = {
 	&dev_attr_nr_requests,
 	&dev_attr_queue_depth,
 	&dev_attr_memory_backed,
+	&dev_attr_submit_ns,
+	&dev_attr_complete_ns,
 	&dev_attr_timeout_ms,
 	&dev_attr_log,
 	&dev_attr_power,

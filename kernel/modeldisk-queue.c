@@ -9,12 +9,18 @@
  * Commands and a timer at each event advance the model, which uses its own times, so late timers do
  * not accumulate while the disk is busy. The timer completes all requests.
  */
+#include <linux/delay.h>
+#include <linux/kernel_stat.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
+#include <linux/tick.h>
 #include <linux/vmalloc.h>
 
 #include "compat-disk.h"
 #include "modeldisk-device.h"
+
+/* Work between two requests that counts for later ones. */
+#define MOST_CREDIT_NS	(1ll * NSEC_PER_MSEC)
 
 enum verdict { SERVE, FAIL, HOLD };
 
@@ -182,6 +188,45 @@ static void enter(struct modeldisk *dev, struct request *rq, enum verdict verdic
 	spin_unlock_irqrestore(&dev->lock, flags);
 }
 
+/* Time for which the CPU had work; after idle time exact to microseconds. */
+static u64 busy_ns(void)
+{
+	int cpu = smp_processor_id();
+	u64 idle_us = get_cpu_idle_time_us(cpu, NULL) + get_cpu_iowait_time_us(cpu, NULL);
+
+	return ktime_get_ns() - idle_us * NSEC_PER_USEC;
+}
+
+/*
+ * The CPU works for @ns, less what it has worked between calls, when requests were inserted: in a
+ * guest of infinite speed the kernel takes 256 ns for each reading of its clock. Virtual time
+ * passes, and timers fire; the outer call then works for the inner one, too.
+ */
+static void burn(struct modeldisk *dev, unsigned int ns)
+{
+	unsigned long flags;
+	s64 left;
+
+	if (!ns)
+		return;
+	spin_lock_irqsave(&dev->lock, flags);
+	dev->owed_ns += ns;
+	if (!dev->burning) {
+		dev->burning = true;
+		left = busy_ns() - dev->busy_ns;
+		dev->owed_ns = max(dev->owed_ns - max(left, 0ll), -MOST_CREDIT_NS);
+		while ((left = dev->owed_ns) > 0) {
+			spin_unlock_irqrestore(&dev->lock, flags);
+			ndelay(left);
+			spin_lock_irqsave(&dev->lock, flags);
+			dev->owed_ns -= left;
+		}
+		dev->busy_ns = busy_ns();
+		dev->burning = false;
+	}
+	spin_unlock_irqrestore(&dev->lock, flags);
+}
+
 static int get_budget(struct request_queue *q)
 {
 	struct modeldisk *dev = q->queuedata;
@@ -231,6 +276,7 @@ static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_que
 		return BLK_STS_RESOURCE;
 	}
 	blk_mq_start_request(rq);
+	burn(dev, dev->submit_ns);
 	enter(dev, rq, verdict);
 	return BLK_STS_OK;
 }
@@ -238,7 +284,9 @@ static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_que
 static void complete_rq(struct request *rq)
 {
 	struct modeldisk_cmd *cmd = blk_mq_rq_to_pdu(rq);
+	struct modeldisk *dev = rq->q->queuedata;
 
+	burn(dev, dev->complete_ns);
 	blk_mq_end_request(rq, cmd->status);
 }
 
@@ -290,15 +338,42 @@ void modeldisk_be_gone(struct modeldisk *dev)
 	spin_unlock_irqrestore(&dev->lock, flags);
 }
 
+/* A disk to which nothing has happened; NULL without memory. */
+static struct core_disk *make_core(const struct modeldisk *dev)
+{
+	void *memory = vzalloc(dev->core_size);
+
+	return memory ? core_disk_init(memory, dev->tables, dev->tables_len) : NULL;
+}
+
+static void free_core(struct core_disk *core)
+{
+	if (core)
+		core_disk_exit(core);
+	vfree(core);
+}
+
 int modeldisk_restart(struct modeldisk *dev, u64 epoch_ns)
 {
+	struct core_disk *other = NULL;
 	unsigned long flags;
 	int error = -EBUSY;
+	bool is_new;
 
 	spin_lock_irqsave(&dev->lock, flags);
-	if (!dev->inside && list_empty(&dev->done)) {
-		memset(dev->core, 0, dev->core_size);
-		core_disk_init(dev->core, dev->tables, dev->tables_len);
+	is_new = core_disk_is_new(dev->core);
+	spin_unlock_irqrestore(&dev->lock, flags);
+	/* Making it may sleep, and takes long for a worn flash device. */
+	if (!is_new) {
+		other = make_core(dev);
+		if (!other)
+			return -ENOMEM;
+	}
+
+	spin_lock_irqsave(&dev->lock, flags);
+	if (!dev->inside && list_empty(&dev->done) && (other || core_disk_is_new(dev->core))) {
+		if (other)
+			swap(dev->core, other);
 		memset(&dev->counters, 0, sizeof(dev->counters));
 		dev->log_used = 0;
 		dev->log_lost = 0;
@@ -307,6 +382,7 @@ int modeldisk_restart(struct modeldisk *dev, u64 epoch_ns)
 		error = 0;
 	}
 	spin_unlock_irqrestore(&dev->lock, flags);
+	free_core(other);
 	return error;
 }
 
@@ -315,7 +391,7 @@ static int make_state(struct modeldisk *dev)
 	dev->core_size = core_disk_size(dev->tables, dev->tables_len);
 	if (!dev->core_size)
 		return -EINVAL;
-	dev->core = vzalloc(dev->core_size);
+	dev->core = make_core(dev);
 	dev->slots = kvcalloc(dev->set.queue_depth, sizeof(*dev->slots), GFP_KERNEL);
 	if (!dev->core || !dev->slots || modeldisk_log_make(dev))
 		return -ENOMEM;
@@ -332,7 +408,7 @@ static void free_state(struct modeldisk *dev)
 {
 	modeldisk_log_free(dev);
 	kvfree(dev->slots);
-	vfree(dev->core);
+	free_core(dev->core);
 	dev->slots = NULL;
 	dev->core = NULL;
 }

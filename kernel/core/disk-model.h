@@ -4,8 +4,8 @@
  * disk.h.
  *
  * The tables, little-endian, without gaps; numbers are u64 unless noted:
- *   head: u32 magic "SLDM", u32 version 2, u32 model (1 hdd, 2 null, 3 measured), u32 total length
- *         in bytes; sectors; queue depth; then by model
+ *   head: u32 magic "SLDM", u32 version 2, u32 model (1 hdd, 2 null, 3 measured, 4 flash), u32
+ *         total length in bytes; sectors; queue depth; then by model
  *   hdd:  cylinders, heads, revolution_ns, head_switch_ns, write_settle_ns, spare sectors per
  *         cylinder, seek c_ns, seek e_ps, nearest first (0, 1), read, hit and write overhead_ns,
  *         bus bytes per second, read-ahead, immediate reporting (0, 1), segments, sectors per
@@ -24,6 +24,7 @@
  *         then the shares in millionths, sizes in sectors, depths, percentages of a read's time by
  *         writes in progress; then for reads and for writes, by size, then depth, a time in ns per
  *         share.
+ *   flash: see encode() in crates/flash-model/src/config.rs.
  */
 #ifndef SCHEDLAB_CORE_DISK_MODEL_H
 #define SCHEDLAB_CORE_DISK_MODEL_H
@@ -35,6 +36,7 @@
 #define DISK_HDD	1u
 #define DISK_NULL	2u
 #define DISK_MEASURED	3u
+#define DISK_FLASH	4u
 
 #define DISK_HEAD	32u
 #define DISK_SECTORS_AT	16u
@@ -58,11 +60,14 @@ struct disk_model {
 	/* 0 if the tables are malformed. */
 	size_t (*size)(const u8 *tables, size_t len);
 	void (*init)(struct core_disk *disk, const u8 *tables);
+	void (*exit)(struct core_disk *disk);		/* may be NULL */
 	void (*transfer)(struct core_disk *disk, u64 now, u32 tag, bool write, u64 sector, u32 nr);
 	void (*flush)(struct core_disk *disk, u64 now, u32 tag);
 	u64 (*next_event)(const struct core_disk *disk);
-	/* Handles the event that next_event() returned. */
+	/* Handles the event, or all events, of the time that next_event() returned. */
 	void (*event)(struct core_disk *disk, u64 at, const struct disk_sink *sink);
+	/* Adds the model's own counters; may be NULL. */
+	void (*count)(const struct core_disk *disk, struct core_disk_stats *stats);
 	bool (*has_arm)(const struct core_disk *disk);
 	bool (*has_volatile_cache)(const struct core_disk *disk);
 };
@@ -73,10 +78,11 @@ struct core_disk {
 	u64 clock_ns;
 	u32 depth;
 	u32 transfers, flushes;
+	bool used;
 	struct core_disk_stats stats;
 };
 
-extern const struct disk_model disk_hdd, disk_null, disk_measured;
+extern const struct disk_model disk_hdd, disk_null, disk_measured, disk_flash;
 
 static inline void disk_done(struct core_disk *disk, const struct disk_sink *sink, u32 tag,
 			     bool flush, u64 at)

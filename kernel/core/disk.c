@@ -26,6 +26,10 @@ static const struct disk_model *model_of(const u8 *tables, size_t len)
 		model = &disk_null;
 	else if (disk_le32(tables + 8) == DISK_MEASURED)
 		model = &disk_measured;
+#ifdef CORE_DISK_FLASH
+	else if (disk_le32(tables + 8) == DISK_FLASH)
+		model = &disk_flash;
+#endif
 	sectors = disk_le64(tables + DISK_SECTORS_AT);
 	depth = disk_le64(tables + DISK_DEPTH_AT);
 	if (sectors < 1 || sectors > MOST_SECTORS || depth < 1 || depth > MOST_DEPTH)
@@ -52,6 +56,22 @@ struct core_disk *core_disk_init(void *memory, const void *tables, size_t len)
 	disk->depth = (u32)disk_le64(at + DISK_DEPTH_AT);
 	disk->model->init(disk, at);
 	return disk;
+}
+
+void core_disk_exit(struct core_disk *disk)
+{
+	if (disk->model->exit)
+		disk->model->exit(disk);
+}
+
+bool core_disk_is_new(const struct core_disk *disk)
+{
+	return !disk->used && !disk->clock_ns;
+}
+
+u32 core_disk_tables_depth(const void *tables)
+{
+	return (u32)disk_le64((const u8 *)tables + DISK_DEPTH_AT);
 }
 
 u64 core_disk_sectors(const struct core_disk *disk)
@@ -98,6 +118,7 @@ bool core_disk_submit(struct core_disk *disk, u64 now, u32 tag, bool write, u64 
 	if (nr_sectors > disk->sectors || sector > disk->sectors - nr_sectors)
 		return false;
 	pass_time(disk, now);
+	disk->used = true;
 	disk->transfers++;
 	disk->stats.transfers++;
 	disk->stats.bytes += (u64)nr_sectors * DISK_SECTOR_BYTES;
@@ -110,6 +131,7 @@ bool core_disk_flush(struct core_disk *disk, u64 now, u32 tag)
 	if (!in_time(disk, now) || disk->flushes >= disk->depth + DISK_FLUSHES)
 		return false;
 	pass_time(disk, now);
+	disk->used = true;
 	disk->flushes++;
 	disk->model->flush(disk, now, tag);
 	return true;
@@ -138,4 +160,6 @@ void core_disk_advance(struct core_disk *disk, u64 now, void (*done)(void *ctx, 
 void core_disk_stats(const struct core_disk *disk, struct core_disk_stats *out)
 {
 	*out = disk->stats;
+	if (disk->model->count)
+		disk->model->count(disk, out);
 }

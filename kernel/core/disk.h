@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * The simulator's disk in C, identical to DeviceModel to the nanosecond. The caller provides
- * core_disk_size() bytes and the model's tables; nothing is allocated.
+ * core_disk_size() bytes and the model's tables; except for flash nothing is allocated.
  */
 #ifndef SCHEDLAB_CORE_DISK_H
 #define SCHEDLAB_CORE_DISK_H
@@ -13,7 +13,7 @@
 /* In the order of struct DeviceStats in crates/sim. */
 struct core_disk_stats {
 	u64 transfers, bytes, busy_ns, seeks, seek_cylinders, seek_ns, rotation_ns, transfer_ns;
-	u64 cache_hits, cached_writes, moved_pages, erases;
+	u64 cache_hits, cached_writes, moved_pages, erases, programs, suspends;
 };
 
 struct core_disk;
@@ -22,6 +22,12 @@ struct core_disk;
 size_t core_disk_size(const void *tables, size_t len);
 /* @memory must be zeroed and aligned to 8. @tables must remain valid. */
 struct core_disk *core_disk_init(void *memory, const void *tables, size_t len);
+/* Frees what a model has allocated (flash). */
+void core_disk_exit(struct core_disk *disk);
+/* No command has arrived since core_disk_init(). */
+bool core_disk_is_new(const struct core_disk *disk);
+/* Of tables that core_disk_size() accepts. */
+u32 core_disk_tables_depth(const void *tables);
 
 u64 core_disk_sectors(const struct core_disk *disk);
 u32 core_disk_queue_depth(const struct core_disk *disk);

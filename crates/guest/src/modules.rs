@@ -1,6 +1,7 @@
 //! schedlab's kernel modules, built against a kernel of the cache.
 //!
-//! Their sources are embedded, so that an installed schedlab needs no checkout. A hash of the
+//! Their sources are embedded, so that an installed schedlab needs no checkout, and the flash model
+//! as an object, so that it needs no Rust compiler. A hash of the
 //! sources names their directory: each version of schedlab builds its own modules, and never
 //! rebuilds a kernel for them.
 
@@ -22,7 +23,7 @@ use crate::lock::Lock;
 use crate::{Error, Kernel, Progress};
 use text::hex;
 
-// `FILES`: path below kernel/ and text of each source.
+// `FILES`: path below kernel/ and contents of each source, and of the flash model as an object.
 include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 
 /// Modules of the kernel's own tree.
@@ -90,7 +91,7 @@ impl Kernel {
     /// Like [`Kernel::modules`], for pairs of name and text, including `Kbuild`.
     pub(crate) fn modules_of(
         &self,
-        sources: &[(&str, &str)],
+        sources: &[(&str, &[u8])],
         progress: &mut dyn Progress,
         stop: &AtomicBool,
     ) -> Result<ModuleSet, Error> {
@@ -146,7 +147,7 @@ impl Kernel {
 
     fn make_modules(
         &self,
-        sources: &[(&str, &str)],
+        sources: &[(&str, &[u8])],
         work: &Path,
         log: &Path,
         progress: &mut dyn Progress,
@@ -156,7 +157,7 @@ impl Kernel {
         for (name, text) in sources {
             write(&from.join(name), text)?;
         }
-        write(log, "")?;
+        write(log, b"")?;
         fs::create_dir_all(&out).map_err(|cause| Error::io("create", &out, cause))?;
         if sources.iter().any(|(name, _)| *name == "Kbuild") {
             progress.phase("compiling modules");
@@ -203,19 +204,22 @@ fn put(modules: impl Iterator<Item = PathBuf>, out: &Path) -> Result<(), Error> 
     }
     write(
         &out.join(SUMS),
-        &serde_json::to_string_pretty(&sums).expect("a table of text can be written as JSON"),
+        &serde_json::to_vec_pretty(&sums).expect("a table of text can be written as JSON"),
     )
 }
 
-fn write(path: &Path, text: &str) -> Result<(), Error> {
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let dir = path.parent().expect("a file lies in a directory");
     fs::create_dir_all(dir).map_err(|cause| Error::io("create", dir, cause))?;
-    fs::write(path, text).map_err(|cause| Error::io("write", path, cause))
+    fs::write(path, bytes).map_err(|cause| Error::io("write", path, cause))
 }
 
-fn hash(sources: &[(&str, &str)]) -> String {
+fn hash(sources: &[(&str, &[u8])]) -> String {
     let mut hash = Sha256::new();
-    sources.iter().for_each(|(name, text)| hash.update(format!("{name}\0{}\0{text}", text.len())));
+    for (name, bytes) in sources {
+        hash.update(format!("{name}\0{}\0", bytes.len()));
+        hash.update(bytes);
+    }
     hex(&hash.finalize())
 }
 
@@ -228,9 +232,9 @@ mod tests {
     fn the_sources_are_part_of_the_program() {
         let names: Vec<&str> = FILES.iter().map(|(name, _)| *name).collect();
         assert!(names.contains(&"core/types.h"), "{names:?}");
-        for (name, text) in FILES {
+        for (name, bytes) in FILES.iter().filter(|(name, _)| !name.ends_with("_shipped")) {
             let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernel").join(name);
-            assert_eq!(fs::read_to_string(&path).unwrap(), *text, "{name}");
+            assert_eq!(fs::read(&path).unwrap(), *bytes, "{name}");
         }
     }
 
@@ -273,8 +277,8 @@ mod tests {
 
     #[test]
     fn another_text_or_another_division_into_files_is_another_set() {
-        let sets: [&[(&str, &str)]; 4] =
-            [&[("a", "b")], &[("a", "c")], &[("a", ""), ("b", "")], &[("ab", "")]];
+        let sets: [&[(&str, &[u8])]; 4] =
+            [&[("a", b"b")], &[("a", b"c")], &[("a", b""), ("b", b"")], &[("ab", b"")]];
         let hashes: std::collections::BTreeSet<String> = sets.iter().map(|set| hash(set)).collect();
         assert_eq!(hashes.len(), sets.len());
     }

@@ -11,9 +11,10 @@ use serde_json::Value;
 const LAYERS: &str = "\
 text:
 elevator:
+flash-model:
 properties: elevator
 trace: text elevator
-sim: text elevator trace
+sim: text elevator flash-model trace
 kernel-model: elevator sim
 experiment: text
 report: text elevator trace experiment
@@ -32,7 +33,8 @@ docs:
 ";
 
 /// Crates whose result depends on their arguments alone.
-const PURE: [&str; 7] = ["text", "elevator", "trace", "sim", "experiment", "report", "import"];
+const PURE: [&str; 8] =
+    ["text", "elevator", "flash-model", "trace", "sim", "experiment", "report", "import"];
 
 /// Crates for developers and for tests.
 pub(crate) const NOT_SHIPPED: [&str; 4] = ["docs", "selfbench", "testbed", "kernel-model"];

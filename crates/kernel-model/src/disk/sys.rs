@@ -28,6 +28,8 @@ struct CoreStats {
     cached_writes: u64,
     moved_pages: u64,
     erases: u64,
+    programs: u64,
+    suspends: u64,
 }
 
 type Done = extern "C" fn(*mut c_void, u32, u64);
@@ -190,7 +192,8 @@ impl DeviceModel for CDisk {
             cached_writes: out.cached_writes,
             moved_pages: out.moved_pages,
             erases: out.erases,
-            ..DeviceStats::default()
+            programs: out.programs,
+            suspends: out.suspends,
         }
     }
 }

@@ -61,7 +61,7 @@ impl Report {
 
 pub(crate) fn run(options: &Options, stop: &Stop, progress: &dyn Progress) -> Result<Report> {
     let mut report = Report { kernel: String::new(), rows: Vec::new() };
-    for disk in agreement::DISKS {
+    for disk in agreement::DISKS.iter().chain(agreement::FLASH) {
         let wanted: Vec<cases::Case> = cases::of(disk, options.quick)
             .into_iter()
             .filter(|case| {

@@ -6,6 +6,8 @@ use serde_json::Value;
 
 use crate::common::{kernel_is_built, selfbench};
 
+const FLASH: [&str; 3] = ["sata-ssd", "nvme:capacity_mib=256:precondition=steady", "femu"];
+
 #[test]
 fn both_arenas_agree_request_by_request_under_none_and_within_their_bounds_elsewhere() {
     if !kernel_is_built() {
@@ -35,7 +37,10 @@ fn assert_agreement(only: &[&str]) {
         if row["replayed"]["Ok"].as_u64().is_none_or(|compared| compared < 100) {
             wrong.push(format!("{name}: not the model's service times: {}", row["replayed"]));
         }
-        let exact = row["scheduler"] == "none";
+        let is_flash = FLASH.iter().any(|disk| row["disk"] == *disk);
+        // On flash, requests of many clients meet elsewhere if they come a microsecond later.
+        let in_turn = ["randread-1", "think-mix"].iter().any(|work| row["workload"] == *work);
+        let exact = row["scheduler"] == "none" && (!is_flash || in_turn);
         assert_eq!(row["exact"], exact, "{name}: where the order must be the same");
         if exact && !row["first_other"].is_null() {
             wrong.push(format!("{name}: completion {} is another", row["first_other"]));
@@ -45,7 +50,7 @@ fn assert_agreement(only: &[&str]) {
             if difference.zip(bound).is_none_or(|(difference, bound)| difference.abs() > bound) {
                 wrong.push(format!("{name}: {metric}"));
             }
-            if exact && metric["name"] == "elapsed_s" {
+            if exact && !is_flash && metric["name"] == "elapsed_s" {
                 assert_eq!(bound, Some(0.07), "{name}: what is guaranteed of none");
             }
         }
@@ -58,8 +63,8 @@ fn assert_agreement(only: &[&str]) {
             .map(|row| row["disk"].to_string());
         assert_eq!(
             disks.collect::<std::collections::BTreeSet<_>>().len(),
-            3,
-            "{scheduler} on three disks"
+            if ["anticipatory", "wpcas"].contains(&scheduler) { 3 } else { 6 },
+            "{scheduler} on all disks that it is for"
         );
     }
     assert!(output.status.success(), "{stderr}");

@@ -122,6 +122,11 @@ pub trait DeviceModel: std::fmt::Debug + Send + Disk {
         None
     }
 
+    /// Returns the memory that the model takes in a guest, if it is much.
+    fn guest_bytes(&self) -> u64 {
+        0
+    }
+
     /// Returns the default length of a trial in ms: enough for several thousand requests.
     fn trial_ms(&self) -> u64 {
         1000

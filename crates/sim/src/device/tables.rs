@@ -13,6 +13,7 @@ pub(super) enum Kind {
     Hdd = 1,
     Null = 2,
     Measured = 3,
+    Flash = 4,
 }
 
 #[derive(Debug)]

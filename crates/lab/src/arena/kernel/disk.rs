@@ -31,6 +31,8 @@ impl Modelled {
             ("queue_depth", disk.queue_depth.to_string()),
             ("memory_backed", u8::from(disk.memory_backed).to_string()),
             ("log", disk.log.to_string()),
+            ("submit_ns", disk.cpu_ns[0].to_string()),
+            ("complete_ns", disk.cpu_ns[1].to_string()),
             ("power", "1".to_owned()),
         ] {
             put(&config.join(name), value.as_bytes())?;
@@ -149,7 +151,8 @@ impl Modelled {
             cached_writes: at("cached_writes"),
             moved_pages: at("moved_pages"),
             erases: at("erases"),
-            ..DeviceStats::default()
+            programs: at("programs"),
+            suspends: at("suspends"),
         })
     }
 

@@ -129,7 +129,8 @@ pub fn execute(
         role: "guest-exec",
         readable: &readable(spec, &built),
         reachable: &super::reachable(&order.here),
-        memory_mib: spec.memory_mib,
+        memory_mib: spec.memory_mib
+            + model.as_ref().map_or(0, |model| super::model_mib(model, order.files.is_some())),
         time_travel: spec.time_travel,
         patience: spec.patience,
     };

@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow};
 use elevator::Limits;
 use experiment::plan::{Plan, Variant, WorkloadSpec};
-use experiment::results::{Environment, Observation};
+use experiment::results::{CPU_TIME_OMITTED, Environment, Observation};
 use guest::{Boot, BootError, Source, TimeTravel};
 use machine::settings::DEPTH_NOTE;
 
@@ -231,7 +231,9 @@ impl Guests {
                 .context("directory for the guest's files: cannot create")?;
         }
         let more = wanted.trace.as_ref().map_or(0, |_| trace::MEMORY_MIB);
-        let memory_mib = more + memory_mib(setting.files, self.fixed.workloads.work(key.workload))?;
+        let memory_mib = more
+            + memory_mib(setting.files, self.fixed.workloads.work(key.workload))?
+            + model_mib(&self.fixed.model, files.is_some());
         let request = TrialRequest { files, ..self.order(built, key, wanted) };
         order::write(dir.path(), order::ORDER, &request)?;
         let traces =
@@ -362,7 +364,7 @@ fn traces(workload: &WorkloadSpec) -> impl Iterator<Item = &String> {
 fn tables(model: &Model, seed: u64) -> Result<Vec<u8>> {
     model.make(seed)?.tables().ok_or_else(|| {
         usage(format!(
-            "{}: modelled for the simulator only; the kernel arena has the hard disks and null (schedlab list devices)",
+            "{}: the kernel arena's block driver has no such model; choose another of schedlab list devices, or --arena sim",
             model.word()
         ))
     })
@@ -382,13 +384,15 @@ fn modules(built: &Built, setting: &Setting, model: &Model) -> Vec<(PathBuf, Str
 }
 
 fn disk(setting: &Setting, model: &Model) -> Disk {
-    let takes = model.look(|device| device.queue_depth());
+    let (takes, cost) =
+        model.look(|device| (device.queue_depth(), setting.host(device).cost(&setting.scheduler)));
     let queue_depth = setting.queue_depth.unwrap_or(u32::MAX).clamp(1, takes);
     Disk {
         tags: Limits::adapter_tags(queue_depth),
         queue_depth,
         log: 0,
         memory_backed: setting.files.is_some(),
+        cpu_ns: [cost.submission, cost.completion].map(|phase| phase.free_ns + phase.held_ns),
     }
 }
 
@@ -452,6 +456,13 @@ fn nr_replayed(params: &sim::workload::Params) -> u64 {
 /// Bytes of replayed requests in flight.
 fn replay_buffers(kind: &sim::workload::WorkloadKind, params: &sim::workload::Params) -> u64 {
     if params.replay.trace.is_some() { kind.buffer_bytes(params) } else { 0 }
+}
+
+/// Memory of the modelled device. Where files are prepared on it, it is made again before the
+/// trial.
+fn model_mib(model: &Model, is_prepared: bool) -> u32 {
+    let bytes = model.look(|device| device.guest_bytes()) * (1 + u64::from(is_prepared));
+    u32::try_from(bytes.div_ceil(1 << 20)).expect("the capacity of devices is bounded")
 }
 
 /// Guest memory. Files count once for the disk and once for the page cache.
@@ -535,6 +546,14 @@ impl Virtual for KernelArena {
             about.insert("modules".to_owned(), set);
             about.insert(label.replacen("release", "build", 1), kernel.key.clone());
             about.insert(label.clone(), kernel.release.clone());
+        }
+        for (_, variant, setting) in self.guests.variants.iter() {
+            if self.guests.fixed.model.look(|device| setting.omits_cpu_time(device)) {
+                facts
+                    .entry(CPU_TIME_OMITTED.to_owned())
+                    .or_default()
+                    .insert(variant.to_owned(), "cpu_percent=0".to_owned());
+            }
         }
         defaults::note(&mut facts, &self.defaults);
         facts

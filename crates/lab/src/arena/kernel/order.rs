@@ -59,6 +59,8 @@ pub(super) struct Disk {
     pub(super) log: u32,
     /// Whether written data can be read back.
     pub(super) memory_backed: bool,
+    /// CPU time of a request before and after the disk.
+    pub(super) cpu_ns: [u64; 2],
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -5,11 +5,12 @@ use elevator::{Geometry, Named, Role, Tunable};
 use experiment::plan::Variant;
 use machine::settings::leaves_stale_depth;
 use serde::{Deserialize, Serialize};
+use sim::{DeviceModel, Host};
 
 use super::choice::KernelChoice;
 use super::files::Files;
 use super::order::Scheduler;
-use crate::arena::sim::TURNAROUND_NS;
+use crate::arena::sim::{TURNAROUND_NS, cpu_percent};
 use crate::arena::tunables::{attribute, tunable};
 use crate::controllers::{self, Control, Location};
 use crate::failure::usage;
@@ -53,6 +54,12 @@ pub static ATTRIBUTES: &[Field] = &[
         "",
         Form::Whole(0, 1_000_000),
         "µs from a completion to the same client's next request, ±50 % [10]",
+    ),
+    field(
+        "cpu_percent",
+        "",
+        Form::Whole(0, 10_000),
+        "CPU time of a request in percent of the scheduler's published cost, which keeps the guest's CPU busy; 0: none [100 on flash, 0 on other devices]",
     ),
     field(
         "clients",
@@ -101,6 +108,8 @@ pub struct Setting {
     pub queue_depth: Option<u32>,
     /// From a completion to the same client's next request.
     pub turnaround_ns: u64,
+    /// Percent of the measured CPU time.
+    pub cpu_percent: Option<u32>,
     pub clients: Clients,
     /// None: clients use the device directly.
     pub files: Option<Files>,
@@ -129,6 +138,7 @@ impl Setting {
             after: None,
             queue_depth: None,
             turnaround_ns: TURNAROUND_NS,
+            cpu_percent: None,
             clients: Clients::Auto,
             files: None,
             renamed,
@@ -159,6 +169,16 @@ impl Setting {
             return Err(unknown(&self.scheduler));
         }
         Ok(())
+    }
+
+    /// The guest has one CPU.
+    pub(super) fn host(&self, device: &dyn DeviceModel) -> Host {
+        Host { cpus: 1, cpu_percent: cpu_percent(self.cpu_percent, device) }
+    }
+
+    /// Whether requests cost no CPU time on flash, where it matters.
+    pub(super) fn omits_cpu_time(&self, device: &dyn DeviceModel) -> bool {
+        device.is_flash() && self.host(device).cpu_percent == 0
     }
 
     /// Its scheduler as sent to a guest with this kernel. `nr_requests` goes first, because
@@ -198,6 +218,7 @@ impl Setting {
                 "after" => self.after = Some(BEFORE[value as usize]),
                 "queue_depth" => self.queue_depth = Some(small),
                 "turnaround_us" => self.turnaround_ns = value * 1000,
+                "cpu_percent" => self.cpu_percent = Some(small),
                 "fs" => self.files = [None, Some(Files::Ext4)][value as usize],
                 _ => {
                     let all = [Clients::Auto, Clients::Kernel, Clients::Syscalls];

@@ -19,6 +19,7 @@ use experiment::results::{CPU_TIME_OMITTED, Environment, Observation, UNCONFIRME
 use sim::workload::Measured;
 use sim::{DeviceModel, Observer, Outcome, SimError, Trial};
 
+pub(crate) use setting::cpu_percent;
 pub use setting::{ATTRIBUTES, Setting, TURNAROUND_NS};
 
 use super::ahead::Job;

@@ -34,7 +34,7 @@ pub static ATTRIBUTES: &[Field] = &[
         "cpu_percent",
         "",
         Form::Whole(0, 10_000),
-        "CPU time of a request in percent of what was measured for the scheduler (ICPE 2024, Xeon of 10 cores); 0: none [100 on flash, 0 on other devices]",
+        "CPU time of a request in percent of the scheduler's published cost (ICPE 2024, Xeon of 10 cores); 0: none [100 on flash, 0 on other devices]",
     ),
     field(
         "nr_requests",
@@ -57,6 +57,11 @@ pub const TURNAROUND_NS: u64 = 10_000;
 
 /// CPU time as measured for the scheduler.
 const CPU_PERCENT_ON_FLASH: u32 = 100;
+
+/// Of a variant that may name its own.
+pub(crate) fn cpu_percent(own: Option<u32>, device: &dyn DeviceModel) -> u32 {
+    own.unwrap_or(if device.is_flash() { CPU_PERCENT_ON_FLASH } else { 0 })
+}
 
 #[derive(Debug, Clone)]
 pub struct Setting {
@@ -113,8 +118,7 @@ impl Setting {
     }
 
     pub fn host(&self, device: &dyn DeviceModel) -> Host {
-        let usual = if device.is_flash() { CPU_PERCENT_ON_FLASH } else { 0 };
-        Host { cpus: self.cpus, cpu_percent: self.cpu_percent.unwrap_or(usual) }
+        Host { cpus: self.cpus, cpu_percent: cpu_percent(self.cpu_percent, device) }
     }
 
     /// Whether requests cost no CPU time on flash, where it matters.

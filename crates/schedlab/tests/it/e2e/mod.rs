@@ -21,6 +21,7 @@ mod kernel;
 mod kernel_arena;
 mod kernel_bisect;
 mod kernel_cpus;
+mod kernel_flash;
 mod kernel_flows;
 mod kernel_newest;
 mod kernel_plausibility;

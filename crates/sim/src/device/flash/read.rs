@@ -1,19 +1,21 @@
 //! Parses a flash device's description.
 
-use super::Flash;
-use super::dies::Priority;
-use super::ftl::{Ftl, MAX_UNITS, Shape, UNIT_BYTES};
-use super::servers::Times;
-use super::types::Settings;
+use flash_model::{
+    Condition, Config, Flash, MAX_UNITS, Priority, Settings, Shape, Times, UNIT_BYTES, least_blocks,
+};
+
+use super::{FlashDevice, origin};
 use crate::device::description::Description;
 use crate::device::error::DeviceError;
-use crate::random::stream;
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// Maximum I/O queues of an NVMe controller.
 const MAX_QUEUES: u64 = 65_535;
 
-pub(in crate::device) fn read(from: &mut Description, seed: u64) -> Result<Flash, DeviceError> {
+pub(in crate::device) fn read(
+    from: &mut Description,
+    seed: u64,
+) -> Result<FlashDevice, DeviceError> {
     let trial_ms = from.number_or("trial_ms", 1000, 1, 86_400_000)?;
     let queue_depth = from.number_or("queue_depth", 32, 1, 65_535)? as u32;
     let queues = from.number_or("queues", 1, 1, MAX_QUEUES)? as u32;
@@ -45,22 +47,13 @@ pub(in crate::device) fn read(from: &mut Description, seed: u64) -> Result<Flash
     let page_kib = u64::from(shape.units_per_page) * UNIT_BYTES / 1024;
     let buffer_kib = from.number_or("buffer_kib", 4 * page_kib, 2 * page_kib, 1 << 24)?;
     let early_completion = from.switch_or("early_completion", true)?;
-    let condition = from.word_or_first("precondition", &["full", "fresh", "steady"])?;
-    let mut ftl = Ftl::new(shape, stream(seed, "device"));
-    if condition != 1 {
-        ftl.precondition(condition == 2);
-    }
+    let conditions = [Condition::Full, Condition::Fresh, Condition::Steady];
+    let condition = conditions[from.word_or_first("precondition", &["full", "fresh", "steady"])?];
     let buffer_units = buffer_kib * 1024 / UNIT_BYTES;
-    let settings = Settings {
-        queue_depth,
-        queues,
-        command_slots,
-        early_completion,
-        buffer_units,
-        trial_ms,
-        priority,
-    };
-    Ok(Flash::new(ftl, times, settings))
+    let settings =
+        Settings { queue_depth, queues, command_slots, early_completion, buffer_units, priority };
+    let config = Config { shape, times, settings, condition };
+    Ok(FlashDevice { flash: Flash::new(config, origin(seed)), trial_ms })
 }
 
 fn priority(from: &mut Description) -> Result<Option<Priority>, DeviceError> {
@@ -108,10 +101,7 @@ fn shape(from: &mut Description) -> Result<Shape, DeviceError> {
     let planes = u64::from(channels) * u64::from(dies_per_channel) * u64::from(planes_per_die);
     let block = planes * u64::from(pages_per_block) * u64::from(units_per_page);
     let logical = units.div_ceil(block);
-    // One block being written, two for collection, and enough that the others average one
-    // reclaimable page, regardless of the percentage.
-    let pages = u64::from(pages_per_block);
-    let least = (logical * pages).div_ceil(pages - 1) + 3;
+    let least = least_blocks(logical, pages_per_block.into());
     let blocks_per_plane = (units * (100 + spare_percent)).div_ceil(100 * block).max(least);
     if blocks_per_plane * block > 1 << 27 {
         let why = format!(

@@ -6,44 +6,56 @@
 //! writes; below two free blocks it runs until there are two. Victims: fewest valid units (greedy),
 //! or the best of log(blocks) random ones (RGA). Memory: 2 MiB per simulated GiB.
 
-use crate::random::{Stream, stream};
+use alloc::vec;
+use alloc::vec::Vec;
 
-pub(super) const UNIT_BYTES: u64 = 4096;
+use crate::random::{Origin, Random};
 
-pub(super) const MAX_UNITS: usize = 16;
+pub const UNIT_BYTES: u64 = 4096;
+
+/// Maximum units of a page.
+pub const MAX_UNITS: usize = 16;
 
 const NONE: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Shape {
-    pub(super) channels: u32,
-    pub(super) dies_per_channel: u32,
-    pub(super) planes_per_die: u32,
-    pub(super) units_per_page: u32,
-    pub(super) pages_per_block: u32,
-    pub(super) blocks_per_plane: u32,
-    pub(super) units: u32,
+pub struct Shape {
+    pub channels: u32,
+    pub dies_per_channel: u32,
+    pub planes_per_die: u32,
+    pub units_per_page: u32,
+    pub pages_per_block: u32,
+    pub blocks_per_plane: u32,
+    pub units: u32,
     /// Free blocks at which collection begins.
-    pub(super) threshold: u32,
+    pub threshold: u32,
     /// RGA instead of greedy.
-    pub(super) draws_victims: bool,
+    pub draws_victims: bool,
 }
 
 impl Shape {
-    pub(super) fn planes(&self) -> u32 {
+    pub fn planes(&self) -> u32 {
         self.channels * self.dies_per_channel * self.planes_per_die
     }
 
-    pub(super) fn dies(&self) -> u32 {
+    pub fn dies(&self) -> u32 {
         self.channels * self.dies_per_channel
     }
 
-    pub(super) fn die(&self, plane: u32) -> u32 {
+    pub fn die(&self, plane: u32) -> u32 {
         plane % self.dies()
     }
 
-    pub(super) fn channel(&self, die: u32) -> u32 {
+    pub fn channel(&self, die: u32) -> u32 {
         die % self.channels
+    }
+
+    /// The memory of the translation layer.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let blocks = u64::from(self.planes()) * u64::from(self.blocks_per_plane);
+        let words = u64::from(self.units) + blocks * (u64::from(self.units_per_block()) + 2);
+        words * size_of::<u32>() as u64
     }
 
     fn units_per_block(&self) -> u32 {
@@ -53,10 +65,10 @@ impl Shape {
 
 /// Collection before a page was allocated, charged to the die.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Collected {
-    pub(super) reads: u64,
-    pub(super) programs: u64,
-    pub(super) erases: u64,
+pub(crate) struct Collected {
+    pub(crate) reads: u64,
+    pub(crate) programs: u64,
+    pub(crate) erases: u64,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -76,23 +88,23 @@ struct Victim {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Ftl {
-    pub(super) shape: Shape,
+pub(crate) struct Ftl {
+    pub(crate) shape: Shape,
     map: Vec<u32>,
     /// `NONE` if empty or stale.
     back: Vec<u32>,
     valid: Vec<u32>,
     planes: Vec<Plane>,
     next_plane: u32,
-    rng: Stream,
+    rng: Random,
 }
 
 impl Ftl {
-    pub(super) fn reseed(&mut self, seed: u64) {
-        self.rng = stream(seed, "device");
+    pub(crate) fn reseed(&mut self, origin: Origin) {
+        self.rng = Random::new(origin);
     }
 
-    pub(super) fn new(shape: Shape, rng: Stream) -> Ftl {
+    pub(crate) fn new(shape: Shape, rng: Random) -> Ftl {
         let blocks = shape.planes() * shape.blocks_per_plane;
         let plane = |_| Plane {
             free: (1..shape.blocks_per_plane).rev().collect(),
@@ -112,7 +124,7 @@ impl Ftl {
     }
 
     /// Fills the device sequentially; if `worn`, writes as much again at random.
-    pub(super) fn precondition(&mut self, worn: bool) {
+    pub(crate) fn precondition(&mut self, worn: bool) {
         let mut page = [0; MAX_UNITS];
         let size = self.shape.units_per_page as usize;
         let units = self.shape.units;
@@ -134,7 +146,7 @@ impl Ftl {
     }
 
     /// Returns plane and page; an unwritten unit is where a sequential fill would put it.
-    pub(super) fn page_of(&self, unit: u32) -> (u32, u32) {
+    pub(crate) fn page_of(&self, unit: u32) -> (u32, u32) {
         let (page, per_plane) = match self.map[unit as usize] {
             NONE => {
                 let page = unit / self.shape.units_per_page;
@@ -149,7 +161,7 @@ impl Ftl {
     }
 
     /// Returns the plane and the preceding collection.
-    pub(super) fn write(&mut self, units: &[u32]) -> (u32, Collected) {
+    pub(crate) fn write(&mut self, units: &[u32]) -> (u32, Collected) {
         for _ in 0..self.shape.planes() {
             let plane = self.next_plane;
             self.next_plane = (plane + 1) % self.shape.planes();
@@ -262,7 +274,7 @@ impl Ftl {
         at.next_page += 1;
         for (offset, unit) in units.iter().enumerate() {
             let place = page * shape.units_per_page + offset as u32;
-            let old = std::mem::replace(&mut self.map[*unit as usize], place);
+            let old = core::mem::replace(&mut self.map[*unit as usize], place);
             if old != NONE {
                 self.back[old as usize] = NONE;
                 self.valid[(old / shape.units_per_block()) as usize] -= 1;

@@ -6,33 +6,35 @@
 //! MQSim's transaction scheduler (suspend times of ssdconfig.xml: 100 µs, 700 µs); `resume_ns` and
 //! `passes` are proposals.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// How far the read queue is searched for a read of another plane. [P]
 const MAX_SEARCHED: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Priority {
+pub struct Priority {
     /// Maximum reads overtaking a waiting operation.
-    pub(super) passes: u32,
+    pub passes: u32,
     /// Maximum suspensions per program, and per erase.
-    pub(super) program_suspends: u32,
-    pub(super) erase_suspends: u32,
-    pub(super) program_suspend_ns: u64,
-    pub(super) erase_suspend_ns: u64,
-    pub(super) resume_ns: u64,
+    pub program_suspends: u32,
+    pub erase_suspends: u32,
+    pub program_suspend_ns: u64,
+    pub erase_suspend_ns: u64,
+    pub resume_ns: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Read {
-    pub(super) slot: u32,
-    pub(super) plane: u32,
-    pub(super) bytes: u64,
-    pub(super) ns: u64,
+pub(crate) struct Read {
+    pub(crate) slot: u32,
+    pub(crate) plane: u32,
+    pub(crate) bytes: u64,
+    pub(crate) ns: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Work {
+pub(crate) enum Work {
     Program(u32),
     MoveRead,
     MoveProgram,
@@ -41,10 +43,10 @@ pub(super) enum Work {
 
 /// Any operation other than a host read.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Write {
-    pub(super) work: Work,
-    pub(super) plane: u32,
-    pub(super) ns: u64,
+pub(crate) struct Write {
+    pub(crate) work: Work,
+    pub(crate) plane: u32,
+    pub(crate) ns: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -78,23 +80,23 @@ struct Die {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Dies {
+pub(crate) struct Dies {
     priority: Priority,
     nr: u32,
     dies: Vec<Die>,
-    pub(super) suspends: u64,
+    pub(crate) suspends: u64,
 }
 
 /// Time and number, which [`Dies::end`] compares.
-pub(super) type End = (u64, u64);
+pub(crate) type End = (u64, u64);
 
 impl Dies {
-    pub(super) fn new(priority: Priority, dies: u32) -> Dies {
+    pub(crate) fn new(priority: Priority, dies: u32) -> Dies {
         Dies { priority, nr: dies, dies: vec![Die::default(); dies as usize], suspends: 0 }
     }
 
     /// Returns the new end if it changed.
-    pub(super) fn read(&mut self, now: u64, die: u32, read: Read) -> Option<End> {
+    pub(crate) fn read(&mut self, now: u64, die: u32, read: Read) -> Option<End> {
         let of = self.priority;
         let at = &mut self.dies[die as usize];
         at.reads.push_back(read);
@@ -122,14 +124,14 @@ impl Dies {
     }
 
     /// Returns the new end if it changed.
-    pub(super) fn write(&mut self, now: u64, die: u32, write: Write) -> Option<End> {
+    pub(crate) fn write(&mut self, now: u64, die: u32, write: Write) -> Option<End> {
         let at = &mut self.dies[die as usize];
         at.writes.push_back(write);
         if at.running.is_none() { self.begin(now, die) } else { None }
     }
 
     /// Returns the next end; ignores a suspended operation.
-    pub(super) fn end(&mut self, now: u64, die: u32, number: u64, done: &mut Done) -> Option<End> {
+    pub(crate) fn end(&mut self, now: u64, die: u32, number: u64, done: &mut Done) -> Option<End> {
         let at = &mut self.dies[die as usize];
         if at.number != number {
             return None;
@@ -200,7 +202,7 @@ impl Dies {
 }
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Done {
-    pub(super) reads: Vec<Read>,
-    pub(super) programs: Vec<u32>,
+pub(crate) struct Done {
+    pub(crate) reads: Vec<Read>,
+    pub(crate) programs: Vec<u32>,
 }

@@ -1,16 +1,14 @@
 //! The path of pages to and from the dies, in order of arrival or with reads first.
 
-use std::mem::take;
+use core::mem::take;
 
-use elevator::SECTOR_BYTES;
-
-use super::Flash;
-use super::dies::{End, Read, Work, Write};
-use super::ftl::Collected;
-use super::types::{Event, Program, UNIT_SECTORS};
+use crate::Flash;
+use crate::dies::{End, Read, Work, Write};
+use crate::ftl::Collected;
+use crate::types::{Event, Program, SECTOR_BYTES, UNIT_SECTORS};
 
 impl Flash {
-    pub(super) fn begin_read(&mut self, now: u64, slot: u32) {
+    pub(crate) fn begin_read(&mut self, now: u64, slot: u32) {
         let inside = self.inside[slot as usize];
         let (mut page, mut bytes) = (None, 0);
         let end = inside.sector + inside.nr;
@@ -62,11 +60,11 @@ impl Flash {
         }
     }
 
-    pub(super) fn at_die(&mut self, now: u64, program: u32) {
+    pub(crate) fn at_die(&mut self, now: u64, program: u32) {
         let Program { plane, collected, .. } = self.programs[program as usize];
-        self.stats.moved_pages += collected.programs;
-        self.stats.erases += collected.erases;
-        self.stats.programs += 1;
+        self.counters.moved_pages += collected.programs;
+        self.counters.erases += collected.erases;
+        self.counters.programs += 1;
         let Some(dies) = &mut self.dies else {
             self.servers.collect(now, plane, collected);
             let programmed = self.servers.die(now, plane, true, self.servers.times.program_ns);
@@ -89,11 +87,11 @@ impl Flash {
         self.ends(die, end);
     }
 
-    pub(super) fn die_ends(&mut self, now: u64, die: u32, number: u64) {
+    pub(crate) fn die_ends(&mut self, now: u64, die: u32, number: u64) {
         let mut done = take(&mut self.finished);
         let dies = self.dies.as_mut().expect("only dies that prefer reads have ends of their own");
         let end = dies.end(now, die, number, &mut done);
-        self.stats.suspends = dies.suspends;
+        self.counters.suspends = dies.suspends;
         self.ends(die, end);
         for Read { slot, plane, bytes, .. } in done.reads.drain(..) {
             let channel = self.ftl.shape.channel(self.ftl.shape.die(plane));
@@ -105,7 +103,7 @@ impl Flash {
         self.finished = done;
     }
 
-    pub(super) fn finish_sense(&mut self, now: u64, slot: u32, channel: u32, bytes: u64) {
+    pub(crate) fn finish_sense(&mut self, now: u64, slot: u32, channel: u32, bytes: u64) {
         let carried = self.servers.channel(now, channel, bytes);
         self.schedule(carried, Event::Carried { slot, bytes });
     }

@@ -1,21 +1,24 @@
 //! The servers of a flash device (dies, channels, link), each in order of arrival. A server is the
 //! time at which it becomes free; each use advances that time.
 
-use super::ftl::{Collected, Shape};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::ftl::{Collected, Shape};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Times {
-    pub(super) read_ns: u64,
-    pub(super) read_msb_ns: u64,
-    pub(super) program_ns: u64,
-    pub(super) erase_ns: u64,
-    pub(super) channel_bytes_per_s: u64,
-    pub(super) link_bytes_per_s: u64,
-    pub(super) read_overhead_ns: u64,
+pub struct Times {
+    pub read_ns: u64,
+    pub read_msb_ns: u64,
+    pub program_ns: u64,
+    pub erase_ns: u64,
+    pub channel_bytes_per_s: u64,
+    pub link_bytes_per_s: u64,
+    pub read_overhead_ns: u64,
     /// Overhead of reads of at most 4 KiB.
-    pub(super) read_overhead_4k_ns: u64,
-    pub(super) write_overhead_ns: u64,
-    pub(super) write_unit_ns: u64,
+    pub read_overhead_4k_ns: u64,
+    pub write_overhead_ns: u64,
+    pub write_unit_ns: u64,
 }
 
 /// Decides whether another plane can join.
@@ -29,16 +32,16 @@ struct Die {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Servers {
+pub(crate) struct Servers {
     shape: Shape,
-    pub(super) times: Times,
+    pub(crate) times: Times,
     dies: Vec<Die>,
     channels: Vec<u64>,
     link_free_ns: u64,
 }
 
 impl Servers {
-    pub(super) fn new(shape: Shape, times: Times) -> Servers {
+    pub(crate) fn new(shape: Shape, times: Times) -> Servers {
         Servers {
             shape,
             times,
@@ -48,20 +51,20 @@ impl Servers {
         }
     }
 
-    pub(super) fn link(&mut self, now: u64, bytes: u64) -> u64 {
+    pub(crate) fn link(&mut self, now: u64, bytes: u64) -> u64 {
         self.link_free_ns =
             now.max(self.link_free_ns) + bytes * 1_000_000_000 / self.times.link_bytes_per_s;
         self.link_free_ns
     }
 
-    pub(super) fn channel(&mut self, now: u64, channel: u32, bytes: u64) -> u64 {
+    pub(crate) fn channel(&mut self, now: u64, channel: u32, bytes: u64) -> u64 {
         let free = &mut self.channels[channel as usize];
         *free = now.max(*free) + bytes * 1_000_000_000 / self.times.channel_bytes_per_s;
         *free
     }
 
     /// Returns when it is done.
-    pub(super) fn die(&mut self, now: u64, plane: u32, program: bool, ns: u64) -> u64 {
+    pub(crate) fn die(&mut self, now: u64, plane: u32, program: bool, ns: u64) -> u64 {
         let shape = self.shape;
         let bit = 1 << (plane / shape.dies());
         let die = &mut self.dies[shape.die(plane) as usize];
@@ -83,7 +86,7 @@ impl Servers {
     }
 
     /// Collects garbage; no other plane joins.
-    pub(super) fn collect(&mut self, now: u64, plane: u32, collected: Collected) {
+    pub(crate) fn collect(&mut self, now: u64, plane: u32, collected: Collected) {
         if collected == Collected::default() {
             return;
         }

@@ -5,13 +5,14 @@
 //! for all writes of other queues. MQSim bounds fetched commands likewise, at 512 per queue.
 //! Departures: flushes are taken at once, and fetching takes no time.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
 
-use super::types::Inside;
-use elevator::Op;
+use crate::types::{Inside, Op};
 
 #[derive(Debug, Clone)]
-pub(super) struct Front {
+pub(crate) struct Front {
     slots: u32,
     taken: u32,
     waiting: u32,
@@ -26,11 +27,11 @@ struct Line {
 }
 
 impl Front {
-    pub(super) fn new(slots: u32) -> Front {
+    pub(crate) fn new(slots: u32) -> Front {
         Front { slots, taken: 0, waiting: 0, queues: vec![Line::default()], next: 0 }
     }
 
-    pub(super) fn resize(&mut self, queues: u32) {
+    pub(crate) fn resize(&mut self, queues: u32) {
         assert!(
             self.taken + self.waiting == 0,
             "the number of queues is said before the first command"
@@ -38,23 +39,23 @@ impl Front {
         self.queues = vec![Line::default(); queues as usize];
     }
 
-    pub(super) fn open(&self, queue: u32) -> u32 {
+    pub(crate) fn open(&self, queue: u32) -> u32 {
         self.queues[queue as usize].open
     }
 
-    pub(super) fn arrive(&mut self, op: Op, inside: Inside) {
+    pub(crate) fn arrive(&mut self, op: Op, inside: Inside) {
         let line = &mut self.queues[inside.queue as usize];
         line.open += 1;
         line.waiting.push_back((op, inside));
         self.waiting += 1;
     }
 
-    pub(super) fn done(&mut self, queue: u32) {
+    pub(crate) fn done(&mut self, queue: u32) {
         self.queues[queue as usize].open -= 1;
         self.taken -= 1;
     }
 
-    pub(super) fn take(&mut self) -> Option<(Op, Inside)> {
+    pub(crate) fn take(&mut self) -> Option<(Op, Inside)> {
         if self.waiting == 0 || self.taken == self.slots {
             return None;
         }
