@@ -76,8 +76,7 @@ impl Dir {
         attempt(&self.file(name), || self.id(name), || self.append(name))
     }
 
-    /// The process that has the lock of this file, without an attempt to take it. This process
-    /// must not have it: closing a descriptor drops record locks.
+    /// The process that has this file's lock; not this one, whose lock would end by the look.
     pub fn lock_owner(&self, name: &str) -> Option<u32> {
         let file = File::open(self.file(name)).ok()?;
         let other = fcntl_getlk(&file, &Flock::from(FlockType::ReadLock)).ok()??;

@@ -1,5 +1,5 @@
 //! A cold page cache for a file system that cannot be unmounted everywhere: a mount namespace made
-//! while it was mounted (a container, a guest) has a copy of the mount, which keeps its pages.
+//! while it was mounted (a container, a guest) has a copy of the mount, and its pages stay.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -17,20 +17,18 @@ fn open(path: &Path, flags: OFlags) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)
 }
 
-/// Writes back and drops the pages of every regular file below the mount point. Inodes and
-/// directories stay in memory.
+/// Drops the pages of every regular file below; inodes and directories stay in memory.
 pub(super) fn drop_pages(at: &Path) -> io::Result<()> {
     syncfs(File::open(at)?)?;
     let mut directories = vec![at.to_path_buf()];
     while let Some(directory) = directories.pop() {
         for entry in fs::read_dir(&directory)? {
             let entry = entry?;
-            let (path, kind) = (entry.path(), entry.file_type()?);
-            if kind.is_dir() {
-                directories.push(path);
-            } else if kind.is_file() {
-                let file = open(&path, OFlags::NOFOLLOW | OFlags::NONBLOCK)?;
-                fadvise(&file, 0, None, Advice::DontNeed)?;
+            if entry.file_type()?.is_dir() {
+                directories.push(entry.path());
+            } else if entry.file_type()?.is_file() {
+                let file = open(&entry.path(), OFlags::NOFOLLOW | OFlags::NONBLOCK)?;
+                fadvise(file, 0, None, Advice::DontNeed)?;
             }
         }
     }

@@ -186,10 +186,8 @@ impl Mounted {
         unmount(root, &self.at)?;
         let is_released = cold::is_released(&root.path(node_path(&self.device.name)));
         mount(root, key, self)?;
-        if is_released {
-            return Ok(());
-        }
-        cold::drop_pages(&self.at).map_err(Error::io("empty the page cache of", &self.at))
+        let cold = if is_released { Ok(()) } else { cold::drop_pages(&self.at) };
+        cold.map_err(Error::io("empty the page cache of", &self.at))
     }
 }
 

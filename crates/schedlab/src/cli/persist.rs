@@ -65,7 +65,7 @@ pub(crate) struct PersistArgs {
     #[arg(help = shared::JSON, long)]
     pub(crate) json: bool,
     /// Replace edited or foreign files; persist results of another machine or a simulator; with
-    /// --as boot, print the line on any kernel.
+    /// --as boot, print the line although kernels since 5.0 ignore it.
     #[arg(long)]
     pub(crate) force: bool,
     /// List persisted settings and their conflicts with other programs.
