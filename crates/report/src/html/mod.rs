@@ -47,8 +47,8 @@ pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
     let filled = context! {
         style => Value::from_safe_string(include_str!("../templates/style.css").into()),
         title => page.title,
-        answer => page.headline.gain,
-        costs => page.headline.costs,
+        answer => unbroken(&page.headline.gain),
+        costs => page.headline.costs.as_deref().map(unbroken),
         next => page.next,
         advice => advice.collect::<Vec<_>>(),
         alarms => alarms(&page.workloads),
@@ -62,7 +62,7 @@ pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
         thin => page.thin_summary,
         thin_rows => page.thin.iter().map(invalid_row).collect::<Vec<_>>(),
         method => page.method,
-        rules => page.rules.replace(" %", "\u{a0}%"),
+        rules => unbroken(&page.rules),
         overhead => page.overhead,
         unconfirmed => page.unconfirmed,
         facts => page.facts,
@@ -96,6 +96,11 @@ fn tunables(page: &Page<'_>) -> Vec<Value> {
         )
     };
     page.workloads.iter().filter_map(of).collect()
+}
+
+/// A percent sign stays at its number.
+fn unbroken(text: &str) -> String {
+    text.replace(" %", "\u{a0}%")
 }
 
 fn invalid_row(group: &InvalidGroup<'_>) -> Value {

@@ -117,6 +117,7 @@ fn an_ordinary_user_gets_the_same_results_and_analysis_twice_and_leaves_nothing_
             .args(["kernel", "exec", "--cache-dir"])
             .arg(&cache)
             .args(["--", "true"])
+            .env(KERNEL_VARIABLE, KERNEL)
             .output()
             .unwrap(),
     )
