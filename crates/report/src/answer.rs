@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use experiment::advice::costs;
+use experiment::advice::{costs, losses};
 use experiment::analysis::{Analysis, Comparison, Verdict};
 use experiment::plan::{ArenaFacts, Method};
 use experiment::reason::Reason;
@@ -373,10 +373,7 @@ struct Worse {
 /// The largest loss first.
 fn worse(metric: &MetricView<'_>) -> Option<Worse> {
     let compared: Vec<&Comparison> = metric.rows.iter().filter_map(|row| row.comparison).collect();
-    let size = |comparison: &Comparison| comparison.ratio.map_or(f64::INFINITY, |it| it.ln().abs());
-    let mut worse: Vec<&Comparison> =
-        compared.iter().copied().filter(|it| it.verdict == Verdict::Worse).collect();
-    worse.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    let worse = losses(compared.iter().copied());
     let first = worse.first()?;
     let (name, effect) = (words::clean(&first.variant), number::effect(first));
     let more = match worse.len() - 1 {

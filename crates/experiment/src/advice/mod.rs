@@ -37,15 +37,18 @@ pub fn recommend(
     Recommendation { variant, sentence, costs: costs.unwrap_or_default(), workloads: advice }
 }
 
-/// The largest factor first; those without an estimate before all.
+/// What is worse under the variant.
 pub fn costs<'a>(
     comparisons: impl IntoIterator<Item = &'a Comparison>,
     variant: &str,
 ) -> Vec<&'a Comparison> {
-    let is_cost = |comparison: &&Comparison| {
-        comparison.variant == variant && comparison.verdict == Verdict::Worse
-    };
-    let mut found: Vec<&Comparison> = comparisons.into_iter().filter(is_cost).collect();
+    losses(comparisons.into_iter().filter(|comparison| comparison.variant == variant))
+}
+
+/// What is worse: the largest factor first, those without an estimate before all.
+pub fn losses<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>) -> Vec<&'a Comparison> {
+    let is_worse = |comparison: &&Comparison| comparison.verdict == Verdict::Worse;
+    let mut found: Vec<&Comparison> = comparisons.into_iter().filter(is_worse).collect();
     let factor =
         |comparison: &Comparison| comparison.ratio.map_or(f64::INFINITY, |ratio| ratio.ln().abs());
     found.sort_by(|a, b| factor(b).total_cmp(&factor(a)));

@@ -7,16 +7,12 @@
 //! For fair policies, timer slack is reduced from 50 µs to its minimum of 1 ns. Realtime policies
 //! have none.
 
-use std::num::NonZeroU64;
 use std::sync::atomic::AtomicBool;
 
-use rustix::thread::set_current_timer_slack;
 use serde::{Deserialize, Serialize};
 
-use crate::cpu::clock::now_ns;
-use crate::cpu::counted::{Counted, OWN};
-use crate::cpu::latency::{Latencies, Names, P50_P99, report};
-use crate::cpu::periodic::{Moments, Timing};
+use crate::cpu::latency::{Names, P50_P99};
+use crate::cpu::periodic::Timing;
 use crate::cpu::{Failure, Report};
 
 const NAMES: Names = Names { prefix: "timer_latency", events: "wakeups", percentiles: P50_P99 };
@@ -33,24 +29,10 @@ pub struct Spec {
 /// [`Failure::Refused`] if no thread can be created.
 pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     let Spec { threads, interval_ns, duration_ns } = *spec;
-    let (seen, began) = Timing { threads, interval_ns, duration_ns }.run(stop, one)?;
-    let missed: u64 = seen.iter().map(|(.., missed)| missed).sum();
-    let seen = seen.into_iter().map(|(latencies, counted, _)| (latencies, counted)).collect();
-    let mut report = report(&NAMES, now_ns() - began, seen);
+    let timing = Timing { threads, interval_ns, duration_ns };
+    let (mut report, missed) = timing.measure(&NAMES, stop, || {})?;
     report.counters.insert("missed_wakeups".to_string(), missed as f64);
     Ok(report)
-}
-
-/// Returns latencies, counters and missed wake-ups.
-fn one(mut moments: Moments<'_>) -> (Latencies, Counted, u64) {
-    // Fails only without timer slack.
-    let _ = set_current_timer_slack(NonZeroU64::new(1));
-    let mut latencies = Latencies::new();
-    let before = Counted::read(OWN);
-    while moments.sleep() {
-        latencies.record(moments.late(now_ns()));
-    }
-    (latencies, Counted::read(OWN).since(&before), moments.missed)
 }
 
 #[cfg(test)]

@@ -4,16 +4,13 @@
 //! The time of a frame runs from the moment that it is due to begin until it is computed. One that
 //! takes longer than an interval skips the moments that have passed; these frames are missed.
 
-use std::num::NonZeroU64;
 use std::sync::atomic::AtomicBool;
 
-use rustix::thread::set_current_timer_slack;
 use serde::{Deserialize, Serialize};
 
-use crate::cpu::clock::{compute, now_ns};
-use crate::cpu::counted::{Counted, OWN};
-use crate::cpu::latency::{Latencies, Names, P50_P99, report};
-use crate::cpu::periodic::{Moments, Timing};
+use crate::cpu::clock::compute;
+use crate::cpu::latency::{Names, P50_P99};
+use crate::cpu::periodic::Timing;
 use crate::cpu::{Failure, Report};
 
 const NAMES: Names = Names { prefix: "frame", events: "frames", percentiles: P50_P99 };
@@ -32,33 +29,16 @@ pub struct Spec {
 pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     let Spec { threads, interval_ns, duration_ns, .. } = *spec;
     let timing = Timing { threads, interval_ns, duration_ns };
-    let (seen, began) = timing.run(stop, |moments| one(moments, spec.work_ns))?;
-    let window_ns = now_ns() - began;
-    let missed: u64 = seen.iter().map(|(.., missed)| missed).sum();
-    let seen = seen.into_iter().map(|(latencies, counted, _)| (latencies, counted)).collect();
-    let mut report = report(&NAMES, window_ns, seen);
+    let (mut report, missed) = timing.measure(&NAMES, stop, || compute(spec.work_ns))?;
     let frames = report.counters["frames"];
     if frames > 0.0 {
         let metrics = [
             ("missed_frames_percent", 100.0 * missed as f64 / (frames + missed as f64)),
-            ("frames_per_s", frames / (window_ns as f64 / 1e9)),
+            ("frames_per_s", frames / (report.window_ns as f64 / 1e9)),
         ];
         report.metrics.extend(metrics.map(|(name, value)| (name.to_string(), value)));
     }
     Ok(report)
-}
-
-/// Returns frame times, counters and missed frames.
-fn one(mut moments: Moments<'_>, work_ns: u64) -> (Latencies, Counted, u64) {
-    // Fails only without timer slack.
-    let _ = set_current_timer_slack(NonZeroU64::new(1));
-    let mut latencies = Latencies::new();
-    let before = Counted::read(OWN);
-    while moments.sleep() {
-        compute(work_ns);
-        latencies.record(moments.late(now_ns()));
-    }
-    (latencies, Counted::read(OWN).since(&before), moments.missed)
 }
 
 #[cfg(test)]

@@ -1,11 +1,16 @@
 //! Threads that act at moments one interval apart.
 
+use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use crate::cpu::Failure;
+use rustix::thread::set_current_timer_slack;
+
 use crate::cpu::clock::{now_ns, sleep_until};
+use crate::cpu::counted::{Counted, OWN};
+use crate::cpu::latency::{Latencies, Names, report};
 use crate::cpu::report::no_thread;
+use crate::cpu::{Failure, Report};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Timing {
@@ -16,59 +21,71 @@ pub(crate) struct Timing {
 }
 
 impl Timing {
-    /// Runs `work` in every thread with its moments, and returns the results and the start. The
-    /// moments of the threads are spread over an interval.
-    pub(crate) fn run<T: Send>(
+    /// Runs `work` at every moment of every thread. Latencies end after it. The threads' moments
+    /// are spread over an interval. Also returns the number of missed moments.
+    pub(crate) fn measure(
         &self,
+        names: &Names,
         stop: &AtomicBool,
-        work: impl Fn(Moments<'_>) -> T + Sync,
-    ) -> Result<(Vec<T>, u64), Failure> {
+        work: impl Fn() + Sync,
+    ) -> Result<(Report, u64), Failure> {
         let began = now_ns();
         let end = began.saturating_add(self.duration_ns);
         let interval = self.interval_ns;
-        let work = &|i: u32| {
+        let one = &|i: u32| {
             let first = began + interval * u64::from(i) / u64::from(self.threads);
-            work(Moments { next: first + interval, interval, missed: 0, end, stop })
+            let moments = Moments { next: first + interval, interval, missed: 0 };
+            thread_of(moments, end, stop, &work)
         };
-        let done = thread::scope(|scope| {
+        let seen = thread::scope(|scope| {
             let others: Vec<_> = (1..self.threads)
                 .map(|i| {
-                    thread::Builder::new().spawn_scoped(scope, move || work(i)).map_err(no_thread)
+                    thread::Builder::new().spawn_scoped(scope, move || one(i)).map_err(no_thread)
                 })
                 .collect::<Result<_, _>>()
                 .inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
-            let mut done = vec![work(0)];
-            done.extend(
+            let mut seen = vec![one(0)];
+            seen.extend(
                 others.into_iter().map(|other| other.join().expect("a sleeper does not panic")),
             );
-            Ok(done)
+            Ok(seen)
         })?;
-        Ok((done, began))
+        let missed = seen.iter().map(|(.., missed)| missed).sum();
+        let seen = seen.into_iter().map(|(latencies, counted, _)| (latencies, counted)).collect();
+        Ok((report(names, now_ns() - began, seen), missed))
     }
+}
+
+/// Returns latencies, counters and missed moments.
+fn thread_of(
+    mut moments: Moments,
+    end: u64,
+    stop: &AtomicBool,
+    work: impl Fn(),
+) -> (Latencies, Counted, u64) {
+    // Fails only without timer slack.
+    let _ = set_current_timer_slack(NonZeroU64::new(1));
+    let mut latencies = Latencies::new();
+    let before = Counted::read(OWN);
+    while moments.next < end && !stop.load(Ordering::Relaxed) {
+        sleep_until(moments.next);
+        work();
+        latencies.record(moments.late(now_ns()));
+    }
+    (latencies, Counted::read(OWN).since(&before), moments.missed)
 }
 
 #[derive(Debug)]
-pub(crate) struct Moments<'a> {
+struct Moments {
     next: u64,
     interval: u64,
     /// Moments that passed before the thread was ready for them.
-    pub(crate) missed: u64,
-    end: u64,
-    stop: &'a AtomicBool,
+    missed: u64,
 }
 
-impl Moments<'_> {
-    /// Sleeps until the next moment. False when the time is over.
-    pub(crate) fn sleep(&self) -> bool {
-        let goes_on = self.next < self.end && !self.stop.load(Ordering::Relaxed);
-        if goes_on {
-            sleep_until(self.next);
-        }
-        goes_on
-    }
-
+impl Moments {
     /// The time since the moment. Moments that have passed since then are missed.
-    pub(crate) fn late(&mut self, now: u64) -> u64 {
+    fn late(&mut self, now: u64) -> u64 {
         let late = now.saturating_sub(self.next);
         let passed = late / self.interval;
         self.missed += passed;
@@ -83,9 +100,7 @@ mod tests {
 
     #[test]
     fn a_late_wake_up_skips_the_moments_that_have_passed() {
-        let stop = AtomicBool::new(false);
-        let mut moments =
-            Moments { next: 1000, interval: 100, missed: 0, end: u64::MAX, stop: &stop };
+        let mut moments = Moments { next: 1000, interval: 100, missed: 0 };
         let mut at = |now: u64| (moments.late(now), moments.next, moments.missed);
         assert_eq!(at(1001), (1, 1100, 0));
         assert_eq!(at(1199), (99, 1200, 0));
