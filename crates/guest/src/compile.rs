@@ -68,6 +68,8 @@ impl Tree<'_> {
             .env("KBUILD_BUILD_HOST", "schedlab")
             .env("KBUILD_BUILD_VERSION", "1")
             .env("KBUILD_BUILD_TIMESTAMP", "2000-01-01")
+            // A killed compiler leaves temporary files.
+            .env("TMPDIR", self.dir)
             .arg("-C")
             .arg(self.dir)
             // Compilers run in parallel; --output-sync keeps the messages of each together.

@@ -91,7 +91,8 @@ fn signal(child: &Child, signal: &str) {
 
 const LONG: &str = "--schedulers none,bfq --workload iozone --clients 40 --rounds 200 --trial-time 100s --budget 100000s --quiet --json";
 
-const NOBODY: u32 = 64_321;
+/// Of this test alone: other tests act as their own users.
+const NOBODY: u32 = 64_322;
 
 fn files_of_an_unprivileged_user(dir: &str) -> Vec<PathBuf> {
     let owned = |path: &PathBuf| {
