@@ -62,21 +62,25 @@ impl Rate {
         self.adjust();
     }
 
+    /// ioc_adjust_base_vrate. At level 0 even a rate out of bounds stays.
     fn adjust(&mut self) {
+        if self.level == 0 {
+            return;
+        }
         let percent = match self.level.unsigned_abs() {
             0..=3 => 0,
-            4..=15 => 1,
-            16..=31 => 2,
-            32..=39 => 4,
-            40..=47 => 8,
+            4..=19 => 1,
+            20..=35 => 2,
+            36..=43 => 4,
+            44..=51 => 8,
             _ => 16,
         };
         let (min, max) = (FULL * self.min_percent / 100, FULL * self.max_percent / 100);
         if self.units < min {
-            self.units = (self.units * (100 + CLAMP_PERCENT)).div_ceil(100).min(min);
+            self.units = (self.units * (100 + CLAMP_PERCENT) / 100).min(min);
         } else if self.units > max {
             self.units = (self.units * (100 - CLAMP_PERCENT) / 100).max(max);
-        } else if percent > 0 {
+        } else {
             let changed = if self.level > 0 { 100 - percent } else { 100 + percent };
             self.units = (self.units * changed).div_ceil(100).clamp(min, max.max(min));
         }
@@ -98,8 +102,21 @@ mod tests {
         let busy = Observed { waited_ns: 60_000, ..Observed::default() };
         let ten_thousandths = |periods| after(periods, &busy).units * 10_000 / FULL;
         assert_eq!(ten_thousandths(3), 10_000);
-        assert_eq!(ten_thousandths(16) / 10, 868, "86.9 %, rounded down");
-        assert_eq!(ten_thousandths(48), 1995, "19.95 %");
+        for (level, percent) in [
+            (4, 1),
+            (19, 1),
+            (20, 2),
+            (35, 2),
+            (36, 4),
+            (43, 4),
+            (44, 8),
+            (51, 8),
+            (52, 16),
+            (60, 16),
+        ] {
+            let (before, after) = (after(level - 1, &busy).units, after(level, &busy).units);
+            assert_eq!(after, (before * (100 - percent)).div_ceil(100), "level {level}");
+        }
     }
 
     #[test]
@@ -119,6 +136,8 @@ mod tests {
         assert_eq!((rate.level, rate.percent()), (4, 99));
         rate.max_percent = 50;
         rate.period(&missed, 1_000_000, [0, 0]);
+        assert_eq!((rate.level, rate.percent()), (0, 99), "level 0 keeps it");
+        rate.period(&missed, 1_000_000, [95, 0]);
         assert_eq!(rate.percent(), 95, "4 % a period");
     }
 }
