@@ -4,7 +4,7 @@
 use crate::geometry::Geometry;
 use crate::scheduler::Elevator;
 use crate::topology::Topology;
-use crate::vocabulary::LINUX_VERSION;
+use crate::vocabulary::NEWEST_LINUX;
 
 /// How certain a rule is its source's. The mark is always shown with the rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,9 +129,9 @@ impl Tunable {
         Tunable { evidence: Evidence::Proposed, ..Tunable::confirmed(name, unit, min, max, help) }
     }
 
-    /// The tunable that selects the version of Linux: [`LINUX_VERSION`] or less.
+    /// The tunable that selects the version of Linux.
     pub(crate) const fn linux_version(help: &'static str) -> Tunable {
-        Tunable::confirmed("linux", "version", 601, LINUX_VERSION, help).with_role(Role::Reading)
+        Tunable::confirmed("linux", "version", 601, NEWEST_LINUX, help).with_role(Role::Reading)
     }
 
     /// The same row with another role.

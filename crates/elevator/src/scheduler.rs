@@ -57,14 +57,11 @@ pub struct Features {
     /// dispatches none early and sets a timer for the next release. Otherwise the queue holds
     /// requests back.
     pub takes_unreleased: bool,
-    /// sbitmap_queue_min_shallow_depth, for `bits` of the bitmap: a word in Linux 6.1, all in 6.12.
-    /// Bounds the wake batch. None: [`Elevator::limit_depth`] never limits.
-    pub min_shallow_depth: Option<fn(bits: u32) -> u32>,
 }
 
 impl Default for Features {
     fn default() -> Features {
-        Features { coalesces: true, takes_unreleased: false, min_shallow_depth: None }
+        Features { coalesces: true, takes_unreleased: false }
     }
 }
 
@@ -206,6 +203,12 @@ pub trait Elevator: fmt::Debug + Send {
     /// The tags for an arriving request; `word`: bits per word of blk-mq's bitmap.
     fn limit_depth(&self, _request: &BlockRequest, _word: u32) -> DepthLimit {
         DepthLimit::None
+    }
+
+    /// sbitmap_queue_min_shallow_depth, for `bits` of the bitmap: a word in Linux 6.1, all since
+    /// 6.12. Bounds the wake batch.
+    fn min_shallow_depth(&self, bits: u32) -> u32 {
+        bits
     }
 
     /// `bio` is not inserted yet; its tag is meaningless. An elevator that searches itself checks

@@ -8,6 +8,9 @@ use std::ops::{Add, Sub};
 
 /// The default rules, as 100 × major + minor.
 pub(crate) const LINUX_VERSION: u64 = 612;
+pub(crate) const NEWEST_LINUX: u64 = 703;
+/// Since this version, the queue owns `async_depth`.
+pub(crate) const LINUX_7: u64 = 700;
 
 /// Time since the arena started: wall time on a real machine, otherwise virtual time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

@@ -161,7 +161,7 @@ impl Queue {
         if !self.tags[queue].has_room(request.op, request.sync, None) {
             return None;
         }
-        self.lines[queue].take_shallow(depth, self.linux.get(self.elevator.as_ref()))
+        self.lines[queue].take_shallow(depth, self.linux.get(self.elevator.as_ref()).linux)
     }
 
     /// The limit of its kind may have changed.

@@ -32,7 +32,7 @@ use index::Index;
 use tags::{CLASSES, Tags};
 use types::Waiter;
 pub use types::{Bio, Counters, Entry, Limits};
-use wait_queues::WaitQueues;
+use wait_queues::{Rules, WaitQueues};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -55,21 +55,24 @@ struct Slot {
     is_full: bool,
 }
 
-/// The elevator's tunable `linux`, read when needed after it may have changed.
+/// Rules by the elevator's tunables, read when needed after they may have changed.
 #[derive(Debug)]
 struct Version {
     is_tunable: bool,
-    known: Option<u64>,
+    tags: u32,
+    known: Option<Rules>,
 }
 
 impl Version {
-    fn new(kind: &ElevatorKind) -> Version {
-        Version { is_tunable: kind.tunable("linux").is_some(), known: None }
+    fn new(kind: &ElevatorKind, tags: u32) -> Version {
+        Version { is_tunable: kind.tunable("linux").is_some(), tags, known: None }
     }
 
-    fn get(&mut self, elevator: &dyn Elevator) -> u64 {
-        let read = || if self.is_tunable { elevator.get("linux") } else { LINUX_VERSION };
-        *self.known.get_or_insert_with(read)
+    fn get(&mut self, elevator: &dyn Elevator) -> Rules {
+        *self.known.get_or_insert_with(|| {
+            let linux = if self.is_tunable { elevator.get("linux") } else { LINUX_VERSION };
+            Rules::new(linux, self.tags, |bits| elevator.min_shallow_depth(bits))
+        })
     }
 }
 
@@ -127,15 +130,14 @@ impl Queue {
         Queue {
             lines: match kind.origin {
                 Origin::BlkMq => {
-                    let least = features.min_shallow_depth;
-                    (0..hw_queues).map(|_| WaitQueues::new(limits.nr_requests, least)).collect()
+                    (0..hw_queues).map(|_| WaitQueues::new(limits.nr_requests)).collect()
                 }
                 _ => Vec::new(),
             },
             runs_on_demand: elevator.legacy().is_some(),
             runs: false,
             features,
-            linux: Version::new(kind),
+            linux: Version::new(kind, limits.nr_requests),
             word: bitmap::word(limits.nr_requests),
             elevator,
             limits,

@@ -314,6 +314,27 @@ fn wake_batch_follows_the_version_that_is_set_while_clients_wait() {
 }
 
 #[test]
+fn wake_batch_since_7_0_is_an_eighth_of_async_depth() {
+    let mut bed = Bed::new(&mq_deadline::ROW, limits(64, 1));
+    (0..84).for_each(|at| bed.submit(bio(at, Op::Read, at * 100, 1)));
+    for (linux, async_depth, waiting) in
+        [(612, 64, [20, 19]), (703, 64, [19, 11]), (703, 17, [11, 9])]
+    {
+        bed.queue.set_tunable("linux", linux);
+        bed.queue.set_tunable("async_depth", async_depth);
+        let batch = if linux == 612 { 1 } else { async_depth / 8 };
+        let mut free = |tags| {
+            for _ in 0..tags {
+                let request = bed.dispatch().expect("it holds 64 requests");
+                bed.complete(request.tag);
+            }
+            bed.queue.waiting()
+        };
+        assert_eq!([free(batch - 1), free(1)], waiting, "{linux}, {async_depth}");
+    }
+}
+
+#[test]
 fn the_one_hit_cache_is_asked_first_and_holds_what_came_after_a_dispatch() {
     let mut bed = Bed::new(&none::ROW, limits(4, 1));
     bed.reads(&[(0, 8)]);

@@ -3,10 +3,10 @@
 //!
 //! A full batch of freed tags wakes that many clients of the next wait queue; 6.12 continues with
 //! further queues, 6.1 does not. Tags are not reserved, so new arrivals can overtake. With
-//! [`crate::Features::min_shallow_depth`] the batch is 1/8 of the limited tags: of their sum over
-//! words in 6.1, of the limit in 6.12 (sbq_calc_wake_batch).
+//! [`crate::Elevator::min_shallow_depth`] the batch is 1/8 of the limited tags: of their sum over
+//! words in 6.1, of the limit since 6.12 (sbq_calc_wake_batch).
 //!
-//! Source: Debian's Linux 6.1.192 and 6.12.117, lib/sbitmap.c, block/blk-mq-tag.c; confirmed.
+//! Source: Debian's Linux 6.1.192, 6.12.117 and 7.3.4, lib/sbitmap.c, block/blk-mq-tag.c; confirmed.
 
 use std::collections::VecDeque;
 
@@ -18,24 +18,24 @@ const MAX_WOKEN: u32 = 8;
 /// Since this version, a batch wakes several wait queues.
 const WHOLE_BATCHES: u64 = 612;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Batch {
-    by_words: u32,
-    by_bitmap: u32,
+/// What the elevator's tunables determine.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rules {
+    pub(super) linux: u64,
+    batch: u32,
 }
 
-impl Batch {
+impl Rules {
     /// `least(n)`: minimum shallow depth of `n` bits.
-    fn new(tags: u32, least: Option<fn(u32) -> u32>) -> Batch {
-        let limit = |bits: u32| least.map_or(bits, |least| least(bits).min(bits));
-        let word = word(tags);
-        let by_words = tags / word * limit(word) + (tags % word).min(limit(word));
-        let eighth = |usable: u32| (usable / LINES as u32).clamp(1, MAX_WOKEN);
-        Batch { by_words: eighth(by_words), by_bitmap: eighth(limit(tags)) }
-    }
-
-    fn size(self, linux: u64) -> u32 {
-        if linux < PROPORTIONAL { self.by_words } else { self.by_bitmap }
+    pub(super) fn new(linux: u64, tags: u32, least: impl Fn(u32) -> u32) -> Rules {
+        let limit = |bits: u32| least(bits).min(bits);
+        let usable = if linux < PROPORTIONAL {
+            let word = word(tags);
+            tags / word * limit(word) + (tags % word).min(limit(word))
+        } else {
+            limit(tags)
+        };
+        Rules { linux, batch: (usable / LINES as u32).clamp(1, MAX_WOKEN) }
     }
 }
 
@@ -46,7 +46,6 @@ pub(super) struct WaitQueues {
     /// The next wait queue to join, and to wake.
     joined: usize,
     woken_line: usize,
-    batch: Batch,
     freed: u32,
     waiting: usize,
     /// Woken clients in retry order.
@@ -54,13 +53,12 @@ pub(super) struct WaitQueues {
 }
 
 impl WaitQueues {
-    pub(super) fn new(tags: u32, least: Option<fn(u32) -> u32>) -> WaitQueues {
+    pub(super) fn new(tags: u32) -> WaitQueues {
         WaitQueues {
             bitmap: Bitmap::new(tags),
             lines: Default::default(),
             joined: 0,
             woken_line: 0,
-            batch: Batch::new(tags, least),
             freed: 0,
             waiting: 0,
             woken: VecDeque::new(),
@@ -104,25 +102,24 @@ impl WaitQueues {
         line
     }
 
-    /// `linux` returns the version whose rule applies.
-    pub(super) fn free(&mut self, tag: u32, linux: impl FnOnce() -> u64) {
+    /// `rules` returns those that apply now.
+    pub(super) fn free(&mut self, tag: u32, rules: impl FnOnce() -> Rules) {
         self.bitmap.free(tag);
-        self.count_freed(linux);
+        self.count_freed(rules);
     }
 
     #[inline]
-    fn count_freed(&mut self, linux: impl FnOnce() -> u64) {
+    fn count_freed(&mut self, rules: impl FnOnce() -> Rules) {
         if self.waiting > 0 {
             self.freed += 1;
-            let linux = linux();
-            let batch = self.batch.size(linux);
-            if self.freed >= batch {
-                self.wake(batch, linux);
+            let rules = rules();
+            if self.freed >= rules.batch {
+                self.wake(rules);
             }
         }
     }
 
-    fn wake(&mut self, batch: u32, linux: u64) {
+    fn wake(&mut self, Rules { linux, batch }: Rules) {
         self.freed -= batch;
         let mut left = batch as usize;
         for _ in 0..LINES {
@@ -162,43 +159,43 @@ mod tests {
         Waiter { request: request(part, 8 * u64::from(part)), part, limit: DepthLimit::None }
     }
 
+    /// Of 32 tags without a limit.
+    fn rules(linux: u64) -> Rules {
+        Rules::new(linux, 32, |bits| bits)
+    }
+
     fn woken(lines: &mut WaitQueues) -> Vec<u32> {
         std::iter::from_fn(|| lines.next_woken()).map(|(_, waiter)| waiter.part).collect()
     }
 
     #[test]
     fn a_batch_is_an_eighth_of_what_can_be_used() {
-        let of = |tags, least: Option<fn(u32) -> u32>| {
-            let batch = Batch::new(tags, least);
-            [601, 612].map(|linux| batch.size(linux))
+        let of = |tags, least: fn(u32) -> u32| {
+            [601, 612].map(|linux| Rules::new(linux, tags, least).batch)
         };
         for (tags, expected) in [(32, 4), (64, 8), (256, 8), (4, 1), (1, 1)] {
-            assert_eq!(of(tags, None), [expected; 2], "{tags} tags");
+            assert_eq!(of(tags, |bits| bits), [expected; 2], "{tags} tags");
         }
         assert_eq!((word(32), word(64), word(256), word(3), word(2)), (8, 16, 64, 64, 64));
-        assert_eq!(
-            (of(64, Some(|_| 1)), of(64, Some(|_| 12)), of(256, Some(|_| 48))),
-            ([1, 1], [6, 1], [8, 6])
-        );
-        assert_eq!(of(1024, Some(|_| 1)), [2, 1], "16 words of one bit each, or one bit of all");
-        let kyber = Batch::new(64, Some(|bits| bits * 3 / 4));
-        assert_eq!((kyber.size(601), kyber.size(612)), (6, 6));
+        assert_eq!((of(64, |_| 1), of(64, |_| 12), of(256, |_| 48)), ([1, 1], [6, 1], [8, 6]));
+        assert_eq!(of(1024, |_| 1), [2, 1], "16 words of one bit each, or one bit of all");
+        assert_eq!(of(64, |bits| bits * 3 / 4), [6, 6], "kyber");
     }
 
     #[test]
     fn lines_are_joined_in_turn_and_a_batch_wakes_the_front_of_one() {
-        let mut lines = WaitQueues::new(32, None);
+        let mut lines = WaitQueues::new(32);
         (0..10).for_each(|part| lines.join(waiter(part)));
-        (0..3).for_each(|_| lines.count_freed(|| 601));
+        (0..3).for_each(|_| lines.count_freed(|| rules(601)));
         assert_eq!(woken(&mut lines), [], "a batch is not full");
-        lines.count_freed(|| 601);
+        lines.count_freed(|| rules(601));
         assert_eq!(woken(&mut lines), [0, 8], "all of the first line, which is less than a batch");
-        (0..4).for_each(|_| lines.count_freed(|| 601));
+        (0..4).for_each(|_| lines.count_freed(|| rules(601)));
         assert_eq!(woken(&mut lines), [1, 9]);
         (10..14).for_each(|part| lines.join(waiter(part)));
         let mut all = Vec::new();
         for _ in 0..6 {
-            (0..4).for_each(|_| lines.count_freed(|| 601));
+            (0..4).for_each(|_| lines.count_freed(|| rules(601)));
             all.push(woken(&mut lines));
         }
         assert_eq!(
@@ -210,14 +207,14 @@ mod tests {
 
     #[test]
     fn a_batch_of_612_goes_on_with_the_next_lines() {
-        let mut lines = WaitQueues::new(32, None);
+        let mut lines = WaitQueues::new(32);
         (0..10).for_each(|part| lines.join(waiter(part)));
-        (0..4).for_each(|_| lines.count_freed(|| 612));
+        (0..4).for_each(|_| lines.count_freed(|| rules(612)));
         assert_eq!(woken(&mut lines), [0, 8, 1, 9]);
         assert_eq!(lines.woken_line, 2);
-        (0..4).for_each(|_| lines.count_freed(|| 612));
+        (0..4).for_each(|_| lines.count_freed(|| rules(612)));
         assert_eq!(woken(&mut lines), [2, 3, 4, 5]);
-        (0..8).for_each(|_| lines.count_freed(|| 612));
+        (0..8).for_each(|_| lines.count_freed(|| rules(612)));
         assert_eq!(
             (woken(&mut lines), lines.waiting, lines.woken_line),
             (vec![6, 7], 0, 6),
@@ -227,18 +224,18 @@ mod tests {
 
     #[test]
     fn a_request_that_finds_its_tag_at_the_second_search_has_taken_a_turn() {
-        let mut lines = WaitQueues::new(32, None);
+        let mut lines = WaitQueues::new(32);
         (0..32).for_each(|tag| assert_eq!(lines.take(false), Some(tag)));
-        lines.free(12, || 601);
+        lines.free(12, || rules(601));
         assert_eq!(lines.take(false), Some(12));
         assert_eq!(lines.joined, 0);
-        lines.free(9, || 601);
+        lines.free(9, || rules(601));
         assert_eq!(
             (lines.take(false), lines.joined),
             (Some(9), 1),
             "9 is below the hint in its word"
         );
-        lines.free(8, || 601);
+        lines.free(8, || rules(601));
         assert_eq!(
             (lines.take(true), lines.joined),
             (Some(8), 1),
@@ -248,19 +245,19 @@ mod tests {
 
     #[test]
     fn tags_that_become_free_while_no_bio_waits_do_not_count_and_empty_lines_are_passed_over() {
-        let mut lines = WaitQueues::new(32, None);
-        (0..9).for_each(|_| lines.count_freed(|| 601));
+        let mut lines = WaitQueues::new(32);
+        (0..9).for_each(|_| lines.count_freed(|| rules(601)));
         (0..3).for_each(|part| lines.join(waiter(part)));
         for expected in [0, 1, 2] {
-            (0..3).for_each(|_| lines.count_freed(|| 601));
+            (0..3).for_each(|_| lines.count_freed(|| rules(601)));
             assert_eq!(woken(&mut lines), []);
-            lines.count_freed(|| 601);
+            lines.count_freed(|| rules(601));
             assert_eq!(woken(&mut lines), [expected]);
         }
         lines.join(waiter(3));
         lines.join(waiter(4));
         lines.woken_line = 5;
-        (0..4).for_each(|_| lines.count_freed(|| 601));
+        (0..4).for_each(|_| lines.count_freed(|| rules(601)));
         assert_eq!(woken(&mut lines), [3], "the lines from the sixth to the third are empty");
     }
 }

@@ -99,7 +99,7 @@ impl Bed {
 }
 
 fn check(kind: &ElevatorKind, tags: u32) {
-    for (queue_depth, linux) in [(1, 601), (1, 612), (32, 601), (32, 612)] {
+    for (queue_depth, linux) in [(1, 601), (1, 612), (1, 703), (32, 601), (32, 612), (32, 703)] {
         let mut bed = Bed::new(kind, tags, queue_depth, linux);
         let left = bed.run();
         let counters = bed.queue.counters();

@@ -5,7 +5,7 @@
 use super::{Bfq, MS, Slot, State};
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{
-    Anticipation, DepthLimit, Disk, Elevator, Features, FlowSpec, InsertAt, Merge, Search,
+    Anticipation, DepthLimit, Disk, Elevator, FlowSpec, InsertAt, Merge, Search,
 };
 use crate::sorted::by_sector;
 use crate::vocabulary::Time;
@@ -90,9 +90,8 @@ impl Elevator for Bfq {
         depth.map_or(DepthLimit::None, DepthLimit::Shallow)
     }
 
-    fn features(&self) -> Features {
-        let min_shallow_depth = self.variant.is_linux().then_some((|_| 1) as fn(u32) -> u32);
-        Features { min_shallow_depth, ..Features::default() }
+    fn min_shallow_depth(&self, bits: u32) -> u32 {
+        if self.variant.is_linux() { 1 } else { bits }
     }
 
     fn bio_merge(&mut self, bio: &BlockRequest, _max_sectors: u32) -> Search {

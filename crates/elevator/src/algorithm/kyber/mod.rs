@@ -313,11 +313,11 @@ impl Elevator for Kyber {
     }
 
     fn features(&self) -> Features {
-        Features {
-            coalesces: false,
-            min_shallow_depth: Some(|bits| bits * 3 / 4),
-            ..Features::default()
-        }
+        Features { coalesces: false, ..Features::default() }
+    }
+
+    fn min_shallow_depth(&self, bits: u32) -> u32 {
+        bits * 3 / 4
     }
 
     fn allow_merge(&self, request: &BlockRequest, bio: &BlockRequest, _how: Merge) -> bool {

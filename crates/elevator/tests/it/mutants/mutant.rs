@@ -322,6 +322,10 @@ impl Elevator for Mutant {
         self.inner.limit_depth(request, word)
     }
 
+    fn min_shallow_depth(&self, bits: u32) -> u32 {
+        self.inner.min_shallow_depth(bits)
+    }
+
     fn anticipation(&self) -> Option<Anticipation> {
         let of = self.inner.anticipation()?;
         Some(match self.fault {
