@@ -129,6 +129,16 @@ impl Tunable {
         Tunable { evidence: Evidence::Proposed, ..Tunable::confirmed(name, unit, min, max, help) }
     }
 
+    /// `queue/async_depth`, which belongs to the queue on a real machine.
+    pub(crate) const ASYNC_DEPTH: Tunable = Tunable::confirmed(
+        "async_depth",
+        "requests",
+        1,
+        i32::MAX as u64,
+        "with linux=703: tags available to requests other than synchronous reads",
+    )
+    .with_role(Role::Reading);
+
     /// The tunable that selects the version of Linux.
     pub(crate) const fn linux_version(help: &'static str) -> Tunable {
         Tunable::confirmed("linux", "version", 601, NEWEST_LINUX, help).with_role(Role::Reading)

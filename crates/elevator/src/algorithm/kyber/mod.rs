@@ -5,8 +5,8 @@
 //! the number of tokens. Each hardware queue serves the software queues of its CPUs, with its own
 //! batches; tokens and histograms are per device.
 //!
-//! Source: Linux 6.12 block/kyber-iosched.c; confirmed. Parameters (default): read_lat_nsec 2 ms,
-//! write_lat_nsec 10 ms.
+//! Source: Linux 6.12 block/kyber-iosched.c; differences of 6.1 and 7.3 (switch `linux`); confirmed.
+//! Parameters (default): read_lat_nsec 2 ms, write_lat_nsec 10 ms, async_depth 3/4 of the tags.
 //!
 //! Derived: both percentiles of a domain share a one-second timeout, which the check of I/O latency
 //! clears, so under steady traffic total latency is evaluated only after 500 samples. The row's
@@ -24,11 +24,11 @@ mod domain;
 use std::collections::VecDeque;
 
 use crate::clock::Clock;
-use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Role, Tunable};
+use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Tunable};
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{DepthLimit, Disk, Elevator, Features, InsertAt, Merge};
 use crate::topology::Topology;
-use crate::vocabulary::{LINUX_VERSION, Op, Time};
+use crate::vocabulary::{LINUX_7, LINUX_VERSION, Op, Time};
 use domain::{DOMAINS, Domain, GOOD_BUCKETS, Kind, MAX_DEPTH};
 
 /// It waits only for completions, so it never refuses with nothing in flight.
@@ -40,33 +40,18 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     evidence: Evidence::Confirmed,
     guarantees: &[Guarantee::IdlesWithTimer, Guarantee::WaitsAtMostMs(44_000)],
     tunables: &[
-        Tunable {
-            name: "read_lat_nsec",
-            unit: "ns",
-            min: 0,
-            max: i64::MAX as u64,
-            evidence: Evidence::Confirmed,
-            help: "target latency of reads",
-            role: Role::Knob,
-        },
-        Tunable {
-            name: "write_lat_nsec",
-            unit: "ns",
-            min: 0,
-            max: i64::MAX as u64,
-            evidence: Evidence::Confirmed,
-            help: "target latency of writes",
-            role: Role::Knob,
-        },
+        Tunable::confirmed("read_lat_nsec", "ns", 0, MAX_TARGET, "target latency of reads"),
+        Tunable::confirmed("write_lat_nsec", "ns", 0, MAX_TARGET, "target latency of writes"),
+        Tunable::ASYNC_DEPTH,
         Tunable::linux_version(
-            "612: as Linux 6.12; less: as 6.1 (freed tags wake the clients of one wait queue)",
+            "700 and more: as Linux 7.3 (async_depth limits synchronous writes, too); 612: as 6.12; less: as 6.1 (freed tags wake the clients of one wait queue)",
         ),
     ],
     build,
 };
 
 const BATCH: [u32; DOMAINS] = [16, 8];
-const ASYNC_PERCENT: u64 = 75;
+const MAX_TARGET: u64 = i64::MAX as u64;
 
 /// A hardware queue's requests of one domain.
 #[derive(Debug, Default)]
@@ -109,7 +94,8 @@ struct Kyber {
     numbers: [i64; 2],
     /// The jiffy of the next latency check, and its time.
     timer: Option<(u64, Time)>,
-    async_depth: u32,
+    tags: u32,
+    async_depth: u64,
     topology: Topology,
     linux: u64,
     len: usize,
@@ -124,7 +110,8 @@ fn build(build: &Build) -> Box<dyn Elevator> {
         slots: vec![None; build.nr_tags as usize],
         numbers: [0, -1],
         timer: None,
-        async_depth: ((u64::from(build.tags_of_queue()) * ASYNC_PERCENT / 100) as u32).max(1),
+        tags: build.tags_of_queue(),
+        async_depth: (u64::from(build.tags_of_queue()) * 3 / 4).max(1),
         topology: build.topology,
         linux: LINUX_VERSION,
         len: 0,
@@ -309,7 +296,9 @@ impl Elevator for Kyber {
     }
 
     fn limit_depth(&self, request: &BlockRequest, _word: u32) -> DepthLimit {
-        if request.sync { DepthLimit::None } else { DepthLimit::OfKind(self.async_depth) }
+        let is_free = request.sync && (request.op == Op::Read || self.linux < LINUX_7);
+        let limit = self.min_shallow_depth(self.tags).max(1);
+        if is_free { DepthLimit::None } else { DepthLimit::OfKind(limit) }
     }
 
     fn features(&self) -> Features {
@@ -317,7 +306,8 @@ impl Elevator for Kyber {
     }
 
     fn min_shallow_depth(&self, bits: u32) -> u32 {
-        bits * 3 / 4
+        let set = u32::try_from(self.async_depth).unwrap_or(bits);
+        if self.linux < LINUX_7 { bits * 3 / 4 } else { set }
     }
 
     fn allow_merge(&self, request: &BlockRequest, bio: &BlockRequest, _how: Merge) -> bool {
@@ -348,6 +338,7 @@ impl Elevator for Kyber {
 
     fn get(&self, tunable: &str) -> u64 {
         match tunable {
+            "async_depth" => self.async_depth,
             "linux" => self.linux,
             _ => self.domains[tunable_domain(tunable)].target_ns,
         }
@@ -355,6 +346,7 @@ impl Elevator for Kyber {
 
     fn set(&mut self, tunable: &str, value: u64) {
         match tunable {
+            "async_depth" => self.async_depth = value,
             "linux" => self.linux = value,
             _ => self.domains[tunable_domain(tunable)].target_ns = value,
         }

@@ -16,7 +16,8 @@ fn kyber(nr_tags: u32) -> Kyber {
         slots: vec![None; nr_tags as usize],
         numbers: [0, -1],
         timer: None,
-        async_depth: 1,
+        tags: nr_tags,
+        async_depth: u64::from(nr_tags) * 3 / 4,
         topology: Topology::default(),
         linux: LINUX_VERSION,
         len: 0,
@@ -206,11 +207,20 @@ fn hardware_queues_take_turns_and_each_empties_the_software_queues_of_its_own_cp
 }
 
 #[test]
-fn asynchronous_requests_may_hold_three_quarters_of_the_tags() {
-    let kyber = build(&Build { nr_tags: 64, ..Build::default() });
-    let limit =
-        |sync| kyber.limit_depth(&BlockRequest { op: Op::Write, sync, ..request(0, 0) }, 16);
-    assert_eq!((limit(false), limit(true)), (DepthLimit::OfKind(48), DepthLimit::None));
+fn asynchronous_requests_and_since_7_0_synchronous_writes_share_three_quarters_of_the_tags() {
+    let mut kyber = build(&Build { nr_tags: 64, ..Build::default() });
+    let mut limits = |linux, async_depth| {
+        kyber.set("linux", linux);
+        kyber.set("async_depth", async_depth);
+        let of = |op, sync| kyber.limit_depth(&BlockRequest { op, sync, ..request(0, 0) }, 16);
+        let all = [(Op::Read, true), (Op::Write, true), (Op::Write, false)];
+        (all.map(|(op, sync)| of(op, sync)), kyber.min_shallow_depth(64))
+    };
+    let (free, set) = (DepthLimit::None, DepthLimit::OfKind);
+    assert_eq!(limits(612, 48), ([free, free, set(48)], 48));
+    assert_eq!(limits(612, 16), ([free, free, set(48)], 48), "not a tunable yet");
+    assert_eq!(limits(703, 48), ([free, set(48), set(48)], 48));
+    assert_eq!(limits(703, 16), ([free, set(16), set(16)], 16));
 }
 
 #[test]
