@@ -1,15 +1,17 @@
-//! Depth limits (Linux 6.1 and 6.12 bfq_limit_depth, bfqq_request_over_limit, bfq_update_depths;
-//! confirmed).
+//! Depth limits (Linux 6.1, 6.12 and 7.3 bfq_limit_depth, bfqq_request_over_limit,
+//! bfq_update_depths; confirmed).
 //!
 //! Raising a weight is useless to a process without a tag. Asynchronous requests and synchronous
 //! writes may use only part of the tags, less while a queue is raised. A process or group that has
 //! the requests its weight entitles it to is left one tag per word of the bitmap. Consequence of
 //! the source: while raised queues are busy, another's share rounds to zero, so it waits for one of
-//! those few tags even without any request.
+//! those few tags even without any request. Departure: in 7.3 a switch to bfq computes the limits
+//! from the previous scheduler's `async_depth`, until it is written.
 
 use super::Bfq;
+use super::settings::NEW;
 use crate::request::BlockRequest;
-use crate::vocabulary::Op;
+use crate::vocabulary::{LINUX_7, Op};
 
 const LEVELS: u64 = 8;
 
@@ -26,10 +28,12 @@ impl Bfq {
         let of = |tags: u64| (tags * sixteenths / 16).max(1);
         // 6.1 limits each word.
         let word = u64::from(word);
-        let (depth, limit) = if self.is_old() {
-            (of(word), self.nr_tags * of(word) / word)
-        } else {
-            (of(self.nr_tags), of(self.nr_tags))
+        // 7.0 derives all limits from that of synchronous writes.
+        let set = self.settings.async_depth.min(self.nr_tags);
+        let (depth, limit) = match self.settings.linux {
+            ..NEW => (of(word), self.nr_tags * of(word) / word),
+            ..LINUX_7 => (of(self.nr_tags), of(self.nr_tags)),
+            _ => [(set * sixteenths / 12).max(1); 2].into(),
         };
         if self.is_over_limit(request, if sixteenths == 16 { self.nr_tags } else { limit }) {
             return Some(1);

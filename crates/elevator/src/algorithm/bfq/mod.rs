@@ -6,14 +6,14 @@
 //! (`raising`) except in bursts (`burst`); queue merging (`merge`, `process`); peak rate (`rate`);
 //! depth limits (`depth`).
 //!
-//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c, bfq-wf2q.c and bfq-cgroup.c, one actuator;
+//! Source: Linux 6.1, 6.12 and 7.3 block/bfq-iosched.c, bfq-wf2q.c and bfq-cgroup.c, one actuator;
 //! confirmed, and compared with Linux 6.1 request by request (docs/internals/conformance.md).
 //!
 //! Parameters (default): fifo_expire_sync 125 ms, fifo_expire_async 250 ms, back_seek_max 16384
 //! KiB, back_seek_penalty 2, slice_idle 8 ms (slice_idle_us in µs), max_budget 0 sectors (peak rate
-//! × timeout_sync), timeout_sync HZ / 8 jiffies (125 ms), low_latency 1, strict_guarantees 0; ours:
-//! burst 1, linux 612, still_clock 0. Weights are 10·(8 − level) of the I/O priority; flows are
-//! groups with the given weight, or 100.
+//! × timeout_sync), timeout_sync HZ / 8 jiffies (125 ms), low_latency 1, strict_guarantees 0,
+//! async_depth 3/4 of the tags (7.0); ours: burst 1, linux 612, still_clock 0. Weights are 10·(8 −
+//! level) of the I/O priority; flows are groups with the given weight, or 100.
 //!
 //! Consequence of the source: sequential readers that start together get little throughput. All are
 //! raised, so the scheduler idles neither for throughput nor for equal shares
@@ -167,7 +167,7 @@ impl Bfq {
             jiffies: 0,
             rotational: build.rotational,
             nr_tags: u64::from(build.tags_of_queue()),
-            settings: Settings::new(clock),
+            settings: Settings::new(clock, build.tags_of_queue().into()),
             queues: Vec::new(),
             spare: Vec::new(),
             processes: Vec::new(),

@@ -1,5 +1,5 @@
-//! Tunables of bfq. Source: Linux 6.1 and 6.12 block/bfq-iosched.c; confirmed: names and units as
-//! in sysfs.
+//! Tunables of bfq. Source: Linux 6.1, 6.12 and 7.3 block/bfq-iosched.c; confirmed: names and units
+//! as in sysfs.
 //!
 //! Values read back as set, not rounded to jiffies. The default of timeout_sync is HZ / 8 jiffies:
 //! 120 ms with HZ 100.
@@ -11,7 +11,7 @@ use crate::kind::{Role, Tunable};
 use crate::vocabulary::LINUX_VERSION;
 
 const INT_MAX: u64 = i32::MAX as u64;
-const NEW: u64 = LINUX_VERSION;
+pub(super) const NEW: u64 = LINUX_VERSION;
 pub(super) const DEFAULT_SLICE_IDLE_NS: u64 = 8 * MS;
 
 pub(super) const TUNABLES: &[Tunable] = &[
@@ -58,8 +58,9 @@ pub(super) const TUNABLES: &[Tunable] = &[
         "1: queues created in a burst are not raised, as in Linux; 0: they are",
     )
     .with_role(Role::Reading),
+    Tunable::ASYNC_DEPTH,
     Tunable::linux_version(
-        "612: as Linux 6.12; less: as 6.1 (what counts as groups that differ, and large requests injected)",
+        "700 and more: as Linux 7.3 (async_depth can be set); 612: as 6.12; less: as 6.1 (what counts as groups that differ, and large requests injected)",
     ),
     Tunable::confirmed(
         "still_clock",
@@ -84,6 +85,7 @@ pub(super) struct Settings {
     pub(super) low_latency: bool,
     pub(super) strict_guarantees: bool,
     pub(super) burst: bool,
+    pub(super) async_depth: u64,
     pub(super) linux: u64,
     pub(super) still_clock: bool,
 }
@@ -106,6 +108,7 @@ impl Settings {
             "low_latency" => u64::from(self.low_latency),
             "strict_guarantees" => u64::from(self.strict_guarantees),
             "burst" => u64::from(self.burst),
+            "async_depth" => self.async_depth,
             "linux" => self.linux,
             "still_clock" => u64::from(self.still_clock),
             _ => unreachable!("bfq has no tunable {tunable}"),
@@ -114,7 +117,7 @@ impl Settings {
 }
 
 impl Settings {
-    pub(super) fn new(clock: Clock) -> Settings {
+    pub(super) fn new(clock: Clock, tags: u64) -> Settings {
         Settings {
             fifo_expire_sync_ms: 125,
             fifo_expire_async_ms: 250,
@@ -126,6 +129,7 @@ impl Settings {
             low_latency: true,
             strict_guarantees: false,
             burst: true,
+            async_depth: (tags * 3 / 4).max(1),
             linux: NEW,
             still_clock: false,
         }
@@ -159,6 +163,7 @@ impl Bfq {
             "low_latency" => self.set_low_latency(value == 1),
             "burst" => self.settings.burst = value == 1,
             "still_clock" => self.settings.still_clock = value == 1,
+            "async_depth" => self.settings.async_depth = value,
             "linux" => {
                 self.settings.linux = value;
                 self.tree.count_groups_as(value < NEW);

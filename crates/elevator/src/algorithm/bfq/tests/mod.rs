@@ -243,9 +243,19 @@ fn strict_guarantees_send_one_request_at_a_time_and_lift_the_idle_slice() {
 #[test]
 fn writes_are_limited_in_depth_and_more_so_while_somebody_is_raised_and_in_6_1_by_words() {
     let kinds = [(Op::Read, true), (Op::Write, true), (Op::Write, false)];
-    for (linux, plain, raised) in [(612, [192, 128], [96, 48]), (601, [48, 32], [24, 12])] {
+    let rows = [
+        (601, 192, [48, 32], [24, 12]),
+        (612, 100, [192, 128], [96, 48]),
+        (703, 192, [192, 128], [96, 48]),
+        (703, 100, [100, 66], [50, 25]),
+        (703, 1000, [256, 170], [128, 64]),
+        (703, 1, [1, 1], [1, 1]),
+    ];
+    for (linux, async_depth, plain, raised) in rows {
         let mut bfq = bfq(32, true);
+        assert_eq!(bfq.get("async_depth"), 192);
         bfq.set("linux", linux);
+        bfq.set("async_depth", async_depth);
         let limits = |bfq: &Bfq| {
             kinds.map(|(op, sync)| bfq.depth_of(&BlockRequest { op, sync, ..by(9, 0, 0) }, 64))
         };
