@@ -3,7 +3,7 @@
 //! Source: Linux 6.1 block/blk-iocost.c; confirmed.
 
 use super::donation::ONE;
-use super::{Group, IoCost};
+use super::{Charge, Group, IoCost};
 use crate::vocabulary::Time;
 
 /// Percent of a period's virtual time.
@@ -77,10 +77,13 @@ impl IoCost {
     }
 
     pub(super) fn issue(&mut self, now: Time, flow: usize, tag: u32) {
-        let charge = &mut self.charges[tag as usize];
-        charge.issued = Some(now);
-        self.groups[flow].used += charge.cost;
-        self.groups[flow].flying += charge.cost;
+        let cost = self.charges[tag as usize].cost;
+        let own = if self.groups[flow].debt > 0 { 0 } else { self.own_time(flow, cost) };
+        self.charges[tag as usize] = Charge { cost, own, issued: Some(now) };
+        let group = &mut self.groups[flow];
+        group.used += cost;
+        group.flying += cost;
+        group.unfinished += own;
         self.issued.push_back(tag);
     }
 
@@ -90,8 +93,10 @@ impl IoCost {
         charge.cost += cost;
         if charge.issued.is_some() {
             let own = self.own_time(flow, cost);
+            self.charges[tag as usize].own += own;
             let group = &mut self.groups[flow];
             group.vtime += own;
+            group.unfinished += own;
             group.used += cost;
             group.flying += cost;
         }

@@ -5,13 +5,13 @@
 //! period, flows lend unused shares (`donation.rs`), and latencies adjust the rate of global
 //! virtual time (`rate.rs`). O(1) per request, O(flows) per period.
 //!
-//! Source: Linux 6.1 block/blk-iocost.c; confirmed. Heo et al., "IOCost: Block I/O Control for
-//! Containers in Datacenters", ASPLOS 2022 (abstract). Parameters: the keys of io.cost.model and
-//! io.cost.qos (`settings.rs`); default: the device's preset without percentiles, flow weight 100.
+//! Source: Linux 6.1 block/blk-iocost.c, and 7.3's difference (switch `linux`); confirmed. Heo et
+//! al., "IOCost: Block I/O Control for Containers in Datacenters", ASPLOS 2022 (abstract).
+//! Parameters: the keys of io.cost.model and io.cost.qos (`settings.rs`), linux 612; default: the
+//! device's preset without percentiles, flow weight 100.
 //!
 //! Departures: one level of groups, no free root I/O; no scheduler below; a waiting request holds a
-//! tag, and bios can merge into it; debt from metadata only; no delay on return to user space;
-//! lagging I/O is ignored.
+//! tag, and bios can merge into it; debt from metadata only; no delay on return to user space.
 
 mod charge;
 mod donation;
@@ -48,6 +48,8 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     build,
 };
 
+const MAX_LAGGING_PERIODS: i64 = 10;
+
 #[derive(Debug, Clone, Default)]
 struct Group {
     /// Its weight, and the part in use; × [`ONE`].
@@ -65,9 +67,19 @@ struct Group {
     /// Device time issued in this period, and in flight.
     used: u64,
     flying: u64,
+    /// Virtual time of requests in flight: the kernel's vtime - done_vtime.
+    unfinished: i64,
 }
 
 impl Group {
+    /// Whether requests of the last 10 periods, but not of this one, are in flight.
+    fn lags(&self, now: i64, period: i64) -> bool {
+        let done = self.vtime - self.unfinished;
+        self.unfinished > 0
+            && self.vtime > now - MAX_LAGGING_PERIODS * period
+            && done < now - period
+    }
+
     fn waits(&self) -> bool {
         self.waiting.oldest().is_some()
     }
@@ -76,6 +88,8 @@ impl Group {
 #[derive(Debug, Clone, Copy, Default)]
 struct Charge {
     cost: u64,
+    /// As charged to its flow's virtual time; 0 for debt.
+    own: i64,
     /// When virtual time released it.
     issued: Option<Time>,
 }
@@ -175,7 +189,7 @@ impl FlowRule for IoCost {
         let group = &mut self.groups[flow];
         let cost = self.costs[direction(request.op)].request(&request, group.cursor);
         group.cursor = request.end();
-        self.charges[tag as usize] = Charge { cost, issued: None };
+        self.charges[tag as usize] = Charge { cost, own: 0, issued: None };
         let idle = !group.waits() && group.debt == 0;
         if idle && self.pay(now, flow, cost) {
             self.issue(now, flow, tag);
@@ -199,8 +213,9 @@ impl FlowRule for IoCost {
     }
 
     fn completed(&mut self, now: Time, _queues: &FlowQueues, flow: usize, done: &Finished) {
-        let Charge { cost, issued } = self.charges[done.request.tag as usize];
+        let Charge { cost, own, issued } = self.charges[done.request.tag as usize];
         self.groups[flow].flying -= cost;
+        self.groups[flow].unfinished -= own;
         let direction = direction(done.request.op);
         let size = self.costs[direction].size(done.request.nr_sectors.into());
         let size_ns = (u128::from(size) * 1_000_000_000 / u128::from(model::SECOND)) as u64;
@@ -247,8 +262,10 @@ impl FlowRule for IoCost {
             self.issued.remove(gone.tag);
             if self.charges[survivor.tag as usize].issued.is_some() {
                 self.charges[survivor.tag as usize].cost += lost.cost;
+                self.charges[survivor.tag as usize].own += lost.own;
             } else {
                 self.groups[flow].flying -= lost.cost;
+                self.groups[flow].unfinished -= lost.own;
             }
         } else {
             self.links.remove(&mut self.groups[flow].waiting, gone.tag);
@@ -283,6 +300,7 @@ impl FlowRule for IoCost {
         match tunable {
             "min" => self.rate.min_percent,
             "max" => self.rate.max_percent,
+            "linux" => self.rate.linux,
             _ => *self.settings.clone().value(tunable),
         }
     }
@@ -291,6 +309,7 @@ impl FlowRule for IoCost {
         match tunable {
             "min" => self.rate.min_percent = value,
             "max" => self.rate.max_percent = value,
+            "linux" => self.rate.linux = value,
             _ => *self.settings.value(tunable) = value,
         }
         self.costs = self.settings.costs();

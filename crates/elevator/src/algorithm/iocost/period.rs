@@ -1,6 +1,6 @@
 //! The end of a period: idle groups, donations, and the rate of virtual time.
 //!
-//! Source: Linux 6.1 block/blk-iocost.c; confirmed.
+//! Source: Linux 6.1 and 7.3 block/blk-iocost.c; confirmed.
 
 use super::donation::{Member, ONE, in_use, share_after_donation};
 use super::{Group, IoCost};
@@ -16,9 +16,12 @@ const FORGIVING_NS: u64 = 100_000_000;
 impl IoCost {
     pub(super) fn period(&mut self, now: Time) {
         let elapsed = (now - self.clock.since).max(1);
+        let start = self.clock.base;
         self.clock.restart(now, self.clock.rate);
         let virtual_now = self.clock.now(now);
         self.retire();
+        self.seen.lagging = self.settings.percentiles != [0; 2]
+            && self.groups.iter().any(|group| group.lags(virtual_now, virtual_now - start));
         self.forgive(now, elapsed);
         self.plan(virtual_now, elapsed);
         self.seen.shortage =

@@ -1,9 +1,9 @@
 //! The rate of virtual time, controlled by latencies and by waits for the device.
 //!
-//! Source: Linux 6.1 block/blk-iocost.c; confirmed. Departure: lagging I/O, which prevents the
-//! kernel from speeding up, is ignored.
+//! Source: Linux 6.1 block/blk-iocost.c, and 7.3's difference (switch `linux`); confirmed.
 
 use super::model::SECOND;
+use crate::vocabulary::{LINUX_7, LINUX_VERSION};
 
 /// Virtual time per microsecond at 100 %.
 pub(super) const FULL: u64 = SECOND / 1_000_000;
@@ -22,6 +22,8 @@ pub(super) struct Observed {
     pub(super) missed: [u64; 2],
     pub(super) waited_ns: u64,
     pub(super) shortage: bool,
+    /// Targets count, and requests of earlier periods are in flight.
+    pub(super) lagging: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -31,11 +33,12 @@ pub(super) struct Rate {
     pub(super) level: i64,
     pub(super) min_percent: u64,
     pub(super) max_percent: u64,
+    pub(super) linux: u64,
 }
 
 impl Rate {
     pub(super) fn new() -> Rate {
-        Rate { units: FULL, level: 0, min_percent: 1, max_percent: 10_000 }
+        Rate { units: FULL, level: 0, min_percent: 1, max_percent: 10_000, linux: LINUX_VERSION }
     }
 
     pub(super) fn percent(&self) -> u64 {
@@ -54,19 +57,20 @@ impl Rate {
             busy |= missed > limit;
             free &= missed <= limit * FREE_PERCENT / 100;
         }
+        let is_blind = seen.lagging && [seen.met, seen.missed] == [[0; 2]; 2];
         self.level = match (busy, free, seen.shortage) {
+            _ if is_blind && self.linux >= LINUX_7 => self.level,
             (true, ..) => self.level.max(0) + 1,
-            (false, true, true) => self.level.min(0) - 1,
+            (false, true, true) => self.level.min(0) - i64::from(!seen.lagging),
             _ => 0,
         };
-        self.adjust();
+        if self.level > 0 || self.level < 0 && !seen.lagging {
+            self.adjust();
+        }
     }
 
-    /// ioc_adjust_base_vrate. At level 0 even a rate out of bounds stays.
+    /// ioc_adjust_base_vrate; not called at level 0, so that even a rate out of bounds stays.
     fn adjust(&mut self) {
-        if self.level == 0 {
-            return;
-        }
         let percent = match self.level.unsigned_abs() {
             0..=3 => 0,
             4..=19 => 1,
@@ -139,5 +143,27 @@ mod tests {
         assert_eq!((rate.level, rate.percent()), (0, 99), "level 0 keeps it");
         rate.period(&missed, 1_000_000, [95, 0]);
         assert_eq!(rate.percent(), 95, "4 % a period");
+    }
+
+    #[test]
+    fn lagging_io_stops_acceleration_and_since_7_0_keeps_the_level_if_nothing_completes() {
+        let blind = Observed { lagging: true, ..Observed::default() };
+        let short = Observed { shortage: true, ..blind };
+        let seeing = Observed { met: [1, 0], ..blind };
+        let step = |linux, level, seen: &Observed| {
+            let mut rate = Rate { level, linux, ..Rate::new() };
+            rate.period(seen, 1_000_000, [95, 0]);
+            (rate.level, rate.percent())
+        };
+        for (seen, level, old, new) in [
+            (&blind, 5, (0, 100), (5, 99)),
+            (&blind, -5, (0, 100), (-5, 100)),
+            (&short, 5, (0, 100), (5, 99)),
+            (&short, -5, (-5, 100), (-5, 100)),
+            (&seeing, 5, (0, 100), (0, 100)),
+        ] {
+            let found = [601, 612, 703].map(|linux| step(linux, level, seen));
+            assert_eq!(found, [old, old, new], "{seen:?} at level {level}");
+        }
     }
 }

@@ -37,6 +37,9 @@ pub(super) const TUNABLES: &[Tunable] = &[
     Tunable::confirmed("wlat", "µs", 0, LATENCY, "target latency of writes; 0: by preset"),
     Tunable::confirmed("min", "percent", 1, 10_000, "lowest rate of virtual time"),
     Tunable::confirmed("max", "percent", 1, 10_000, "highest rate of virtual time"),
+    Tunable::linux_version(
+        "700 and more: as Linux 7.3 (a period with requests in flight from earlier ones and no completion keeps the busy level); 612: as 6.12; less: as 6.1 (freed tags wake the clients of one wait queue)",
+    ),
 ];
 
 const BPS: u64 = 1 << 40;

@@ -1,6 +1,7 @@
 //! Tests of iocost: vectors of its specification, waits, debts, loans and periods.
 
 use super::*;
+use crate::algorithm::flow_queues::Position;
 use crate::algorithm::flow_testing::of;
 use crate::scheduler::{FlowSpec, InsertAt, NoDisk};
 
@@ -119,4 +120,34 @@ fn a_flow_without_requests_for_a_period_leaves_its_share_to_the_others() {
     assert_eq!((rule.groups[1].active, rule.share(0)), (false, ONE));
     rule.period(Time::from_ns(1000 * MS));
     assert_eq!(rule.period_end, None, "nothing is active, so there are no periods");
+}
+
+#[test]
+fn requests_of_earlier_periods_lag_if_targets_count_and_until_they_complete() {
+    let level = |percentile, flying| {
+        let mut rule = IoCost::new(&Build::default());
+        [("model", 1), ("rpct", percentile), ("linux", 703)]
+            .into_iter()
+            .for_each(|(name, value)| rule.set(name, value));
+        rule.rate.level = 5;
+        let mut queues = FlowQueues::new(2);
+        for tag in 0..2 {
+            queues.enter(of(0, tag, u64::from(tag) << 30), Position::Queued);
+            rule.arrived(Time::ZERO, &queues, tag);
+        }
+        for tag in flying..2 {
+            let request = *queues.request(tag);
+            rule.completed(Time::ZERO, &queues, 0, &Finished { request, issued: Time::ZERO });
+        }
+        rule.seen = Observed::default();
+        rule.groups[0].used = 1;
+        rule.period(Time::from_ns(rule.period_ns));
+        rule.rate.level
+    };
+    assert_eq!(level(95, 2), 5);
+    assert_eq!(level(0, 2), 0, "no percentile");
+    assert_eq!([1, 0].map(|flying| level(95, flying)), [5, 0], "the last one completed");
+    let lags = |vtime, unfinished| Group { vtime, unfinished, ..Group::default() }.lags(2000, 100);
+    assert!(lags(1903, 5) && !lags(1905, 5) && !lags(1800, 0), "done before the period");
+    assert!(lags(1001, 200) && !lags(1000, 200), "in the last ten periods");
 }
