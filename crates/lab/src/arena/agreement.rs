@@ -131,7 +131,11 @@ pub fn workload_of(spec: &WorkloadSpec) -> String {
 
 /// The modelled Linux version closest to this release.
 pub fn linux(release: &str) -> u32 {
-    if guest::linux_of(release) < (6, 12) { 601 } else { 612 }
+    match guest::linux_of(release) {
+        older if older < (6, 12) => 601,
+        (..7, _) => 612,
+        _ => 703,
+    }
 }
 
 /// Tunables that match a modelled scheduler to the guest's.
@@ -183,8 +187,8 @@ mod tests {
     #[test]
     fn the_rules_of_linux_are_those_of_the_nearest_version() {
         assert_eq!(
-            ["6.1.100", "5.10", "6.12.3-um", "7.0", ""].map(linux),
-            [601, 601, 612, 612, 601]
+            ["6.1.100", "5.10", "6.12.3-um", "6.19", "7.0", "7.3.4-schedlab", ""].map(linux),
+            [601, 601, 612, 612, 703, 703, 601]
         );
     }
 
@@ -192,7 +196,7 @@ mod tests {
     fn every_scheduler_of_the_guest_can_be_the_guests_in_the_simulator() {
         for name in elevator::LINUX.iter().map(|row| row.name).chain(MODULES.iter().copied()) {
             let variant = experiment::plan::Variant {
-                tunables: as_in_guest(name, 612, true),
+                tunables: as_in_guest(name, 703, true),
                 ..crate::resolve::bare(name)
             };
             crate::arena::sim::Setting::of(&variant)

@@ -222,8 +222,8 @@ impl Design {
         let arenas =
             self.arenas.len() + self.arenas.iter().filter(|arena| arena.chooses_kernel()).count();
         check_number([arenas, self.devices.len(), self.workloads.len()].iter().product())?;
-        if self.linux.is_some_and(|linux| ![601, 612].contains(&linux)) {
-            return Err(usage("linux: version not supported by the simulator; write 601 or 612"));
+        if self.linux.is_some_and(|linux| ![601, 612, 703].contains(&linux)) {
+            return Err(usage("linux: version not supported by the simulator; write 601, 612 or 703"));
         }
         for arena in &self.arenas {
             if !arena.is_virtual() {

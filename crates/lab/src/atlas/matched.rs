@@ -28,7 +28,7 @@ pub(super) fn known(plan: &Plan, device: &str) -> Vec<(String, f64)> {
 pub(super) fn linux_of(kernel: Option<&str>) -> Result<u32> {
     let release = match usual_source(kernel)? {
         Source::Debian(version) => version,
-        Source::Newest => return Ok(612),
+        Source::Newest => return Ok(703),
         Source::Directory(tree) => {
             let makefile = tree.join("Makefile");
             let unreadable = || {
@@ -61,7 +61,7 @@ mod tests {
         assert_eq!(linux_of(Some("debian:6.1")).unwrap(), 601);
         assert_eq!(
             (linux_of(Some("debian:6.12")).unwrap(), linux_of(Some("debian:newest")).unwrap()),
-            (612, 612)
+            (612, 703)
         );
         let tree = tempfile::tempdir().unwrap();
         let word = tree.path().display().to_string();
