@@ -24,7 +24,7 @@ pub static QUEUE_ATTRIBUTES: &[QueueAttribute] = &[
             "twice the hardware's tags, at most 256; without a scheduler the tags themselves",
         ),
         &[16, 64, 256, 1024],
-        "how many requests the scheduler may hold, and so choose among",
+        "requests among which the scheduler can choose",
     ),
     QueueAttribute {
         evidence: SecondHand,
@@ -44,7 +44,7 @@ pub static QUEUE_ATTRIBUTES: &[QueueAttribute] = &[
             "128, or twice optimal_io_size; newer kernels: twice max_sectors_kb on a disk that turns",
         ),
         &[0, 128, 512, 2048, 8192],
-        "how far a file system reads ahead of a sequential reader; 0: never",
+        "how far a file system reads ahead; 0: never",
     ),
     knob(
         "nomerges",
@@ -80,7 +80,7 @@ pub static QUEUE_ATTRIBUTES: &[QueueAttribute] = &[
             "0 with bfq, else 75000 on a disk that turns and 2000 on others; 0 where it is not built in",
         ),
         &[0, 2000, 10_000, 75_000],
-        "write-back is throttled while reads take longer than this; 0: never; -1: the default",
+        "write-back is throttled while reads take longer; 0: never; -1: the default",
     ),
     set(
         "scheduler",

@@ -30,7 +30,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
         Guarantee::PassedAtMost { requests: 0 },
     ],
     tunables: &[Tunable::linux_version(
-        "612 and more: as Linux 6.12 and 7.3; less: as 6.1 (freed tags wake the clients of one wait queue)",
+        "601, 612, 703: as that Linux; 601: freed tags wake one wait queue's clients",
     )],
     build,
 };

@@ -223,7 +223,9 @@ impl Design {
             self.arenas.len() + self.arenas.iter().filter(|arena| arena.chooses_kernel()).count();
         check_number([arenas, self.devices.len(), self.workloads.len()].iter().product())?;
         if self.linux.is_some_and(|linux| ![601, 612, 703].contains(&linux)) {
-            return Err(usage("linux: version not supported by the simulator; write 601, 612 or 703"));
+            return Err(usage(
+                "linux: version not supported by the simulator; write 601, 612 or 703",
+            ));
         }
         for arena in &self.arenas {
             if !arena.is_virtual() {
@@ -469,7 +471,7 @@ mod tests {
             for variant in &matched.variants {
                 assert_eq!(
                     variant.tunables,
-                    agreement::as_in_guest(&variant.scheduler, 612, has_arm),
+                    agreement::as_in_guest(&variant.scheduler, 703, has_arm),
                     "{}",
                     variant.name
                 );

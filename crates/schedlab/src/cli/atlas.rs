@@ -11,9 +11,9 @@ use super::shared;
 
 pub(super) const ATLAS_HELP: &str = "\
 Each cell (arena, device, workload) is an experiment in OUT/cells with a fixed number of rounds. \
-The same command continues an interrupted atlas. The page atlas.html and the figures atlas.json \
-and atlas.csv show the best scheduler of each cell and by how much, tail latency, fairness, the \
-regret of one scheduler for everything, and where two arenas disagree.
+The same command continues an interrupted atlas. atlas.html, atlas.json and atlas.csv show the \
+best scheduler of each cell and by how much, tail latency, fairness, the regret of one scheduler \
+for everything, and where two arenas disagree.
 
 Examples:
   schedlab atlas --out atlas

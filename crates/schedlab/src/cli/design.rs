@@ -202,8 +202,8 @@ pub(crate) struct DesignArgs {
     /// reaches fewer verdicts in the same time.
     #[arg(long, conflicts_with = "method")]
     pub(crate) open_ended: bool,
-    /// Set the length of one trial [default: a dozen rounds fit into the budget; in the simulator
-    /// what suits the device; longer if the deciding metric needs it].
+    /// Set the length of one trial [default: a dozen rounds fit into the budget; longer if the
+    /// deciding metric needs it].
     #[arg(long, value_name = "TIME")]
     pub(crate) trial_time: Option<String>,
     #[arg(help = shared::WARMUP, long, value_name = "TIME")]

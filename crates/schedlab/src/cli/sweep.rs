@@ -6,8 +6,8 @@ use super::design::{ConductArgs, DesignArgs};
 
 /// Replaces the help of --budget, whose default differs here.
 pub(super) fn budget(arg: Arg) -> Arg {
-    let help = "Limit the measuring time of all workloads together [default: 20 rounds of trials of 1 s, about 8 minutes \
-                for every tunable of mq-deadline; with --rounds N what they take; in virtual time enough for 30 rounds]";
+    let help = "Limit the measuring time of all workloads together [default: 20 rounds of \
+                trials of 1 s; in virtual time 30 rounds]";
     arg.help(help).long_help(help)
 }
 

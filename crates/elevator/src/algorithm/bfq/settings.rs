@@ -60,7 +60,7 @@ pub(super) const TUNABLES: &[Tunable] = &[
     .with_role(Role::Reading),
     Tunable::ASYNC_DEPTH,
     Tunable::linux_version(
-        "700 and more: as Linux 7.3 (async_depth can be set); 612: as 6.12; less: as 6.1 (what counts as groups that differ, and large requests injected)",
+        "601, 612, 703: as that Linux; 601: what counts as groups that differ, and large requests injected; 703: async_depth can be set",
     ),
     Tunable::confirmed(
         "still_clock",

@@ -38,7 +38,7 @@ pub(super) const TUNABLES: &[Tunable] = &[
     Tunable::confirmed("min", "percent", 1, 10_000, "lowest rate of virtual time"),
     Tunable::confirmed("max", "percent", 1, 10_000, "highest rate of virtual time"),
     Tunable::linux_version(
-        "700 and more: as Linux 7.3 (a period with requests in flight from earlier ones and no completion keeps the busy level); 612: as 6.12; less: as 6.1 (freed tags wake the clients of one wait queue)",
+        "601, 612, 703: as that Linux; 601: freed tags wake one wait queue's clients; 703: a period of late requests without completions keeps the busy level",
     ),
 ];
 

@@ -44,7 +44,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
         Tunable::confirmed("write_lat_nsec", "ns", 0, MAX_TARGET, "target latency of writes"),
         Tunable::ASYNC_DEPTH,
         Tunable::linux_version(
-            "700 and more: as Linux 7.3 (async_depth limits synchronous writes, too); 612: as 6.12; less: as 6.1 (freed tags wake the clients of one wait queue)",
+            "601, 612, 703: as that Linux; 601: freed tags wake one wait queue's clients; 703: async_depth limits synchronous writes too",
         ),
     ],
     build,

@@ -92,7 +92,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
         )
         .with_role(Role::Window),
         Tunable::linux_version(
-            "700 and more: as Linux 7.3 (freed tags wake clients in batches of an eighth of async_depth); 612: as 6.12; less: as 6.1 (the next request of a batch is fixed early, head insertions wait for their class)",
+            "601, 612, 703: as that Linux; 601: a batch's next request is fixed early, head insertions wait for their class; 703: freed tags wake an eighth of async_depth clients",
         ),
     ],
     build,

@@ -22,13 +22,13 @@ pub static ATTRIBUTES: &[Field] = &[
         "one_cpu",
         "",
         Form::Whole(0, 1),
-        "1: all clients share one CPU, as in the kernel arena, the same as cpus=1; 0: as cpus says; affects kyber and blk-mq without a scheduler [0]",
+        "1: all clients share one CPU (cpus=1), as in the kernel arena; 0: see cpus; affects kyber and none [0]",
     ),
     field(
         "cpus",
         "",
         Form::Whole(0, 256),
-        "CPUs that the clients are spread over in turn; a device with several queues is used with one for each CPU at most; 0: each client has a CPU of its own, and the device one queue [0]",
+        "CPUs over which the clients are spread in turn; of a device's queues at most one per CPU is used; 0: one CPU per client, and one queue [0]",
     ),
     field(
         "cpu_percent",

@@ -46,7 +46,7 @@ pub const RUN_OF_VARIANT: &str = "{run}";
 const OPTIONS: &[Field] = &[
     text(
         "run",
-        "the command line, for /bin/sh; {dir} is the directory on the device, {device} its node, {seed} and {seconds} the trial's (also SCHEDLAB_DIR …), {run} the variant's own command line",
+        "the command line, for /bin/sh; {dir} on the device, {device}'s node, the trial's {seed} and {seconds} (also SCHEDLAB_DIR …), {run}: the variant's command line",
     ),
     field("file", "", Form::File, "a program or a script to run instead, e.g. command:./bench.sh"),
     text("setup", "a command line that runs once, before the first trial"),

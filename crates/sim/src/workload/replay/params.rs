@@ -104,7 +104,7 @@ fn part(text: &str) -> Option<Option<u64>> {
 pub(crate) const DEVICE: Param = Param {
     name: "device",
     form: "auto, all, the name of a disk of the trace, or its numbers like 8,0",
-    help: "whose requests are replayed; auto: of a kernel's disks the first one's, of files and volumes all",
+    help: "whose requests are replayed; auto: the first of a kernel's disks, all files and volumes",
     get: |p| p.replay.device.clone().unwrap_or("auto".into()),
     set: |p, text| put(&mut p.replay.device, parse_device(text.trim())),
 };
