@@ -105,7 +105,7 @@ fn every_workload_and_background_of_the_cpu_arena_takes_virtual_time() {
     for (number, (work, metric)) in [
         ("kind = \"linpack\"", "kflops"),
         ("kind = \"messaging\"\nparams = { groups = \"1\", fds = \"2\" }", "messages_per_s"),
-        ("kind = \"wakeup\"\nparams = { work = \"0\" }", "wakeup_max_us"),
+        ("kind = \"wakeup\"\nparams = { work = \"100us\" }", "wakeup_max_us"),
         ("kind = \"cyclic\"", "timer_latency_max_us"),
         ("kind = \"request\"", "response_max_us"),
         ("kind = \"frames\"", "frame_max_us"),
