@@ -10,10 +10,11 @@ fio --clocksource=clock_gettime --name=writes --filename="/dev/$disk" --rw=randw
 	--bs=4k --size=64M --time_based --runtime=3 --output=/dev/null >/dev/null 2>&1 &
 writes=$!
 most=0
-for _ in $(seq 40); do
+for _ in $(seq 15); do
 	sleep 0.05
-	busy=$(sed -n 's/^busy=//p' "/sys/kernel/debug/block/$disk/hctx0/sched_tags")
-	[ "${busy:-0}" -le "$most" ] || most=$busy
+	while IFS='=' read -r name value; do
+		[ "$name" != busy ] || [ "$value" -le "$most" ] || most=$value
+	done <"/sys/kernel/debug/block/$disk/hctx0/sched_tags"
 done
 kill "$writes"
 wait "$writes"

@@ -29,9 +29,9 @@ impl Loop {
     #[must_use]
     pub fn new(directory: &Directory, name: &str, mib: usize) -> Loop {
         let file = directory.join(name);
-        let data: Vec<u8> =
-            (0..mib << 20).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
-        fs::write(&file, data).expect("a new file");
+        let part: Vec<u8> =
+            (0..1usize << 20).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        fs::write(&file, part.repeat(mib)).expect("a new file");
         Loop::over(&file)
     }
 

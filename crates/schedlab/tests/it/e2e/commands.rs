@@ -16,6 +16,7 @@ fn compare(lab: &Lab, commands: [&str; 2], words: &str) -> Ran {
 
 /// So different that a busy machine, which may start a program half a second late, hides nothing.
 const SLOW: [&str; 2] = ["sleep 0.01", "sleep 1.5"];
+const QUICK: [&str; 2] = ["sleep 0.01", "sleep 0.02"];
 
 fn metric(trial: &serde_json::Value, name: &str) -> f64 {
     trial["observation"]["metrics"][name].as_f64().unwrap_or_else(|| panic!("no {name}: {trial}"))
@@ -28,7 +29,7 @@ fn invalid(trial: &serde_json::Value) -> String {
 #[test]
 fn the_slower_of_two_commands_is_worse_and_fails_the_step() {
     let lab = Lab::new();
-    let words = "--names fast,slow --rounds 6 --fail-if worse";
+    let words = "--names fast,slow --rounds 4 --fail-if worse";
     let ran = compare(&lab, SLOW, words).expect_status(5);
     let found = &ran.json()["comparisons"][0];
     assert_eq!(
@@ -41,7 +42,7 @@ fn the_slower_of_two_commands_is_worse_and_fails_the_step() {
     );
     let out = lab.path("out");
     let all = trials(&out);
-    assert_eq!(all.len(), 12, "six rounds of two");
+    assert_eq!(all.len(), 8, "four rounds of two");
     for trial in &all {
         let waits = if trial["variant"] == "slow" { 1.5 } else { 0.01 };
         assert!(metric(trial, "wall_s") >= waits, "{trial}");
@@ -54,20 +55,20 @@ fn the_slower_of_two_commands_is_worse_and_fails_the_step() {
     let again = lab.run(&format!("analyze {} --json", out.display())).expect_status(0).json();
     assert_eq!(again["comparisons"][0]["low"], found["low"]);
     compare(&lab, SLOW, &format!("{words} --resume")).expect_status(5);
-    assert_eq!(trials(&out).len(), 12, "nothing is measured twice");
+    assert_eq!(trials(&out).len(), 8, "nothing is measured twice");
 }
 
 #[test]
 fn a_plan_of_commands_runs_as_it_is_printed() {
     let lab = Lab::new();
-    let printed = compare(&lab, SLOW, "--rounds 4 --metric cpu --dry-run").expect_status(0).json();
+    let printed = compare(&lab, QUICK, "--rounds 4 --metric cpu --dry-run").expect_status(0).json();
     let starts = printed["starts"].to_string();
-    assert!(starts.contains("sleep 1.5") && !lab.path("out").exists(), "{starts}");
+    assert!(starts.contains("sleep 0.02") && !lab.path("out").exists(), "{starts}");
     assert!(!starts.contains("{run}"), "named as what it stands for: {starts}");
     assert_eq!(printed["plan"]["workload"][0]["primary"], "cpu_s");
     assert_eq!(printed["plan"]["trial"]["warmup_ms"], 0, "every command has run once");
     let mut shown = lab.command("compare --rounds 4 --metric cpu --dry-run --commands");
-    let plan = Ran::from(shown.args(SLOW).output().unwrap()).expect_status(0).stdout;
+    let plan = Ran::from(shown.args(QUICK).output().unwrap()).expect_status(0).stdout;
     fs::write(lab.path("plan.toml"), plan).unwrap();
     let (plan, out) = (lab.path("plan.toml"), lab.path("ran"));
     let words = format!("run {} --out {} --json -q", plan.display(), out.display());
@@ -178,7 +179,7 @@ fn the_action_fails_a_pull_request_that_is_slower() {
         step.env("BASE", SLOW[0]).env("HEAD", head).env("FLAGS", flags);
         Ran::from(step.env("GITHUB_STEP_SUMMARY", &summary).output().unwrap())
     };
-    step(SLOW[1], "--rounds 6 --metric time").expect_status(5);
+    step(SLOW[1], "--rounds 4 --metric time").expect_status(5);
     let shown = fs::read_to_string(&summary).unwrap();
     assert!(shown.contains("head") && shown.contains("worse"), "{shown}");
     step(SLOW[0], "--rounds 4 --margin 900%").expect_status(2);

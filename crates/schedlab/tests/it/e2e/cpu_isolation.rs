@@ -35,7 +35,7 @@ impl Namespace {
             // An orphan's family is ambiguous if two were left the same CPUs; on two CPUs that
             // spares only the widest.
             let orphan = if mask == "0-1" { format!("sh -c 'sleep {sleep} &';") } else { String::new() };
-            let grow = format!("while :; do sleep {sleep} & {orphan} sleep 0.2; done");
+            let grow = format!("while :; do sleep {sleep} & {orphan} sleep 0.1; done");
             format!("for n in 1 2 3; do taskset -c {mask} sleep {sleep} & done; taskset -c {mask} sh -c \"{grow}\" &")
         });
         let storm = "(while :; do /bin/true; done) &";
@@ -225,7 +225,7 @@ fn every_other_task_leaves_the_cpu_and_every_one_comes_back_new_ones_included() 
 fn after_kill_9_at_any_moment_restore_puts_every_task_back() {
     let Some(namespace) = Namespace::new() else { return };
     let lab = Lab::new();
-    for pause_ms in [None, Some(0), Some(3), Some(20), Some(60), Some(150)] {
+    for pause_ms in [None, Some(0), Some(20), Some(100)] {
         let before = namespace.masks();
         // Enough trials to outlast any delay of the signal.
         let trial_time = if pause_ms.is_none() { "5s" } else { "500ms" };

@@ -221,7 +221,7 @@ fn on_a_real_device_a_program_that_became_slower_is_red() {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab.dir, "disk", 128);
+    let device = Loop::new(&lab.dir, "disk", 32);
     let script = lab.path("work.sh");
     // The image under test reads past the page cache. It avoids the journal, since other tests use
     // that disk.
@@ -243,7 +243,7 @@ fn on_a_real_device_a_program_that_became_slower_is_red() {
     fs::write(lab.path("plan.toml"), text).unwrap();
     let more = format!("--allow-commands --destroy-data {}", device.path);
     gate(&lab, "a", &more).expect_status(0);
-    work(60);
+    work(30);
     let red = gate(&lab, "b", &more).expect_status(5);
     assert!(
         ["gate: worse: ", "wall_s ", "× ["].iter().all(|word| red.stdout.contains(word)),

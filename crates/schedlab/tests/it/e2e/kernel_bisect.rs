@@ -15,7 +15,7 @@ const KYBER: &str = "block/kyber-iosched.c";
 const DISPATCH: &str = "static struct request *kyber_dispatch_request(";
 
 const PLAN: &str = "name = 'kyber under random reads'\narena = 'kernel'\ndevice = 'null:service_ns=500000:distribution=exponential:queue_depth=32'\n\
-                    [budget]\nrounds = 8\n[trial]\nduration_ms = 200\n[[variant]]\nname = 'kyber'\nscheduler = 'kyber'\n[[variant]]\nname = 'none'\nscheduler = 'none'\n\
+                    [budget]\nrounds = 6\n[trial]\nduration_ms = 200\n[[variant]]\nname = 'kyber'\nscheduler = 'kyber'\n[[variant]]\nname = 'none'\nscheduler = 'none'\n\
                     [[workload]]\nname = 'reads'\nkind = 'randread'\n";
 
 #[derive(Clone, Copy, PartialEq)]

@@ -10,22 +10,20 @@ use crate::common::{Lab, Ran, kernel_cache, trials};
 
 fn measure(lab: &Lab, cache: &Path, out: &str, words: &str) -> Ran {
     let words = format!(
-        "compare --arena kernel --rounds 2 --figures-only --quiet --out {} {words}",
+        "compare --arena kernel --rounds 1 --figures-only --quiet --out {} {words}",
         lab.path(out).display()
     );
     let mut command = lab.command(&words);
     Ran::from(command.env("SCHEDLAB_CACHE_DIR", cache).output().unwrap()).expect_measured()
 }
 
-/// Mean IOPS by variant.
+/// By variant.
 fn iops(out: &Path) -> BTreeMap<String, f64> {
-    let mut seen: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    for trial in trials(out) {
+    let figure = |trial: &serde_json::Value| {
         let iops = trial["observation"]["metrics"]["iops"].as_f64().unwrap();
-        seen.entry(trial["variant"].as_str().unwrap().to_owned()).or_default().push(iops);
-    }
-    let mean = |iops: Vec<f64>| iops.iter().sum::<f64>() / iops.len() as f64;
-    seen.into_iter().map(|(variant, iops)| (variant, mean(iops))).collect()
+        (trial["variant"].as_str().unwrap().to_owned(), iops)
+    };
+    trials(out).iter().map(figure).collect()
 }
 
 #[test]

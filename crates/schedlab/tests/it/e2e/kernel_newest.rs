@@ -34,7 +34,7 @@ fn every_scheduler_and_flows_run_on_each_kernel() {
         let words = format!(
             "compare --arena kernel --kernel {kernel} --device hp97560 --rounds 1 --figures-only \
              --schedulers none,mq-deadline,kyber,bfq,anticipatory,wpcas,occupancy --quiet --json \
-             --trial-time 2s --workload oltp:clients=4:amount=32k:sync_every=4 --workload flows \
+             --trial-time 1s --workload oltp:clients=4:amount=32k:sync_every=4 --workload flows \
              --out {}",
             out.display()
         );

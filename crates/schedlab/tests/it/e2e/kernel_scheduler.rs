@@ -105,7 +105,7 @@ fn every_workload_and_background_of_the_cpu_arena_takes_virtual_time() {
     for (number, (work, metric)) in [
         ("kind = \"linpack\"", "kflops"),
         ("kind = \"messaging\"\nparams = { groups = \"1\", fds = \"2\" }", "messages_per_s"),
-        ("kind = \"wakeup\"\nparams = { work = \"0\" }", "wakeup_max_us"),
+        ("kind = \"wakeup\"\nparams = { work = \"100us\" }", "wakeup_max_us"),
         ("kind = \"cyclic\"", "timer_latency_max_us"),
         ("kind = \"request\"", "response_max_us"),
         ("kind = \"frames\"", "frame_max_us"),
@@ -116,7 +116,8 @@ fn every_workload_and_background_of_the_cpu_arena_takes_virtual_time() {
         let forks = "[[workload.background]]\nkind = \"forks\"\nparams = { work = \"0\", rate = \"500\" }\n";
         let work = format!("{work}\nprimary = \"{metric}\"");
         let plan = plan(&["", "nice = \"5\""], &work, &format!("{SPIN}{forks}"))
-            .replace("duration_ms = 4000", "duration_ms = 20");
+            .replace("duration_ms = 4000", "duration_ms = 20")
+            .replace("warmup_ms = 100", "warmup_ms = 10");
         run(&lab, &plan, &number.to_string());
         let trials = trials(&lab.path(&number.to_string()));
         let figures = [0, 1].map(|variant| observed(&trials, variant)["metrics"][metric].as_f64());
@@ -138,7 +139,7 @@ fn the_same_experiment_gives_the_same_bytes_and_a_verdict() {
             &lab,
             &format!(
                 "compare --arena kernel --kernel debian:6.1 --workload cyclic:interval=3ms --background spin:threads=4 \
-                 --schedulers policy=batch,policy=fifo:1 --trial-time 4s --rounds 4 --out {}",
+                 --schedulers policy=batch,policy=fifo:1 --trial-time 3100ms --rounds 4 --out {}",
                 lab.path(out).display()
             ),
         )

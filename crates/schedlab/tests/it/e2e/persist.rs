@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use testbed::{Loop, require};
+use testbed::{Loop, is_soak, require};
 
 use crate::common::{Lab, Ran};
 
@@ -239,7 +239,8 @@ fn killed_at_every_call_with_an_effect_restore_brings_back_the_exact_state() {
             assert_eq!(&persisted.tree(), from);
         };
         let (mut killed, mut undone) = (0, 0);
-        for (call, ordinal) in points(&persisted, words, prepare) {
+        let every = if is_soak() { 1 } else { 3 };
+        for (call, ordinal) in points(&persisted, words, prepare).into_iter().step_by(every) {
             prepare();
             let inject = format!("inject={call}:signal=KILL:when={ordinal}");
             let out = traced(&persisted, words, &["-e", &format!("trace={call}"), "-e", &inject]);

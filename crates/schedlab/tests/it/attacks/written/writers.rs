@@ -56,7 +56,7 @@ impl Stage {
         let name = |prefix: &str| toml::Value::String(format!("{prefix}{PRINTABLE}")).to_string();
         let plan = format!(
             "name = {}\narena = 'sim'\ndevice = 'null'\nbudget = {{ rounds = 4, no_early_stop = true }}\n\
-             trial = {{ duration_ms = 100, warmup_ms = 0 }}\n\
+             trial = {{ duration_ms = 20, warmup_ms = 0 }}\n\
              variant = [{{ name = {}, scheduler = 'noop' }}, {{ name = {}, scheduler = 'deadline' }}]\n\
              workload = [{{ name = {}, kind = 'randread' }}]\n",
             name("- plan"),
@@ -255,7 +255,7 @@ fn trace(stage: &Stage, dir: &Path) {
     let (events, plain) = (stage.lab.path("events"), stage.lab.path("plain.parquet"));
     let words = format!(
         "compare --arena sim --device sata-ssd:capacity_mib=64 --schedulers none,bfq --workload oltp:clients=4 --rounds 1 \
-         --figures-only --trial-time 1s --trace csv --quiet --out {}",
+         --figures-only --trial-time 200ms --trace csv --quiet --out {}",
         events.display()
     );
     stage.schedlab(dir, &words);
@@ -289,7 +289,9 @@ fn trace(stage: &Stage, dir: &Path) {
     let disk = machine::device::list(&machine::Root::real()).expect("disks").remove(0).name;
     stage.schedlab(
         dir,
-        &format!("advise F --quiet --schedulers none,bfq --confirm-on {disk} --out D/advice"),
+        &format!(
+            "advise F --quiet --arena sim --schedulers none,bfq --confirm-on {disk} --out D/advice"
+        ),
     );
 }
 
