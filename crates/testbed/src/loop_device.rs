@@ -165,8 +165,10 @@ impl Loop {
         // While it is open, no other file can be attached.
         let Ok(device) = File::open(&self.path) else { return };
         if sys::loop_backing(&device) == Some(self.inode) {
-            // The next user of this number would inherit the scheduler.
+            // The next user of this number would inherit the scheduler and the request size.
             let _ = fs::write(self.queue().join("scheduler"), "none");
+            let largest = fs::read_to_string(self.queue().join("max_hw_sectors_kb"));
+            let _ = fs::write(self.queue().join("max_sectors_kb"), largest.unwrap_or_default());
             let _ = sys::detach_loop(&device);
         }
     }

@@ -184,7 +184,7 @@ fn built_kernel(dir: Option<&Path>) -> Option<String> {
     let kernels = cache(dir).ok()?.list().ok()?;
     kernels
         .into_iter()
-        .find(|kernel| kernel.patches.is_empty() && !kernel.debug)
+        .find(|kernel| kernel.patches.is_empty() && !kernel.debug && kernel.hz.is_none())
         .map(|kernel| kernel.source)
 }
 

@@ -60,14 +60,14 @@ fn a_real_device_is_only_read_and_left_as_it_was() {
     // From the page cache, and few sizes: thousands of reads of a real disk take half a minute.
     let options = LoopOptions { direct_io: false, ..LoopOptions::default() };
     let device = Loop::with(&lab.path("disk"), options);
-    device.set("max_sectors_kb", "4");
+    device.set("max_sectors_kb", "16");
     let before = (device.snapshot(), fs::read(lab.path("disk")).unwrap());
     let file = lab.path("loop.toml").display().to_string();
     let report = lab
         .run(&format!("fit {} --as ssd --json --out {file}", device.path))
         .expect_status(0)
         .json();
-    assert!(report["cells"].as_array().unwrap().len() >= 10, "{report}");
+    assert!(report["cells"].as_array().unwrap().len() > 10, "{report}");
     assert_eq!(before, (device.snapshot(), fs::read(lab.path("disk")).unwrap()));
     assert!(fs::read_to_string(file).unwrap().contains("model = \"measured\""));
 }

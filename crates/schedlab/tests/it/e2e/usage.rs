@@ -264,7 +264,7 @@ fn tables_fit_the_columns_of_the_terminal() {
             .to_vec();
     commands.push(format!("trace profile {}", trace.display()));
     commands.push(format!(
-        "advise {} --model hp97560 --schedulers none,anticipatory --quiet --out {}",
+        "advise {} --model hp97560 --arena sim --schedulers none,anticipatory --quiet --out {}",
         trace.display(),
         lab.path("advice").display()
     ));
