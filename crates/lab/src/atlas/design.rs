@@ -273,13 +273,6 @@ impl Design {
         for arena in &self.arenas {
             for device_word in &self.devices {
                 let model = Model::read(device_word)?;
-                if arena.chooses_kernel() && model.look(|device| device.tables().is_none()) {
-                    plans.notes.push(format!(
-                        "{}: not in the kernel arena, which has no such model",
-                        name_of(device_word)
-                    ));
-                    continue;
-                }
                 let on = model.look(|device| Device {
                     word: device_word,
                     usual_ms: device.trial_ms(),
