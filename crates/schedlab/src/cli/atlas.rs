@@ -17,15 +17,15 @@ for everything, and where two arenas disagree.
 
 Examples:
   schedlab atlas --out atlas
-      every scheduler, 7 devices, in the simulator
+      every scheduler, 7 devices
   schedlab atlas --out atlas --arenas sim,kernel
-      the schedulers of a real kernel, too
+      a real kernel's, too
   schedlab atlas --out releases --kernels 6.1,6.12,7.3
-      what each kernel changed against the previous one
+      what each kernel changed
   schedlab atlas --out atlas --devices nvme,my-disk.toml
       on an NVMe model and a device of `fit`
   schedlab atlas --out small --quick --schedulers none,bfq,*scan
-      a rough map of some
+      a rough map
   schedlab atlas --out part-2 --shard 2/8
       the second of eight parts
   schedlab atlas --out whole --merge part-1 part-2
@@ -70,8 +70,8 @@ pub(crate) struct AtlasArgs {
     /// Measure 3 rounds of short trials per cell instead of 8.
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Kernel arena: measure on each of these kernels, and compare it with the previous one; see
-    /// `kernel build --source` [default: debian:7.3].
+    /// Kernel arena: measure on these kernels, each compared with the previous one [default:
+    /// debian:7.3].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) kernels: Vec<String>,
     /// Measure only part K of N of the cells.
