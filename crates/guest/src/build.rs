@@ -228,7 +228,7 @@ impl Build<'_> {
         if recipe.purpose.hz.is_some() {
             host_side::adjust_clock(makes.dir)?;
         }
-        makes.configure()?;
+        makes.configure(self.progress)?;
         self.progress.phase("compiling");
         let series = found.source().to_string();
         let earlier = self.cache.list()?.into_iter().filter(|kernel| kernel.patches.is_empty());
@@ -267,7 +267,8 @@ impl Build<'_> {
         }
         if recipe.texts.iter().any(|text| text.configures()) {
             let options = recipe.texts.iter().flat_map(|text| text.options());
-            makes.set(&options.map(|option| format!("CONFIG_{option}=y\n")).collect::<String>())?;
+            let lines: String = options.map(|option| format!("CONFIG_{option}=y\n")).collect();
+            makes.set(&lines, self.progress)?;
         }
         self.progress.phase("compiling what the patches touch");
         makes.compile(&["all"], 0, self.progress)

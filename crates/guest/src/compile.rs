@@ -24,20 +24,26 @@ pub(crate) struct Tree<'a> {
 }
 
 impl Tree<'_> {
-    pub(crate) fn configure(&self) -> Result<(), Error> {
+    pub(crate) fn configure(&self, progress: &mut dyn Progress) -> Result<(), Error> {
         self.make(&["tinyconfig"], &mut |_| ())?;
-        self.set(&config::fragment(self.purpose))?;
-        let path = self.dir.join(".config");
-        let text = fs::read_to_string(&path).map_err(|cause| Error::io("read", &path, cause))?;
-        config::check(&text, self.purpose)
+        self.set(&config::fragment(self.purpose), progress)
     }
 
-    /// Appends lines to `.config` and runs `make olddefconfig`.
-    pub(crate) fn set(&self, lines: &str) -> Result<(), Error> {
+    /// Appends lines to `.config`, runs `make olddefconfig`, and checks what it accepted. Optional
+    /// settings that the kernel does not have are only named.
+    pub(crate) fn set(&self, lines: &str, progress: &mut dyn Progress) -> Result<(), Error> {
         let path = self.dir.join(".config");
-        let text = fs::read_to_string(&path).map_err(|cause| Error::io("read", &path, cause))?;
+        let read = || fs::read_to_string(&path).map_err(|cause| Error::io("read", &path, cause));
+        let text = read()?;
         fs::write(&path, text + lines).map_err(|cause| Error::io("write", &path, cause))?;
-        self.make(&["olddefconfig"], &mut |_| ())
+        self.make(&["olddefconfig"], &mut |_| ())?;
+        let missing = config::check(&read()?, self.purpose)?.join(", ");
+        if !missing.is_empty() {
+            progress.say(&format!(
+                "kernel configuration: {missing} cannot be set; the arena does without"
+            ));
+        }
+        Ok(())
     }
 
     /// Returns the number of compiled objects; `about` is the expected number, or 0.

@@ -55,6 +55,7 @@ impl FromStr for Source {
                 check_age(word, linux_of(version))?;
                 Ok(Source::Debian(version.to_owned()))
             }
+            None if is_version(word) => format!("debian:{word}").parse(),
             None if !word.is_empty() && !word.contains(':') => {
                 Ok(Source::Directory(PathBuf::from(word)))
             }
@@ -93,6 +94,13 @@ mod tests {
         ] {
             assert!(word.parse::<Source>().is_err(), "{word}");
         }
+    }
+
+    #[test]
+    fn a_release_alone_is_that_of_the_package_and_a_directory_of_its_name_has_a_slash() {
+        assert_eq!("6.12".parse::<Source>().unwrap().to_string(), "debian:6.12");
+        assert!(matches!("./6.12".parse::<Source>().unwrap(), Source::Directory(_)));
+        assert!("5.15".parse::<Source>().unwrap_err().to_string().contains("too old"));
     }
 
     #[test]

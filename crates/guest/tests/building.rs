@@ -39,6 +39,7 @@ impl Progress for Teller<'_> {
     }
     fn say(&mut self, text: &str) {
         eprintln!("{text}");
+        self.said.push(text.to_owned());
     }
 }
 
@@ -177,6 +178,44 @@ fn a_patch_that_does_not_apply_or_not_compile_leaves_nothing() {
     let key = log.file_stem().unwrap().to_str().unwrap();
     let left = names(&cache.dir().join("kernels"));
     assert!(!left.iter().any(|name| name.contains(key)), "{left:?}");
+}
+
+/// Renames the option.
+fn without_option(dir: &Path, file: &str, option: &str, kernel: &Kernel) -> Request {
+    let text = fs::read_to_string(kernel.tree.join(file)).unwrap();
+    let line = format!("config {option}");
+    let (at, _) = text.lines().enumerate().find(|(_, found)| *found == line).expect("the option");
+    let next = text.lines().nth(at + 1).expect("its type");
+    let patch = format!(
+        "--- a/{file}\n+++ b/{file}\n@@ -{0},2 +{0},2 @@\n-{line}\n+{line}_GONE\n {next}\n",
+        at + 1
+    );
+    let path = dir.join(format!("{option}.patch"));
+    fs::write(&path, patch).unwrap();
+    Request { patches: vec![path], ..request() }
+}
+
+#[test]
+fn a_kernel_without_an_option_is_built_unless_the_arena_needs_it() {
+    let cache = cache();
+    let Some(base) = plain(&cache) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let needed = without_option(dir.path(), "block/Kconfig.iosched", "IOSCHED_BFQ", &base);
+    let error = cache.build(&needed, &mut Silent, &going()).unwrap_err();
+    let Error::Config { refused } = error else { panic!("{error}") };
+    assert_eq!(refused, ["CONFIG_IOSCHED_BFQ=y", "CONFIG_BFQ_GROUP_IOSCHED=y"]);
+
+    let optional = without_option(dir.path(), "init/Kconfig", "MEMBARRIER", &base);
+    let stop = going();
+    let mut teller = Teller { stop_at: Some(("compiling", &stop)), said: Vec::new() };
+    let answer = cache.build(&optional, &mut teller, &stop);
+    assert!(matches!(answer, Err(Error::Interrupted) | Ok(_)), "{answer:?}");
+    if let Ok(kernel) = answer {
+        cache.remove(&kernel.key).unwrap();
+    }
+    let named = "kernel configuration: CONFIG_MEMBARRIER=y cannot be set; the arena does without";
+    let place = |text: &str| teller.said.iter().position(|said| said.starts_with(text));
+    assert!(place(named) < place("compiling") && place(named).is_some(), "{:?}", teller.said);
 }
 
 #[test]

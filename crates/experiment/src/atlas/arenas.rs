@@ -64,11 +64,10 @@ fn known(cell: &Cell, variant: &str) -> f64 {
 
 fn pairs(cells: &[Cell]) -> impl Iterator<Item = (&Cell, &Cell)> {
     let same = |a: &Key, b: &Key| a.device == b.device && a.workload == b.workload;
-    let kernels = cells.iter().filter(|cell| cell.key.arena == "kernel");
-    kernels.filter_map(move |kernel| {
-        let sim = cells
-            .iter()
-            .find(|sim| sim.key.arena == "matched-sim" && same(&sim.key, &kernel.key))?;
+    cells.iter().filter_map(move |kernel| {
+        let release = kernel.key.arena.strip_prefix("kernel")?;
+        let matched = |key: &Key| key.arena.strip_prefix(super::MATCHED) == Some(release);
+        let sim = cells.iter().find(|sim| matched(&sim.key) && same(&sim.key, &kernel.key))?;
         (sim.baseline == kernel.baseline).then_some((sim, kernel))
     })
 }

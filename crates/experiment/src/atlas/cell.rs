@@ -12,7 +12,8 @@ pub const ALPHA: f64 = 0.05;
 /// Identifies an experiment.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Key {
-    /// `sim`, `kernel`, or `matched-sim`: with the settings of the kernel arena's guest.
+    /// `sim`, `kernel`, or `matched-sim`: with the settings of the kernel arena's guest. The latter
+    /// two name the kernel if there are several: `kernel 7.3`.
     pub arena: String,
     /// The device's name, without a file's directory.
     pub device: String,
@@ -104,6 +105,9 @@ pub struct Cell {
     pub fairness: (String, Vec<Described>),
     /// Variants omitted from the regret table.
     pub special: Vec<String>,
+    /// The smallest relevant difference, as a log ratio.
+    #[serde(skip)]
+    pub(crate) margin: f64,
     /// Logarithms of the primary metric, larger is better.
     #[serde(skip)]
     pub(crate) logs: Vec<(String, Vec<(u32, f64)>)>,

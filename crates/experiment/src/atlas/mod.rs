@@ -11,6 +11,7 @@ mod arenas;
 mod best;
 mod cell;
 mod regret;
+mod releases;
 
 use serde::{Deserialize, Serialize};
 
@@ -20,9 +21,13 @@ use cell::Values;
 pub use arenas::{Difference, OneSided, Reversal};
 pub use cell::{ALPHA, Aspect, Cell, Described, Entry, Factor, Key, Starved};
 pub use regret::RegretRow;
+pub use releases::Change;
 
 /// Schema version of atlas.json written by this build.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
+
+/// Starts the arena of simulator cells with the settings of the kernel arena's guest.
+pub const MATCHED: &str = "matched-sim";
 
 /// A cell without evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,6 +75,8 @@ pub struct Atlas {
     pub reversals: Vec<Reversal>,
     /// Schedulers that starve in only one of the two arenas.
     pub one_sided: Vec<OneSided>,
+    /// What each of several kernels changed against the previous one.
+    pub changes: Vec<Change>,
     /// Notes on the design, such as omitted schedulers.
     pub notes: Vec<String>,
 }
@@ -77,7 +84,9 @@ pub struct Atlas {
 impl Atlas {
     /// The atlas of these cells.
     pub fn of(cells: Vec<Cell>, holes: Vec<Hole>, notes: Vec<String>) -> Atlas {
-        let regret = regret::table(&cells);
+        let arenas = arenas_of(&cells, &holes);
+        let regret = regret::table(&cells, &arenas);
+        let changes = releases::changes(&cells, &arenas);
         let (differences, compared) = arenas::differences(&cells);
         let reversals = arenas::reversals(&cells);
         let one_sided = arenas::one_sided(&cells);
@@ -93,8 +102,14 @@ impl Atlas {
             compared,
             reversals,
             one_sided,
+            changes,
             notes,
         }
+    }
+
+    /// The arenas to choose in, in design order.
+    pub fn arenas(&self) -> Vec<&str> {
+        arenas_of(&self.cells, &self.holes)
     }
 
     /// Devices or workloads of an arena's cells and holes, in order.
@@ -116,6 +131,17 @@ impl Atlas {
             |key: &Key| key.arena == arena && key.device == device && key.workload == workload;
         self.cells.iter().find(|cell| is_it(&cell.key))
     }
+}
+
+fn arenas_of<'a>(cells: &'a [Cell], holes: &'a [Hole]) -> Vec<&'a str> {
+    let mut arenas: Vec<&str> = Vec::new();
+    let keys = cells.iter().map(|cell| &cell.key).chain(holes.iter().map(|hole| &hole.key));
+    for arena in keys.map(|key| key.arena.as_str()).filter(|arena| !arena.starts_with(MATCHED)) {
+        if !arenas.contains(&arena) {
+            arenas.push(arena);
+        }
+    }
+    arenas
 }
 
 impl Cell {
@@ -142,6 +168,7 @@ impl Cell {
             deciding: best::aspect(&deciding, plan.baseline()),
             tail: Some(tail).filter(|tail| !tail.entries.is_empty()),
             special: special.collect(),
+            margin: plan.criteria.margin.ln_1p(),
             logs: deciding.logs(),
             known: about.known.to_vec(),
         })

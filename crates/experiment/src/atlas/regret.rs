@@ -10,7 +10,7 @@ use crate::stats::describe::median;
 /// One scheduler in one arena.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RegretRow {
-    /// `sim` or `kernel`.
+    /// `sim`, `kernel`, or the latter with the kernel's name.
     pub arena: String,
     /// The scheduler.
     pub variant: String,
@@ -35,10 +35,10 @@ pub struct RegretRow {
 
 /// Every general-purpose scheduler, smallest worst case first, then those that starve by number of
 /// cells. Schedulers without evidence in some cell come last, since their worst case is unknown.
-pub(super) fn table(cells: &[Cell]) -> Vec<RegretRow> {
+pub(super) fn table(cells: &[Cell], arenas: &[&str]) -> Vec<RegretRow> {
     let mut rows = Vec::new();
-    for arena in ["sim", "kernel"] {
-        let cells: Vec<&Cell> = cells.iter().filter(|cell| cell.key.arena == arena).collect();
+    for arena in arenas {
+        let cells: Vec<&Cell> = cells.iter().filter(|cell| cell.key.arena == *arena).collect();
         let mut variants: Vec<&str> = Vec::new();
         for variant in cells.iter().flat_map(|cell| cell.deciding.variants()) {
             if !variants.contains(&variant) {

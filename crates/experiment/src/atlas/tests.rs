@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::comparison::Verdict;
 use crate::metric::Direction;
 use crate::results::{Header, InvalidReason, Observation, Trial};
 
@@ -24,6 +25,7 @@ fn cell(
         tail: None,
         fairness: ("fairness_jain".into(), best::described(&values)),
         special: Vec::new(),
+        margin: 0.01_f64.ln_1p(),
         logs: values.logs(),
         known: variants_of(&values).map(|variant| (variant, 0.02)).collect(),
     }
@@ -250,6 +252,105 @@ fn the_kernel_is_compared_with_its_matched_simulation_and_not_with_the_map_of_th
         "a matched simulation is no map"
     );
     assert_eq!(of(&other, &variants).differences.len(), 1);
+}
+
+fn changes(cells: Vec<Cell>) -> Vec<(String, Verdict)> {
+    let found = Atlas::of(cells, Vec::new(), Vec::new()).changes;
+    found
+        .into_iter()
+        .map(|one| (format!("{} {}", one.key.arena, one.variant), one.verdict))
+        .collect()
+}
+
+#[test]
+fn each_kernel_is_compared_with_the_previous_one_and_within_its_own_cell_only() {
+    let on = |kernel: &str, device: &'static str, a: &[f64]| {
+        let mut of = cell(("", device, "w"), "latency_mean_us", &[("none", NONE), ("a", a)]);
+        of.key.arena = format!("kernel {kernel}");
+        of
+    };
+    let mut matched = on("9.9", "d", TWICE);
+    matched.key.arena = "matched-sim 9.9".to_owned();
+    let cells = vec![on("9.9", "d", NONE), matched, on("6.1", "d", TWICE), on("6.1", "e", NONE)];
+    let atlas = Atlas::of([cells, vec![on("7.3", "d", NONE)]].concat(), Vec::new(), Vec::new());
+    assert_eq!(atlas.arenas(), ["kernel 9.9", "kernel 6.1", "kernel 7.3"]);
+    let found: Vec<_> = atlas
+        .changes
+        .iter()
+        .filter(|one| one.variant == "a")
+        .map(|one| (one.since.as_str(), one.key.arena.as_str(), one.verdict))
+        .collect();
+    let names = ["kernel 9.9", "kernel 6.1", "kernel 7.3"];
+    assert_eq!(
+        found,
+        [(names[0], names[1], Verdict::Worse), (names[1], names[2], Verdict::Better)]
+    );
+    let [slower, faster] = ["kernel 6.1", "kernel 7.3"].map(|arena| {
+        atlas.changes.iter().find(|one| one.variant == "a" && one.key.arena == arena).unwrap()
+    });
+    assert!((slower.factor.unwrap().factor - 0.5).abs() < 0.01, "{slower:?}");
+    assert!((faster.factor.unwrap().factor - 2.0).abs() < 0.01, "{faster:?}");
+    assert!((slower.means.1.unwrap() / slower.means.0.unwrap() - 2.0).abs() < 0.01);
+    assert_eq!(atlas.compared, 1, "the simulation of one kernel is not compared with another's");
+    let only = |arena: &str| atlas.regret.iter().filter(|row| row.arena == arena).count();
+    assert_eq!(names.map(only), [2, 2, 2]);
+}
+
+#[test]
+fn a_change_within_the_margin_is_none_and_one_that_starves_only_once_is_worse_or_better() {
+    let near: Vec<f64> =
+        NONE.iter().enumerate().map(|(i, x)| x * (1.001 + 1e-4 * i as f64)).collect();
+    let wide: Vec<f64> =
+        NONE.iter().enumerate().map(|(i, x)| x * (0.9 + 0.05 * i as f64)).collect();
+    let of = |arena, a: &[f64]| cell((arena, "d", "w"), "iops", &[("a", a)]);
+    let verdict = |a: &[f64]| changes(vec![of("kernel 1", NONE), of("kernel 2", a)])[0].1;
+    assert_eq!(
+        [verdict(NONE), verdict(&near), verdict(&wide), verdict(TWICE)],
+        [Verdict::Equivalent, Verdict::Equivalent, Verdict::Inconclusive, Verdict::Better]
+    );
+    let reads = [READ; 8];
+    let mut once = [SLOW; 8];
+    once[3] = NO_READ;
+    let with = |bfq| [("none", &reads[..]), ("bfq", bfq)];
+    let (fine, sometimes, starves) = (with(&[SLOW; 8]), with(&once), with(&[NO_READ; 8]));
+    let few = [&[SLOW; 2][..], &[NO_READ; 2]].map(|bfq| [("none", &reads[..2]), ("bfq", bfq)]);
+    let of = |before: &[(&str, &[Tried<'_>])], after: &[(&str, &[Tried<'_>])]| {
+        let metric = "reader.latency_mean_us";
+        let cells = [("kernel 1", before), ("kernel 2", after)];
+        let cells = cells.map(|(arena, variants)| recorded(arena, metric, variants));
+        let found = changes(cells.to_vec());
+        found.into_iter().find(|(name, _)| name.ends_with("bfq")).unwrap().1
+    };
+    assert_eq!(of(&fine, &starves), Verdict::Worse);
+    assert_eq!(of(&starves, &fine), Verdict::Better);
+    assert_eq!(of(&starves, &starves), Verdict::Inconclusive);
+    assert_eq!(of(&sometimes, &fine), Verdict::Inconclusive, "one trial of eight may be chance");
+    assert_eq!(of(&few[0], &few[1]), Verdict::Inconclusive, "so may all of two");
+}
+
+/// Over a hundred schedulers that no kernel changed by more than the margin, one verdict at most in
+/// a twentieth of the atlases says that it did.
+#[test]
+fn of_many_comparisons_without_a_change_few_atlases_report_one() {
+    let (mut state, mut wrong) = (11, 0);
+    let atlases = 100;
+    for _ in 0..atlases {
+        let mut draw = |scale: f64| {
+            let noise = |state: &mut u64| (0..12).map(|_| uniform(state)).sum::<f64>() - 6.0;
+            (0..8).map(|_| scale * (0.02 * noise(&mut state)).exp()).collect::<Vec<f64>>()
+        };
+        let of = |arena, values: &[f64]| cell((arena, "d", "w"), "iops", &[("a", values)]);
+        let mut cells = Vec::new();
+        for i in 0..100 {
+            for (arena, scale) in [("kernel 1", 100.0), ("kernel 2", 101.0)] {
+                let mut one = of(arena, &draw(scale));
+                one.key.device = format!("d{i}");
+                cells.push(one);
+            }
+        }
+        wrong += usize::from(changes(cells).iter().any(|(_, verdict)| *verdict == Verdict::Better));
+    }
+    assert!(wrong as f64 <= ALPHA * atlases as f64, "{wrong} of {atlases}");
 }
 
 #[test]

@@ -6,8 +6,8 @@ const PLAIN: &str = include_str!("um.config");
 const DEBUG: &str = include_str!("debug.config");
 const CPU: &str = include_str!("cpu.config");
 
-/// Not all versions have the option.
-const IF_THERE: &str = " # if there";
+/// The arena does without the option where a kernel does not have it.
+const OPTIONAL: &str = " # optional";
 
 /// For a kernel without debugging checks.
 ///
@@ -48,31 +48,37 @@ impl Purpose {
 
 /// The fragment in the format of `.config`.
 pub(crate) fn fragment(purpose: Purpose) -> String {
-    let lines = purpose.lines().map(|line| line.trim_end_matches(IF_THERE).to_owned());
+    let lines = purpose.lines().map(|line| line.trim_end_matches(OPTIONAL).to_owned());
     lines.chain(purpose.ticks()).map(|line| format!("{line}\n")).collect()
 }
 
-/// The error names options of the fragment that `.config` does not have.
-pub(crate) fn check(config: &str, purpose: Purpose) -> Result<(), Error> {
+/// Returns the optional ones of the fragment that `.config` does not have.
+///
+/// # Errors
+/// Names those that the arena needs.
+pub(crate) fn check(config: &str, purpose: Purpose) -> Result<Vec<String>, Error> {
     let off = |line: &str| {
         line.strip_prefix("# ").and_then(|line| line.strip_suffix(" is not set")).map(str::to_owned)
+    };
+    let is_there = |line: &str| match off(line) {
+        Some(option) => config
+            .lines()
+            .all(|l| !l.strip_prefix(&option).is_some_and(|rest| rest.starts_with('='))),
+        None => config.lines().any(|l| l == line),
     };
     let last =
         |line: &str| purpose.lines().filter(|other| name(other) == name(line)).last() == Some(line);
     let ticks = purpose.ticks().filter(|ticks| !config.lines().any(|line| line == ticks));
-    let refused: Vec<String> = purpose
-        .lines()
-        .filter(|line| !line.ends_with(IF_THERE) && last(line))
-        .filter(|line| match off(line) {
-            Some(option) => config
-                .lines()
-                .any(|l| l.strip_prefix(&option).is_some_and(|rest| rest.starts_with('='))),
-            None => !config.lines().any(|l| l == *line),
-        })
-        .map(|line| off(line).map_or_else(|| line.to_owned(), |option| format!("{option}=n")))
-        .chain(ticks)
-        .collect();
-    if refused.is_empty() { Ok(()) } else { Err(Error::Config { refused }) }
+    let (mut refused, mut missing) = (Vec::new(), Vec::new());
+    for line in purpose.lines().filter(|line| last(line)) {
+        let option = line.trim_end_matches(OPTIONAL);
+        if !is_there(option) {
+            let list = if line.ends_with(OPTIONAL) { &mut missing } else { &mut refused };
+            list.push(off(option).map_or_else(|| option.to_owned(), |off| format!("{off}=n")));
+        }
+    }
+    refused.extend(ticks);
+    if refused.is_empty() { Ok(missing) } else { Err(Error::Config { refused }) }
 }
 
 fn name(line: &str) -> &str {
@@ -92,8 +98,8 @@ mod tests {
     fn a_fragment_satisfies_itself_and_each_missing_option_is_named() {
         for purpose in [PLAIN_ONE, CHECKED, FOR_CPUS] {
             let whole = fragment(purpose);
-            check(&whole, purpose).unwrap();
-            assert!(!whole.contains(IF_THERE));
+            assert_eq!(check(&whole, purpose).unwrap(), [""; 0]);
+            assert!(!whole.contains(OPTIONAL));
         }
         let poorer = fragment(PLAIN_ONE)
             .replace("CONFIG_IOSCHED_BFQ=y\n", "")
@@ -105,9 +111,18 @@ mod tests {
     }
 
     #[test]
-    fn an_option_that_some_version_has_not_may_be_missing() {
-        let older = fragment(PLAIN_ONE).replace("CONFIG_SLUB=y\n", "");
-        check(&older, PLAIN_ONE).unwrap();
+    fn an_optional_one_that_is_missing_is_named_and_a_needed_one_is_an_error_of_its_own() {
+        let whole = fragment(PLAIN_ONE);
+        for without in ["", "# CONFIG_SLUB is not set\n"] {
+            let poorer =
+                whole.replace("CONFIG_SLUB=y\n", without).replace("CONFIG_BLK_WBT=y\n", "");
+            assert_eq!(check(&poorer, PLAIN_ONE).unwrap(), ["CONFIG_BLK_WBT=y", "CONFIG_SLUB=y"],);
+            let needed = poorer.replace("CONFIG_HOSTFS=y\n", "");
+            let Err(Error::Config { refused }) = check(&needed, PLAIN_ONE) else {
+                panic!("the root is a hostfs")
+            };
+            assert_eq!(refused, ["CONFIG_HOSTFS=y"]);
+        }
     }
 
     #[test]

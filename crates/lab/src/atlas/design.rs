@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use experiment::atlas::{About, Hole, Key};
+use experiment::atlas::{About, Hole, Key, MATCHED};
 use experiment::plan::{
     self, ArenaFacts, Budget, Criteria, MAX_TIME_S, Method, Plan, TrialLength, Variant,
 };
+use guest::Source;
 use machine::files::{Bounded, Dir};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -17,12 +18,12 @@ use super::matched::{known, linux_of};
 use super::workloads::{Row, rows};
 use super::{DESIGN, names};
 use crate::arena::agreement;
-use crate::arena::kernel::MODULES;
+use crate::arena::kernel::{MODULES, source, usual_source};
 use crate::arena::model::Model;
 use crate::failure::usage;
 use crate::resolve::{Resolved, bare, resolve};
 
-const SCHEMA: u32 = 2;
+const SCHEMA: u32 = 3;
 
 /// Default devices: five disks, a SATA SSD and an NVMe SSD.
 const DEVICES: [&str; 7] =
@@ -34,9 +35,6 @@ const BY_DEADLINE: &[&str] = &["edf", "scan-edf", "dm-scan", "rg-scan", "gsr"];
 
 /// The baseline, available in every arena.
 const BASELINE: &str = "none";
-
-/// The arena of simulator cells with the settings of the kernel arena's guest.
-const MATCHED: &str = "matched-sim";
 
 /// Rounds of a cell, and of a quick one. The number is fixed: all intervals of a cell hold
 /// simultaneously at one look.
@@ -57,7 +55,8 @@ pub struct Choice {
     pub schedulers: Vec<String>,
     pub workloads: Vec<String>,
     pub quick: bool,
-    pub kernel: Option<String>,
+    /// Empty: the default one.
+    pub kernels: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -71,12 +70,35 @@ pub struct Design {
     schedulers: Vec<String>,
     workloads: Vec<String>,
     quick: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    kernel: Option<String>,
+    /// Of the kernel arena, each compared with the one before it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    kernel: Vec<Kernel>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Kernel {
+    source: String,
     /// The Linux version whose rules the matched simulations follow. Stored, because a user's
     /// kernel tree may exist on one machine only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    linux: Option<u32>,
+    linux: u32,
+}
+
+impl Kernel {
+    fn of(source: &Source) -> Result<Kernel> {
+        let source = match source {
+            // Shards and later sessions may start in another directory.
+            Source::Directory(dir) => Source::Directory(canonical(dir, "kernel's tree")?.into()),
+            source => source.clone(),
+        };
+        Ok(Kernel { linux: linux_of(&source)?, source: source.to_string() })
+    }
+
+    /// `6.1` of a package, otherwise of the directory's name what a file may be called.
+    fn name(&self) -> String {
+        let name = self.source.rsplit(['/', ':']).next().unwrap_or_default();
+        name.split('.').map(slug).collect::<Vec<_>>().join(".")
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -128,14 +150,19 @@ impl Design {
                 .collect(),
         };
         // Shards and later sessions may start in another directory.
-        let whole = |word: &String| {
-            let path = std::fs::canonicalize(word)
-                .with_context(|| format!("{word}: cannot read the device"))?;
-            path.into_os_string()
-                .into_string()
-                .map_err(|_| usage(format!("{word}: its path is not UTF-8; rename it")))
-        };
+        let whole = |word: &String| canonical(Path::new(word), "device");
         devices.extend(own.iter().map(whole).collect::<Result<Vec<_>>>()?);
+        let mut kernels =
+            choice.kernels.iter().map(|word| source(word)).collect::<Result<Vec<_>>>()?;
+        if choice.arenas.iter().all(|arena| !arena.chooses_kernel()) {
+            if let Some(kernel) = kernels.first() {
+                return Err(usage(format!(
+                    "--kernels {kernel}: only the kernel arena chooses its kernel; add --arenas kernel"
+                )));
+            }
+        } else if kernels.is_empty() {
+            kernels.push(usual_source(None)?);
+        }
         let design = Design {
             schema: SCHEMA,
             schedlab: build::identity().to_owned(),
@@ -147,11 +174,7 @@ impl Design {
                 .map(str::to_owned)
                 .collect(),
             quick: choice.quick,
-            kernel: choice.kernel.clone(),
-            linux: match choice.arenas.iter().any(|arena| arena.chooses_kernel()) {
-                true => Some(linux_of(choice.kernel.as_deref())?),
-                false => None,
-            },
+            kernel: kernels.iter().map(Kernel::of).collect::<Result<_>>()?,
         };
         design.check().map(|()| design)
     }
@@ -219,10 +242,10 @@ impl Design {
             }
         }
         // Each kernel cell has a matched simulation.
-        let arenas =
-            self.arenas.len() + self.arenas.iter().filter(|arena| arena.chooses_kernel()).count();
+        let arenas: usize =
+            self.places().iter().map(|(_, kernel)| if kernel.is_some() { 2 } else { 1 }).sum();
         check_number([arenas, self.devices.len(), self.workloads.len()].iter().product())?;
-        if self.linux.is_some_and(|linux| ![601, 612, 703].contains(&linux)) {
+        if self.kernel.iter().any(|kernel| ![601, 612, 703].contains(&kernel.linux)) {
             return Err(usage(
                 "linux: version not supported by the simulator; write 601, 612 or 703",
             ));
@@ -247,18 +270,24 @@ impl Design {
                 "workload {name:?}: unknown to this schedlab; take those of the schedlab that wrote it"
             )));
         }
-        let mut short: Vec<&str> = self.devices.iter().map(|device| name_of(device)).collect();
-        short.sort_unstable();
-        match short.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => {
-                Err(usage(format!("device {}: two have this name; rename a file", pair[0])))
-            }
-            None => Ok(()),
-        }
+        unique("device", self.devices.iter().map(|device| name_of(device).to_owned()))?;
+        unique("kernel", self.kernel.iter().map(Kernel::name))
     }
 
-    /// The plan of each cell, ordered by arena, device and workload. A matched simulation follows
-    /// its kernel cell.
+    /// The arenas, the kernel arena once with each kernel.
+    fn places(&self) -> Vec<(&'static ArenaFacts, Option<&Kernel>)> {
+        let mut places = Vec::new();
+        for arena in &self.arenas {
+            match arena.chooses_kernel() {
+                true => places.extend(self.kernel.iter().map(|kernel| (*arena, Some(kernel)))),
+                false => places.push((*arena, None)),
+            }
+        }
+        places
+    }
+
+    /// The plan of each cell, ordered by arena, kernel, device and workload. A matched simulation
+    /// follows its kernel cell.
     pub fn plans(&self) -> Result<Plans> {
         let table = rows()?;
         let mut plans = Plans::default();
@@ -270,7 +299,7 @@ impl Design {
                 left.join(", ")
             ));
         }
-        for arena in &self.arenas {
+        for (arena, kernel) in self.places() {
             for device_word in &self.devices {
                 let model = Model::read(device_word)?;
                 let on = model.look(|device| Device {
@@ -279,14 +308,14 @@ impl Design {
                     has_arm: device.geometry().cylinders > 0,
                 });
                 for row in table.iter().filter(|row| self.workloads.contains(&row.spec.name)) {
-                    self.plan(arena.name, &on, row, &mut plans);
-                    if arena.chooses_kernel() {
-                        self.plan(MATCHED, &on, row, &mut plans);
+                    self.plan((arena.name, kernel), &on, row, &mut plans);
+                    if kernel.is_some() {
+                        self.plan((MATCHED, kernel), &on, row, &mut plans);
                     }
                 }
             }
         }
-        if self.arenas.iter().any(|arena| arena.chooses_kernel()) {
+        if !self.kernel.is_empty() {
             let not = self.schedulers.iter().filter(|name| !is_of_kernel(name)).count();
             plans.notes.push(format!("{not} schedulers exist only in the simulator"));
         }
@@ -294,16 +323,18 @@ impl Design {
     }
 
     /// A scheduler with its defaults, or as configured in the guest.
-    fn variant(&self, arena: &str, name: &str, on: &Device<'_>) -> Variant {
-        match self.linux.filter(|_| arena == MATCHED) {
-            Some(linux) => {
-                Variant { tunables: agreement::as_in_guest(name, linux, on.has_arm), ..bare(name) }
-            }
+    fn variant((arena, kernel): Place<'_>, name: &str, on: &Device<'_>) -> Variant {
+        match kernel.filter(|_| arena == MATCHED) {
+            Some(kernel) => Variant {
+                tunables: agreement::as_in_guest(name, kernel.linux, on.has_arm),
+                ..bare(name)
+            },
             None => bare(name),
         }
     }
 
-    fn plan(&self, arena: &str, on: &Device<'_>, row: &Row, plans: &mut Plans) {
+    fn plan(&self, place: Place<'_>, on: &Device<'_>, row: &Row, plans: &mut Plans) {
+        let (arena, kernel) = place;
         let (kind, device, usual_ms) =
             (ArenaFacts::find(arena).unwrap_or(&plan::SIM), on.word, on.usual_ms);
         let part = if self.quick { QUICK_PART } else { PART };
@@ -315,8 +346,9 @@ impl Design {
             (arena == "sim" || is_of_kernel(name))
                 && (row.real_time || !BY_DEADLINE.contains(&name.as_str()))
         });
+        let one_of_several = kernel.filter(|_| self.kernel.len() > 1).map(Kernel::name);
         let key = Key {
-            arena: arena.to_owned(),
+            arena: one_of_several.map_or(arena.to_owned(), |name| format!("{arena} {name}")),
             device: name_of(device).to_owned(),
             workload: row.spec.name.clone(),
         };
@@ -325,7 +357,7 @@ impl Design {
             name: format!("{} on {}: {}", row.spec.name, key.device, row.about),
             arena: kind,
             device: device.to_owned(),
-            kernel: self.kernel.clone().filter(|_| kind.chooses_kernel()),
+            kernel: kernel.filter(|_| kind.chooses_kernel()).map(|kernel| kernel.source.clone()),
             seed: 1,
             baseline: Some(BASELINE.to_owned()),
             budget: Budget {
@@ -340,13 +372,14 @@ impl Design {
             },
             criteria: Criteria { method: Method::Fixed, ..Criteria::default() },
             limits: plan::Limits::default(),
-            variants: variants.map(|name| self.variant(arena, name, on)).collect(),
+            variants: variants.map(|name| Design::variant(place, name, on)).collect(),
             workloads: vec![row.spec.clone()],
             files: None,
             metrics: Vec::new(),
             published: Vec::new(),
         };
-        let dir = format!("{}.{}.{}", key.arena, slug(&key.device), key.workload);
+        let arena = key.arena.replace(' ', "-");
+        let dir = format!("{arena}.{}.{}", slug(&key.device), key.workload);
         match resolve(plan, &mut |_| ()) {
             Ok(Resolved { plan, .. }) => {
                 let known = known(&plan, &key.device);
@@ -359,6 +392,9 @@ impl Design {
     }
 }
 
+/// An arena of a cell, and its kernel if it or the simulation has one.
+type Place<'a> = (&'a str, Option<&'a Kernel>);
+
 struct Device<'a> {
     word: &'a str,
     usual_ms: u64,
@@ -367,6 +403,26 @@ struct Device<'a> {
 
 pub fn check_number(cells: usize) -> Result<()> {
     ATLAS_CELLS.check(cells).map_err(|exceeded| usage(exceeded.to_string()))
+}
+
+fn unique(what: &str, names: impl Iterator<Item = String>) -> Result<()> {
+    let mut names: Vec<String> = names.collect();
+    names.sort_unstable();
+    match names.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(usage(format!(
+            "{what} {}: two have this name; rename a file or leave one out",
+            pair[0]
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The path from the root, as text that a design can hold.
+fn canonical(path: &Path, what: &str) -> Result<String> {
+    let found = std::fs::canonicalize(path)
+        .with_context(|| format!("{}: cannot read the {what}", path.display()))?;
+    let found = found.into_os_string().into_string();
+    found.map_err(|_| usage(format!("{}: its path is not UTF-8; rename it", path.display())))
 }
 
 fn is_file(word: &str) -> bool {
@@ -441,8 +497,9 @@ mod tests {
     #[test]
     fn a_cell_of_the_kernel_has_a_matched_simulation_with_the_same_requests_and_the_settings_of_the_guest()
      {
-        let arenas = vec![&plan::SIM, &plan::KERNEL];
-        let plans = design(Choice { arenas, ..Choice::default() }).unwrap().plans().unwrap();
+        let (arenas, kernels) = (vec![&plan::SIM, &plan::KERNEL], vec!["6.1".to_owned()]);
+        let choice = Choice { arenas, kernels, ..Choice::default() };
+        let plans = design(choice).unwrap().plans().unwrap();
         for kernel in plans.cells.iter().filter(|cell| cell.key.arena == "kernel") {
             let matched =
                 |matched: &&Planned| matched.dir == kernel.dir.replacen("kernel", "matched-sim", 1);
@@ -464,7 +521,7 @@ mod tests {
             for variant in &matched.variants {
                 assert_eq!(
                     variant.tunables,
-                    agreement::as_in_guest(&variant.scheduler, 703, has_arm),
+                    agreement::as_in_guest(&variant.scheduler, 601, has_arm),
                     "{}",
                     variant.name
                 );
@@ -475,6 +532,53 @@ mod tests {
             own.flat_map(|cell| &cell.plan.variants).all(|variant| variant.tunables.is_empty()),
             "the map is of the defaults"
         );
+    }
+
+    #[test]
+    fn cells_of_several_kernels_are_one_plan_but_for_the_kernel_and_have_their_own_simulations() {
+        let of = |kernels: &[&str]| {
+            let kernels = kernels.iter().map(|word| (*word).to_owned()).collect();
+            design(Choice { arenas: vec![&plan::KERNEL], kernels, ..Choice::default() })
+        };
+        let plans = of(&["6.1", "debian:7.3"]).unwrap().plans().unwrap();
+        let all = DEVICES.len() * rows().unwrap().len();
+        assert_eq!(plans.cells.len(), 4 * all, "{:?}", plans.holes);
+        let find = |dir: &str| &plans.cells.iter().find(|cell| cell.dir == dir).expect(dir).plan;
+        for cell in plans.cells.iter().filter(|cell| cell.key.arena == "kernel 6.1") {
+            assert_eq!(cell.plan.kernel.as_deref(), Some("debian:6.1"));
+            let later = find(&cell.dir.replace("kernel-6.1", "kernel-7.3"));
+            let same = Plan { kernel: cell.plan.kernel.clone(), ..later.clone() };
+            assert_eq!((&same, later.kernel.as_deref()), (&cell.plan, Some("debian:7.3")));
+        }
+        let variants = |kernel| &find(&format!("matched-sim-{kernel}.hp97560.oltp")).variants;
+        assert_ne!(variants("6.1"), variants("7.3"), "the simulation follows its kernel's rules");
+        for (kernels, says) in [
+            (&["6.1", "debian:6.1"][..], "kernel 6.1: two have this name"),
+            (&["5.15"], "too old"),
+            (&["6.1", "./none"], "cannot read the kernel's tree"),
+        ] {
+            let error = format!("{:#}", of(kernels).unwrap_err());
+            assert!(error.contains(says), "{error}");
+        }
+        let kernels = vec!["6.1".to_owned()];
+        let refused = design(Choice { kernels, ..Choice::default() }).unwrap_err().to_string();
+        assert!(refused.contains("add --arenas kernel"), "{refused}");
+    }
+
+    #[test]
+    fn a_tree_is_named_by_its_directory_and_leads_nowhere_else() {
+        let name = |source: &str| Kernel { source: source.to_owned(), linux: 703 }.name();
+        assert_eq!(
+            (name("/src/linux-7.1"), name("debian:6.12")),
+            ("linux-7.1".into(), "6.12".into())
+        );
+        for source in ["/a/ \u{1b}[31m", "/a/<b>", "/a/x y"] {
+            assert!(
+                name(source).chars().all(|c| c.is_ascii_alphanumeric() || c == '-'),
+                "{source}"
+            );
+        }
+        assert!(!name("/a/..").contains('/'));
     }
 
     #[test]
@@ -491,9 +595,9 @@ mod tests {
         let text = std::fs::read_to_string(at.path().join(DESIGN)).unwrap();
         for (from, to, says) in [
             (
-                "schema = 2",
+                "schema = 3",
                 "schema = 1",
-                "another format (found 1, of build unnamed; expected 2, of this build unnamed)",
+                "another format (found 1, of build unnamed; expected 3, of this build unnamed)",
             ),
             ("unnamed", "9.9.9", "another build of schedlab (found 9.9.9, expected unnamed)"),
             ("\"bfq\"", "\"../../etc\"", "unknown to this schedlab"),

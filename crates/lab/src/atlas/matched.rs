@@ -7,7 +7,6 @@ use experiment::plan::{Plan, Variant};
 use guest::Source;
 
 use crate::arena::agreement;
-use crate::arena::kernel::usual_source;
 use crate::failure::usage;
 
 /// The known relative difference between the arenas in each variant's primary metric.
@@ -24,10 +23,10 @@ pub(super) fn known(plan: &Plan, device: &str) -> Vec<(String, f64)> {
     plan.variants.iter().map(of).collect()
 }
 
-/// The supported Linux version closest to the named kernel; for a tree, according to its Makefile.
-pub(super) fn linux_of(kernel: Option<&str>) -> Result<u32> {
-    let release = match usual_source(kernel)? {
-        Source::Debian(version) => version,
+/// The supported Linux version closest to the kernel; for a tree, according to its Makefile.
+pub(super) fn linux_of(kernel: &Source) -> Result<u32> {
+    let release = match kernel {
+        Source::Debian(version) => version.clone(),
         Source::Newest => return Ok(703),
         Source::Directory(tree) => {
             let makefile = tree.join("Makefile");
@@ -58,19 +57,17 @@ mod tests {
 
     #[test]
     fn the_rules_of_the_matched_simulation_are_those_of_the_kernel_that_is_named() {
-        assert_eq!(linux_of(Some("debian:6.1")).unwrap(), 601);
-        assert_eq!(
-            (linux_of(Some("debian:6.12")).unwrap(), linux_of(Some("debian:newest")).unwrap()),
-            (612, 703)
-        );
+        let of = |word: &str| linux_of(&word.parse().unwrap());
+        assert_eq!(of("debian:6.1").unwrap(), 601);
+        assert_eq!((of("6.12").unwrap(), of("debian:newest").unwrap()), (612, 703));
         let tree = tempfile::tempdir().unwrap();
         let word = tree.path().display().to_string();
-        assert!(linux_of(Some(&word)).unwrap_err().to_string().contains("cannot read its version"));
+        assert!(of(&word).unwrap_err().to_string().contains("cannot read its version"));
         std::fs::write(
             tree.path().join("Makefile"),
             "# SPDX\nVERSION = 6\nPATCHLEVEL = 14\nSUBLEVEL = 0\n",
         )
         .unwrap();
-        assert_eq!(linux_of(Some(&word)).unwrap(), 612);
+        assert_eq!(of(&word).unwrap(), 612);
     }
 }

@@ -126,7 +126,7 @@ fn a_cell_of_another_build_is_neither_taken_nor_adopted() {
         schedulers: words("sstf"),
         workloads: words("oltp"),
         quick: true,
-        kernel: None,
+        kernels: Vec::new(),
     };
     let Plans { cells, .. } = Design::of(&choice).unwrap().plans().unwrap();
     let [cell] = cells.as_slice() else { panic!("{cells:?}") };

@@ -1,10 +1,10 @@
 //! atlas.html: the atlas as a page.
 
-use experiment::atlas::{Aspect, Atlas, Cell, Entry};
+use experiment::atlas::{Aspect, Atlas, Cell, Entry, MATCHED};
 use minijinja::{Value, context};
 
 use super::super::number::significant;
-use super::rows::{self, STARVED, anchor, arenas, interval, place, scale};
+use super::rows::{self, STARVED, anchor, interval, place, scale};
 use crate::table::Table;
 use crate::{template, words};
 
@@ -12,7 +12,7 @@ use crate::{template, words};
 const SHADES: [f64; 5] = [1.02, 1.1, 1.5, 3.0, 10.0];
 
 pub(super) fn page(atlas: &Atlas) -> crate::Result<String> {
-    let arenas = arenas(atlas);
+    let arenas = atlas.arenas();
     let maps: Vec<Value> = arenas.iter().map(|arena| map(atlas, arena)).collect();
     let heats: Vec<Value> = arenas
         .iter()
@@ -162,9 +162,9 @@ fn section(cell: &Cell) -> Value {
         .collect();
     context! {
         anchor => anchor(&cell.key),
-        title => match cell.key.arena.as_str() {
-            "matched-sim" => format!("{}, sim arena with the settings of the kernel arena's guest", place(&cell.key)),
-            arena => format!("{}, {arena} arena", place(&cell.key)),
+        title => match cell.key.arena.strip_prefix(MATCHED) {
+            Some(kernel) => format!("{}, sim arena with the settings of the kernel arena's guest{kernel}", place(&cell.key)),
+            None => format!("{}, {} arena", place(&cell.key), cell.key.arena),
         },
         winner => words::clean(&rows::winner(cell)),
         metric => words::clean(&cell.deciding.metric),

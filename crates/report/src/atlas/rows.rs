@@ -1,6 +1,7 @@
 //! The tables of an atlas, and its answer in sentences.
 
-use experiment::atlas::{Aspect, Atlas, Cell, Factor, Key, RegretRow};
+use experiment::atlas::{Aspect, Atlas, Cell, Change, Factor, Key, RegretRow};
+use experiment::comparison::Verdict;
 
 use super::super::number::{Scale, percent, significant};
 use crate::table::Table;
@@ -13,14 +14,9 @@ pub(super) const STARVED: &str = "no completions";
 /// Maximum length of the tables of disagreement.
 const ROWS: usize = 40;
 
-pub(super) fn arenas(atlas: &Atlas) -> Vec<&'static str> {
-    let has = |arena: &&str| !atlas.names(arena, |key| &key.device).is_empty();
-    ["sim", "kernel"].into_iter().filter(has).collect()
-}
-
 /// Applies to the first arena only.
 pub(super) fn headline(atlas: &Atlas) -> String {
-    let arena = arenas(atlas).first().copied();
+    let arena = atlas.arenas().first().copied();
     let Some(row) = atlas.regret.iter().find(|row| Some(row.arena.as_str()) == arena) else {
         return "No cell is measured.".to_owned();
     };
@@ -61,7 +57,8 @@ pub(super) fn answer(atlas: &Atlas) -> Vec<String> {
             if alone.len() > 1 { "are each somewhere" } else { "is somewhere" },
         ))
     };
-    let mut lines: Vec<String> = arenas(atlas).into_iter().filter_map(of).collect();
+    let mut lines: Vec<String> = kernels(atlas).map(changed).collect();
+    lines.extend(atlas.arenas().into_iter().filter_map(of));
     if atlas.compared > 0 {
         lines.push(format!(
             "sim and kernel: of {} effects against {}, {} differ by more than the arenas are known to, and {} of schedulers {} order.",
@@ -80,14 +77,14 @@ pub(super) fn answer(atlas: &Atlas) -> Vec<String> {
 
 /// Those shown in a terminal first.
 pub(super) fn all(atlas: &Atlas) -> Vec<Table> {
-    let mut tables = Vec::new();
-    for arena in arenas(atlas) {
+    let mut tables: Vec<Table> = kernels(atlas).flat_map(changes).collect();
+    for arena in atlas.arenas() {
         tables.push(regret(atlas, arena));
     }
     if atlas.compared > 0 {
         tables.extend([differences(atlas), reversals(atlas), one_sided(atlas)]);
     }
-    for arena in arenas(atlas) {
+    for arena in atlas.arenas() {
         tables.push(winners(atlas, arena));
     }
     tables.push(holes(atlas));
@@ -173,6 +170,91 @@ pub(super) fn winner(cell: &Cell) -> String {
     format!("{}{more}{by}{}", names.join(", "), tail.unwrap_or_default())
 }
 
+/// The changes of each kernel.
+fn kernels(atlas: &Atlas) -> impl Iterator<Item = &[Change]> {
+    atlas.changes.chunk_by(|a, b| a.key.arena == b.key.arena)
+}
+
+/// `kernel 7.3`.
+fn later(changes: &[Change]) -> &str {
+    changes.first().map_or("", |change| &change.key.arena)
+}
+
+fn since(changes: &[Change]) -> &str {
+    changes.first().map_or("", |change| change.since.trim_start_matches("kernel "))
+}
+
+fn of_verdict(changes: &[Change], verdict: Verdict) -> Vec<&Change> {
+    let mut found: Vec<&Change> =
+        changes.iter().filter(|change| change.verdict == verdict).collect();
+    // What starved has no factor, and changed without bound.
+    let size = |change: &Change| change.factor.map_or(f64::INFINITY, |of| of.factor.ln().abs());
+    found.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    found
+}
+
+/// A kernel against the previous one in a sentence: what got worse first.
+fn changed(changes: &[Change]) -> String {
+    let [worse, better, equivalent, open, invalid] = [
+        Verdict::Worse,
+        Verdict::Better,
+        Verdict::Equivalent,
+        Verdict::Inconclusive,
+        Verdict::Invalid,
+    ]
+    .map(|verdict| of_verdict(changes, verdict));
+    let most = |of: &[&Change]| {
+        of.first().map_or_else(String::new, |one| {
+            format!(" (at most {}: {}, {})", by(one), one.variant, place(&one.key))
+        })
+    };
+    format!(
+        "{} against {}: of {}, {} worse{}, {} better{}, {} equivalent, {} inconclusive, {} invalid.",
+        later(changes),
+        since(changes),
+        counted(changes.len() as u64, "comparison"),
+        worse.len(),
+        most(&worse),
+        better.len(),
+        most(&better),
+        equivalent.len(),
+        open.len(),
+        invalid.len(),
+    )
+}
+
+fn by(change: &Change) -> String {
+    change.factor.as_ref().map_or_else(|| STARVED.to_owned(), |of| bare(of.factor))
+}
+
+/// A table per device: the largest first, worse before better.
+fn changes(changes: &[Change]) -> Vec<Table> {
+    let (later, since) = (later(changes), since(changes));
+    let found = [Verdict::Worse, Verdict::Better].map(|verdict| of_verdict(changes, verdict));
+    let of = |change: &&Change| {
+        let metric = change.metric.rsplit('.').next().unwrap_or_default();
+        let scale = Scale::of(metric, [change.means.0, change.means.1].into_iter().flatten());
+        let mean = |mean: Option<f64>| {
+            mean.map_or_else(|| STARVED.to_owned(), |mean| scale.with_unit(mean))
+        };
+        let by = change.factor.as_ref().map_or_else(|| "-".to_owned(), interval);
+        let texts =
+            vec![change.key.workload.clone(), mean(change.means.0), mean(change.means.1), by];
+        (change.variant.clone(), texts)
+    };
+    let mut devices: Vec<&str> = changes.iter().map(|change| change.key.device.as_str()).collect();
+    devices.dedup();
+    let on = |device: &&str| Table {
+        title: format!("What {later} changed against {since} on {}", clean(device)),
+        head: ["workload", since, later.trim_start_matches("kernel "), "times better"]
+            .map(str::to_owned)
+            .to_vec(),
+        rows: found.iter().flatten().filter(|one| one.key.device == **device).map(of).collect(),
+        detail: false,
+    };
+    devices.iter().map(on).collect()
+}
+
 fn differences(atlas: &Atlas) -> Table {
     let of = |one: &experiment::atlas::Difference| {
         let texts = vec![
@@ -182,7 +264,7 @@ fn differences(atlas: &Atlas) -> Table {
             interval(&one.factor),
             percent(one.known),
         ];
-        (place(&one.key), texts)
+        (cell(&one.key), texts)
     };
     Table {
         title: format!(
@@ -205,7 +287,7 @@ fn reversals(atlas: &Atlas) -> Table {
             format!("{} before {}: {}", one.first, one.second, interval(&one.sim)),
             format!("{} before {}: {}", one.second, one.first, interval(&one.kernel)),
         ];
-        (place(&one.key), texts)
+        (cell(&one.key), texts)
     };
     Table {
         title: format!("Orders that the kernel turns round{}", of_many(atlas.reversals.len())),
@@ -217,7 +299,7 @@ fn reversals(atlas: &Atlas) -> Table {
 
 fn one_sided(atlas: &Atlas) -> Table {
     let of = |one: &experiment::atlas::OneSided| {
-        (place(&one.key), vec![one.variant.clone(), one.starves_in.clone(), one.why.clone()])
+        (cell(&one.key), vec![one.variant.clone(), one.starves_in.clone(), one.why.clone()])
     };
     Table {
         title: format!(
@@ -252,6 +334,13 @@ fn holes(atlas: &Atlas) -> Table {
 
 pub(super) fn place(key: &Key) -> String {
     clean(&format!("{} on {}", key.workload, key.device))
+}
+
+/// Its place, and its kernel if there are several.
+fn cell(key: &Key) -> String {
+    let kernel =
+        key.arena.split_once(' ').map_or_else(String::new, |(_, kernel)| format!(", {kernel}"));
+    place(key) + &kernel
 }
 
 pub(super) fn scale(aspect: &Aspect) -> Scale {

@@ -17,13 +17,15 @@ for everything, and where two arenas disagree.
 
 Examples:
   schedlab atlas --out atlas
-      every scheduler, 7 devices, in the simulator
+      every scheduler, 7 devices
   schedlab atlas --out atlas --arenas sim,kernel
-      the schedulers of a real kernel, too
+      a real kernel's, too
+  schedlab atlas --out releases --kernels 6.1,6.12,7.3
+      what each kernel changed
   schedlab atlas --out atlas --devices nvme,my-disk.toml
       on an NVMe model and a device of `fit`
   schedlab atlas --out small --quick --schedulers none,bfq,*scan
-      a rough map of some
+      a rough map
   schedlab atlas --out part-2 --shard 2/8
       the second of eight parts
   schedlab atlas --out whole --merge part-1 part-2
@@ -51,7 +53,7 @@ pub(crate) struct AtlasArgs {
     /// Write the atlas into this directory, or continue the one in it.
     #[arg(long, value_name = "DIR", default_value = "schedlab-out/atlas")]
     pub(crate) out: PathBuf,
-    /// Measure in these arenas [default: sim].
+    /// Measure in these arenas [default: sim; with --kernels: kernel].
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = arena::among(&ARENAS))]
     pub(crate) arenas: Vec<&'static ArenaFacts>,
     /// Measure these: names of `list devices`, patterns with `*`, or device files [default: 5
@@ -68,8 +70,10 @@ pub(crate) struct AtlasArgs {
     /// Measure 3 rounds of short trials per cell instead of 8.
     #[arg(long)]
     pub(crate) quick: bool,
-    #[arg(help = shared::KERNEL, long, value_name = "SOURCE")]
-    pub(crate) kernel: Option<String>,
+    /// Kernel arena: measure on these kernels, each compared with the previous one [default:
+    /// debian:7.3].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) kernels: Vec<String>,
     /// Measure only part K of N of the cells.
     #[arg(long, value_name = "K/N", value_parser = part, conflicts_with_all = ["merge", "render"])]
     pub(crate) shard: Option<Part>,
@@ -89,6 +93,9 @@ pub(crate) struct AtlasArgs {
         hide_env_values = true,
     )]
     pub(crate) cache_dir: Option<PathBuf>,
+    /// Print the cells to measure, and measure nothing.
+    #[arg(long, conflicts_with_all = ["merge", "render"])]
+    pub(crate) dry_run: bool,
     /// Print atlas.json instead of the tables.
     #[arg(long)]
     pub(crate) json: bool,
@@ -99,11 +106,8 @@ pub(crate) struct AtlasArgs {
 impl AtlasArgs {
     /// Whether any option determines the atlas's content.
     pub(crate) fn chooses(&self) -> bool {
-        let lists = [&self.devices, &self.schedulers, &self.workloads];
-        !self.arenas.is_empty()
-            || lists.iter().any(|list| !list.is_empty())
-            || self.quick
-            || self.kernel.is_some()
+        let lists = [&self.devices, &self.schedulers, &self.workloads, &self.kernels];
+        !self.arenas.is_empty() || lists.iter().any(|list| !list.is_empty()) || self.quick
     }
 }
 

@@ -22,6 +22,9 @@ use crate::progress::Progress;
 use crate::rights;
 
 pub(crate) fn atlas(args: &AtlasArgs) -> Result<u8> {
+    if args.dry_run {
+        return dry_run(args);
+    }
     let dir = Output::Named(args.out.clone()).open()?;
     let design = design(args, &dir)?;
     if design.arenas().iter().all(|arena| arena.is_in_process()) {
@@ -81,21 +84,59 @@ fn design(args: &AtlasArgs, dir: &Dir) -> Result<Design> {
             return Ok(design);
         }
     }
-    let arenas = if args.arenas.is_empty() {
-        vec![&SIM]
-    } else {
-        [&SIM, &KERNEL].into_iter().filter(|arena| args.arenas.contains(arena)).collect()
+    let design = chosen(args)?;
+    design.keep(dir)?;
+    Ok(design)
+}
+
+fn chosen(args: &AtlasArgs) -> Result<Design> {
+    let arenas = match (args.arenas.is_empty(), args.kernels.is_empty()) {
+        (true, true) => vec![&SIM],
+        (true, false) => vec![&KERNEL],
+        _ => [&SIM, &KERNEL].into_iter().filter(|arena| args.arenas.contains(arena)).collect(),
     };
-    let design = Design::of(&Choice {
+    Design::of(&Choice {
         arenas,
         devices: args.devices.clone(),
         schedulers: args.schedulers.clone(),
         workloads: args.workloads.clone(),
         quick: args.quick,
-        kernel: args.kernel.clone(),
-    })?;
-    design.keep(dir)?;
-    Ok(design)
+        kernels: args.kernels.clone(),
+    })
+}
+
+/// Creates nothing, and looks only at the directory that exists.
+fn dry_run(args: &AtlasArgs) -> Result<u8> {
+    let dir = args.out.exists().then(|| Dir::open(&args.out)).transpose()?;
+    let there = dir.as_ref().filter(|_| !args.chooses());
+    let design = match there.map(Design::read).transpose()?.flatten() {
+        Some(design) => design,
+        None => chosen(args)?,
+    };
+    let plans = design.plans()?;
+    let look = |cell| dir.as_ref().map_or(Looked::Missing, |dir| look(dir, cell));
+    let found: Vec<Looked> = plans.cells.iter().map(look).collect();
+    let todo: Vec<&Planned> =
+        todo(args, &plans, &found).into_iter().map(|at| &plans.cells[at]).collect();
+    if args.json {
+        let plans =
+            todo.iter().map(|cell| serde_json::json!({"cell": cell.dir, "plan": cell.plan}));
+        out::line(serde_json::to_string_pretty(&plans.collect::<Vec<_>>())?)?;
+        return Ok(REACHED);
+    }
+    for cell in &todo {
+        out::line(format_args!(
+            "{}: {}, {}",
+            cell.dir,
+            counted(cell.plan.variants.len() as u64, "scheduler"),
+            counted(cell.plan.budget.rounds.unwrap_or(0).into(), "round"),
+        ))?;
+    }
+    out::line(format_args!(
+        "{} to measure; nothing is measured",
+        counted(todo.len() as u64, "cell")
+    ))?;
+    Ok(REACHED)
 }
 
 fn todo(args: &AtlasArgs, plans: &Plans, found: &[Looked]) -> Vec<usize> {

@@ -149,7 +149,7 @@ fn another_choice_another_version_and_unknown_names_are_refused_before_anything_
     here(&lab, "atlas --out map --quick").expect_status(2).says(&["atlas of another choice"]);
     let design = lab.path("map/atlas.toml");
     let text = fs::read_to_string(&design).unwrap();
-    fs::write(&design, text.replace("schema = 2", "schema = 7")).unwrap();
+    fs::write(&design, text.replace("schema = 3", "schema = 7")).unwrap();
     here(&lab, "atlas --out map").expect_status(2).says(&["another format (found 7, of build "]);
     fs::write(&design, text.replace("\"bfq\"", "\"../../../etc\"")).unwrap();
     here(&lab, "atlas --out map").expect_status(2).says(&["unknown to this schedlab"]);
