@@ -27,7 +27,7 @@ Examples:
   schedlab atlas --out small --quick --schedulers none,bfq,*scan
       a rough map
   schedlab atlas --out part-2 --shard 2/8
-      the second of eight parts
+      the second of eight
   schedlab atlas --out whole --merge part-1 part-2
       join parts
 
