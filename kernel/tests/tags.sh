@@ -7,14 +7,17 @@
 # The writes are synchronous, so what they may hold is limited by the scheduler. Needs fio.
 disk=$1
 fio --clocksource=clock_gettime --name=writes --filename="/dev/$disk" --rw=randwrite --direct=1 --ioengine=io_uring --iodepth=128 \
-	--bs=4k --size=64M --time_based --runtime=3 --output=/dev/null >/dev/null 2>&1 &
+	--bs=4k --size=64M --time_based --runtime=30 --output=/dev/null >/dev/null 2>&1 &
 writes=$!
 most=0
-for _ in $(seq 15); do
+# From the first write on; fio takes a while to start.
+left=15
+while [ "$left" -gt 0 ] && kill -0 "$writes"; do
 	sleep 0.05
 	while IFS='=' read -r name value; do
 		[ "$name" != busy ] || [ "$value" -le "$most" ] || most=$value
 	done <"/sys/kernel/debug/block/$disk/hctx0/sched_tags"
+	[ "$most" = 0 ] || left=$((left - 1))
 done
 kill "$writes"
 wait "$writes"
