@@ -32,7 +32,8 @@ impl Columns {
 
     /// The title may be empty.
     pub fn text(&self, title: &str, width: usize) -> String {
-        let mut parts = self.parts(width).into_iter().enumerate();
+        let least: Vec<usize> = (0..self.head.len()).map(|i| self.least(i)).collect();
+        let mut parts = self.parts(&least, width).into_iter().enumerate();
         parts.by_ref().fold(String::new(), |mut text, (i, part)| {
             if i > 0 {
                 text.push('\n');
@@ -42,16 +43,16 @@ impl Columns {
                 (false, 0) => text.push_str(&format!("{title}\n")),
                 (false, _) => text.push_str(&format!("{title} (continued)\n")),
             }
-            text + &self.draw(&part, width)
+            text + &self.draw(&part, &least, width)
         })
     }
 
     /// A part begins at a capitalised head.
-    fn parts(&self, width: usize) -> Vec<Vec<usize>> {
+    fn parts(&self, least: &[usize], width: usize) -> Vec<Vec<usize>> {
         let starts = |i: &usize| !self.head[*i].starts_with(|c: char| c.is_ascii_lowercase());
         let fits = |part: &[usize]| {
-            let least = part.iter().map(|i| self.least(*i)).sum::<usize>();
-            least + GAP.len() * part.len().saturating_sub(1) <= width
+            let all = part.iter().map(|i| least[*i]).sum::<usize>();
+            all + GAP.len() * part.len().saturating_sub(1) <= width
         };
         let mut parts = Vec::new();
         let mut rest = Range { start: 1.min(self.head.len()), end: self.head.len() };
@@ -88,11 +89,11 @@ impl Columns {
         word.clamp(MIN_PROSE, 2 * MIN_PROSE).min(self.widest(column))
     }
 
-    fn draw(&self, part: &[usize], width: usize) -> String {
+    fn draw(&self, part: &[usize], least: &[usize], width: usize) -> String {
         let mut widths: Vec<usize> = part.iter().map(|i| self.widest(*i)).collect();
         let all = |widths: &[usize]| widths.iter().sum::<usize>() + GAP.len() * (widths.len() - 1);
         while all(&widths) > width {
-            let can_shrink = |&(place, now): &(usize, &usize)| *now > self.least(part[place]);
+            let can_shrink = |&(place, now): &(usize, &usize)| *now > least[part[place]];
             let widest = widths.iter().enumerate().filter(can_shrink).max_by_key(|(_, now)| **now);
             let Some((place, _)) = widest else { break };
             widths[place] -= 1;

@@ -19,7 +19,8 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::FromArgMatches as _;
+use clap::error::ErrorKind;
+use clap::{CommandFactory as _, FromArgMatches as _};
 use machine::Root;
 
 use crate::cli::{
@@ -57,16 +58,26 @@ fn main() -> ExitCode {
     }
 }
 
-/// Parses the command line. The usage in an error shows only the options that were given on it:
-/// clap would show those of environment variables, too.
+/// Parses the command line. Only what is printed is laid out: help, or the usage in an error. The
+/// latter shows only the options that were given: clap would show those of environment variables,
+/// too.
 fn parse(words: &[OsString]) -> Result<Cli, clap::Error> {
     let read = |command: clap::Command| {
         let found = command.try_get_matches_from(words)?;
         Cli::from_arg_matches(&found)
     };
-    read(cli::command()).map_err(|error| match read(cli::without_environment(cli::command())) {
-        Err(plain) if plain.kind() == error.kind() && error.use_stderr() => plain,
-        _ => error,
+    read(Cli::command()).map_err(|error| {
+        let printed = match error.kind() {
+            ErrorKind::DisplayVersion => return error,
+            ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+                cli::with_groups()
+            }
+            _ => cli::without_environment(),
+        };
+        match read(printed) {
+            Err(printed) if printed.kind() == error.kind() => printed,
+            _ => error,
+        }
     })
 }
 

@@ -78,8 +78,9 @@ pub(crate) fn report_options(verbose: bool) -> report::terminal::Options {
 
 /// The headline notes whether this kernel offers the recommended scheduler.
 pub(crate) fn analysis_options(root: &Root, verbose: bool) -> report::terminal::Options {
+    let (loaded, unloaded) = machine::device::offered(root);
     report::terminal::Options {
-        offered: machine::device::schedulers_of_kernel(root),
+        offered: loaded.into_values().flatten().chain(unloaded).collect(),
         ..report_options(verbose)
     }
 }

@@ -95,9 +95,9 @@ impl CDisk {
         })
     }
 
-    /// The counterpart of a new simulated device; None if the kernel has no such model.
+    /// The counterpart of a new simulated device; None if the driver refuses it.
     pub fn from_device(device: &dyn DeviceModel) -> Option<CDisk> {
-        let disk = CDisk::new(&device.tables()?)?;
+        let disk = CDisk::new(&device.tables())?;
         Some(CDisk { geometry: device.geometry(), ..disk })
     }
 

@@ -134,9 +134,8 @@ pub fn case(request: &Request) -> Result<Case> {
         usage(format!("{shown}: no requests (found 0); record a disk while it works"))
     })?;
     let model = Model::read(&request.model)?;
-    let (sectors, has_arm, in_kernel) = model
-        .look(|model| (model.sectors(), model.geometry().cylinders > 0, model.tables().is_some()));
-    let kernel = if in_kernel { built_kernel(request.cache_dir.as_deref()) } else { None };
+    let (sectors, has_arm) = model.look(|model| (model.sectors(), model.geometry().cylinders > 0));
+    let kernel = built_kernel(request.cache_dir.as_deref());
     let arena = match request.arena {
         Some(arena) => arena,
         None if kernel.is_some() => &plan::KERNEL,

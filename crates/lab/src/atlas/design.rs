@@ -223,7 +223,9 @@ impl Design {
             self.arenas.len() + self.arenas.iter().filter(|arena| arena.chooses_kernel()).count();
         check_number([arenas, self.devices.len(), self.workloads.len()].iter().product())?;
         if self.linux.is_some_and(|linux| ![601, 612, 703].contains(&linux)) {
-            return Err(usage("linux: version not supported by the simulator; write 601, 612 or 703"));
+            return Err(usage(
+                "linux: version not supported by the simulator; write 601, 612 or 703",
+            ));
         }
         for arena in &self.arenas {
             if !arena.is_virtual() {
@@ -271,13 +273,6 @@ impl Design {
         for arena in &self.arenas {
             for device_word in &self.devices {
                 let model = Model::read(device_word)?;
-                if arena.chooses_kernel() && model.look(|device| device.tables().is_none()) {
-                    plans.notes.push(format!(
-                        "{}: not in the kernel arena, which has no such model",
-                        name_of(device_word)
-                    ));
-                    continue;
-                }
                 let on = model.look(|device| Device {
                     word: device_word,
                     usual_ms: device.trial_ms(),

@@ -12,7 +12,7 @@ mod queue;
 mod signature;
 mod usage;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -97,14 +97,14 @@ pub fn list(root: &Root) -> Result<Vec<Device>, Error> {
     Ok(there.map(|name| describe(root, name, &identities[name])).collect())
 }
 
-/// Schedulers of any disk, including unloaded modules; empty without a disk.
-pub fn schedulers_of_kernel(root: &Root) -> Vec<String> {
-    let devices = list(root).unwrap_or_default();
-    let all: BTreeSet<String> = devices
-        .into_iter()
-        .flat_map(|device| [device.available_schedulers, device.unloaded_schedulers].concat())
-        .collect();
-    all.into_iter().collect()
+/// The schedulers that each disk offers, and modules that none has loaded; opens no disk.
+pub fn offered(root: &Root) -> (BTreeMap<String, Vec<String>>, Vec<String>) {
+    let names = disk_names(root).unwrap_or_default().into_iter().filter(|name| exists(root, name));
+    let loaded: BTreeMap<_, _> =
+        names.map(|name| (name.clone(), offered_schedulers(root, &name))).collect();
+    let all = loaded.values().flatten().cloned().collect::<Vec<_>>();
+    let unloaded = if all.is_empty() { all } else { modules::unloaded(root, &all) };
+    (loaded, unloaded)
 }
 
 /// Finds a disk by `vda`, `/dev/vda`, or any path that leads to its node.

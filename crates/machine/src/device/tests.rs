@@ -79,6 +79,21 @@ fn bio_based_devices_of_old_and_new_kernels_have_no_scheduler_and_a_blk_mq_devic
 }
 
 #[test]
+fn schedulers_of_disks_are_listed_with_modules_that_none_loaded() {
+    let (_dir, root) = machine(&[
+        ("sda/queue/scheduler", "[none] bfq"),
+        ("sdb/queue/scheduler", "none [mq-deadline]"),
+        ("md0/queue/scheduler", "none"),
+    ]);
+    let alias = "alias kyber-iosched kyber\nalias bfq-iosched bfq\n";
+    put(&root.modules().join("modules.alias"), alias);
+    let (loaded, unloaded) = offered(&root);
+    let of = |name: &str| loaded[name].iter().map(String::as_str).collect::<Vec<_>>();
+    assert_eq!((of("sda"), of("sdb")), (vec!["none", "bfq"], vec!["none", "mq-deadline"]));
+    assert_eq!((loaded["md0"].len(), unloaded), (0, vec!["kyber".to_owned()]));
+}
+
+#[test]
 fn the_identity_prefers_the_world_wide_name_then_the_serial_then_the_name() {
     let (_dir, root) = machine(&[
         ("nvme0n1/wwid", "eui.0025385a91b0c123"),

@@ -46,7 +46,6 @@ pub(crate) struct Part {
     pub(crate) of: usize,
 }
 
-/// `schedlab atlas`.
 #[derive(Debug, Args)]
 pub(crate) struct AtlasArgs {
     /// Write the atlas into this directory, or continue the one in it.

@@ -2,7 +2,6 @@
 
 use clap::{Arg, Args, ValueEnum};
 
-/// Programs to compare.
 #[derive(Debug, Args)]
 pub(crate) struct CommandsArgs {
     /// Compare these command lines, each run by /bin/sh once per round in random order; the first

@@ -15,7 +15,7 @@ use super::fail_if::FailIfArgs;
 use super::monitor::MonitorArgs;
 use super::shared;
 
-/// How an experiment is carried out: shared by `compare` and `run`.
+// How an experiment is carried out: shared by `compare` and `run`.
 #[derive(Debug, Args)]
 pub(crate) struct ConductArgs {
     /// Write plan.toml, results.jsonl, analysis.json and the reports into this directory [default:
@@ -70,7 +70,7 @@ impl ConductArgs {
     }
 }
 
-/// Consent to what a plan from a file starts.
+// Consent to what a plan from a file starts.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct ConsentArgs {
     /// Run the plan's commands, programs with arguments, scripts, scheduler programs and patched
@@ -126,7 +126,7 @@ impl From<FormatArg> for lab::trace_file::Format {
     }
 }
 
-/// The file system under the workload, and the load beside it.
+// The file system under the workload, and the load beside it.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct PlaceArgs {
     /// Run these loads during every workload: schedlab's own workloads, also with io_weight, io_max
@@ -145,7 +145,7 @@ pub(crate) struct PlaceArgs {
     pub(crate) mount_options: Option<String>,
 }
 
-/// The design of an experiment: shared by every command that plans one.
+// The design of an experiment: shared by every command that plans one.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DesignArgs {
     /// Measure in this arena.

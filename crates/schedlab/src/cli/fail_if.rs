@@ -7,7 +7,6 @@ use experiment::outcome::{Condition, Outcome, deciding, deciding_verdicts};
 use crate::failure;
 use crate::out;
 
-/// Which verdicts are failures.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct FailIfArgs {
     /// Fail if a deciding comparison has this verdict, with exit status 5 worse, 6 not-better, 7

@@ -69,7 +69,7 @@ use self::fit::FIT_HELP;
 use self::fleet::FLEET_HELP;
 use self::gate::GATE_HELP;
 use self::iocost::IOCOST_HELP;
-use self::sweep::{SWEEP_HELP, budget};
+use self::sweep::SWEEP_HELP;
 
 /// Find the best Linux scheduler, and its settings, for a disk and a workload.
 ///
@@ -114,8 +114,8 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("More", &["list", "kernel", "shard", "fleet", "iocost"]),
 ];
 
-/// The command line with grouped commands, which clap cannot list itself.
-pub(crate) fn command() -> clap::Command {
+/// The command line with grouped commands in its help, which clap cannot list itself.
+pub(crate) fn with_groups() -> clap::Command {
     let command = Cli::command();
     let mut groups = String::new();
     for (title, names) in GROUPS {
@@ -131,9 +131,14 @@ pub(crate) fn command() -> clap::Command {
     ))
 }
 
-/// The same command line, deaf to environment variables.
-pub(crate) fn without_environment(command: clap::Command) -> clap::Command {
-    command.mut_args(|arg| arg.env(None)).mut_subcommands(without_environment)
+/// The command line, deaf to environment variables.
+pub(crate) fn without_environment() -> clap::Command {
+    fn deafen(command: clap::Command) -> clap::Command {
+        command.mut_args(|arg| arg.env(None)).mut_subcommands(deafen)
+    }
+    let mut command = Cli::command();
+    command.build();
+    deafen(command)
 }
 
 const EXAMPLES: &str = "\
@@ -175,7 +180,9 @@ Example:
 Exit status: 0 nothing is left to restore, 1 something could not be restored, 4 something belongs \
 to a running process and was left to it.";
 
+/// The arguments of a command are made when it is called.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// Show block devices: kind, identity, scheduler, contents.
     #[command(after_help = "Example:\n  schedlab devices sda")]
@@ -184,7 +191,7 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  schedlab list workloads")]
     List(ListArgs),
     /// Compare schedulers on a device, or any programs, with a report.
-    #[command(after_help = COMPARE_HELP, mut_arg("device", commands::device))]
+    #[command(after_help = COMPARE_HELP)]
     Compare(CompareArgs),
     /// Run the experiment of a plan file.
     #[command(after_help = RUN_HELP)]
@@ -200,7 +207,7 @@ pub(crate) enum Command {
     #[command(after_help = ATLAS_HELP)]
     Atlas(AtlasArgs),
     /// Measure the effect of each tunable separately.
-    #[command(after_help = SWEEP_HELP, mut_arg("budget", budget))]
+    #[command(after_help = SWEEP_HELP)]
     Sweep(SweepArgs),
     /// Search for the best scheduler and settings, and confirm them.
     Tune(TuneArgs),
@@ -378,6 +385,7 @@ pub(crate) struct ListArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(mut_arg("device", commands::device))]
 pub(crate) struct CompareArgs {
     /// Compare these schedulers; with --arena cpu, CPU settings [default: all of the device; in
     /// virtual time those of current Linux].
@@ -460,7 +468,6 @@ pub(crate) struct RestoreArgs {
     pub(crate) json: bool,
 }
 
-/// `schedlab package-files`.
 #[derive(Debug, Args)]
 pub(crate) struct PackageFilesArgs {
     /// Directory to write into; created if missing.

@@ -8,7 +8,7 @@ use experiment::plan;
 
 use crate::failure::usage;
 
-/// How often, and how far apart: shared by `compare` and `run`.
+// How often, and how far apart: shared by `compare` and `run`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RepeatArgs {
     /// Measure 2 to 100 times, each for the whole budget, and pool the results (OUT/repeat-K). A

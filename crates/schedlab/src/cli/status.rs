@@ -15,7 +15,6 @@ running experiment may change.
 Exit status: 0 it is measured or has ended, 1 it was cut off and can be resumed, or the results \
 file cannot be read, 2 wrong usage.";
 
-/// What to look at.
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
     /// Experiment's directory [default: the newest below schedlab-out].

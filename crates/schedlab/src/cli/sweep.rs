@@ -5,7 +5,7 @@ use clap::{Arg, Args};
 use super::design::{ConductArgs, DesignArgs};
 
 /// Replaces the help of --budget, whose default differs here.
-pub(super) fn budget(arg: Arg) -> Arg {
+fn budget(arg: Arg) -> Arg {
     let help = "Limit the measuring time of all workloads together [default: 20 rounds of trials of 1 s, about 8 minutes \
                 for every tunable of mq-deadline; with --rounds N what they take; in virtual time enough for 30 rounds]";
     arg.help(help).long_help(help)
@@ -35,6 +35,7 @@ of rounds in the budget are printed in advance. A decided variant is not measure
 report has a table and response curves of each tunable.";
 
 #[derive(Debug, Args)]
+#[command(mut_arg("budget", budget))]
 pub(crate) struct SweepArgs {
     /// Sweep tunables of this scheduler; those that it sets (NAME:TUNABLE=VALUE) are part of the
     /// baseline. With --arena cpu: settings of every variant [default there: default].

@@ -1,8 +1,13 @@
 //! Tests of the help texts.
 
-use clap::CommandFactory;
-
 use super::*;
+
+/// With the arguments of every command.
+fn complete() -> clap::Command {
+    let mut command = with_groups().disable_help_subcommand(true);
+    command.build();
+    command
+}
 
 fn collect_texts(command: &clap::Command, found: &mut Vec<String>) {
     found.extend(command.get_after_help().map(ToString::to_string));
@@ -13,7 +18,7 @@ fn collect_texts(command: &clap::Command, found: &mut Vec<String>) {
 /// a short one.
 #[test]
 fn help_groups_hold_every_command_once_and_fit_80_columns() {
-    let command = command();
+    let command = complete();
     let visible = command.get_subcommands().filter(|command| !command.is_hide_set());
     let mut listed: Vec<&str> = visible.map(clap::Command::get_name).collect();
     let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
@@ -42,7 +47,7 @@ fn collect_long_rows(command: &clap::Command, rows: &mut Vec<String>) {
 #[test]
 fn a_subcommand_is_one_row_of_80_columns_in_the_help_of_its_group() {
     let mut rows = Vec::new();
-    command().get_subcommands().for_each(|group| collect_long_rows(group, &mut rows));
+    complete().get_subcommands().for_each(|group| collect_long_rows(group, &mut rows));
     assert!(rows.is_empty(), "{rows:#?}");
 }
 
@@ -53,6 +58,17 @@ fn the_first_help_names_every_exit_status() {
         statuses.split(|c: char| !c.is_ascii_digit()).filter(|word| !word.is_empty()).collect();
     for row in crate::failure::STATUSES {
         assert!(words.contains(&row.code.to_string().as_str()), "{}: {statuses}", row.code);
+    }
+}
+
+/// A doc comment of a struct of arguments would replace the row, since arguments come later.
+#[test]
+fn a_command_s_help_begins_with_its_row() {
+    let rows = Cli::command();
+    let about = |command: &clap::Command| command.get_about().map(ToString::to_string);
+    for command in complete().get_subcommands() {
+        let row = rows.find_subcommand(command.get_name()).expect("it has a row");
+        assert_eq!(about(command), about(row), "{}", command.get_name());
     }
 }
 
@@ -73,7 +89,7 @@ fn flags_that_only_show(command: &clap::Command, path: &str, found: &mut Vec<Str
 #[test]
 fn what_only_shows_what_it_would_do_is_a_dry_run() {
     let mut found = Vec::new();
-    flags_that_only_show(&command(), "", &mut found);
+    flags_that_only_show(&complete(), "", &mut found);
     found.retain(|flag| !flag.ends_with(" --dry-run"));
     // What it prints is to be put where /etc is generated.
     assert_eq!(found, [" schedlab persist --print"]);
@@ -82,7 +98,7 @@ fn what_only_shows_what_it_would_do_is_a_dry_run() {
 #[test]
 fn help_texts_wrap_at_any_width() {
     let mut texts = Vec::new();
-    collect_texts(&Cli::command(), &mut texts);
+    collect_texts(&complete(), &mut texts);
     assert!(texts.len() > 15);
     for text in &texts {
         let lines: Vec<&str> = text.lines().collect();

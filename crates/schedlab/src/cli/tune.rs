@@ -39,7 +39,6 @@ OUT holds tune.json, tune.html, search.jsonl (every trial of the search), confir
 Exit status: 0 finished, also if no improvement is confirmed, 1 an operation failed, 2 wrong \
 usage, 3 the evidence is invalid, 128 and the number of a signal that interrupted.";
 
-/// Search for the best scheduler and settings, and confirm the result against the default.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct TuneArgs {

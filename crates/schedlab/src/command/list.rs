@@ -1,5 +1,7 @@
 //! `schedlab list`: prints the program's own tables.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use elevator::{Build, ElevatorKind, Guarantee, LINUX};
 use experiment::metric::{Direction, METRICS};
@@ -21,7 +23,7 @@ pub(crate) fn run(root: &Root, args: &ListArgs) -> Result<u8> {
         Listing::Schedulers => {
             (schedulers(root), &["name", "family", "sim", "kernel", "here", "help"])
         }
-        Listing::Devices => (devices(), &["name", "evidence", "kernel", "help"]),
+        Listing::Devices => (devices(), &["name", "evidence", "help"]),
         Listing::Workloads => {
             let all = workloads().into_iter().chain(programs()).chain(loads());
             (all.collect(), &["name", "primary", "needs", "writes", "help"])
@@ -78,7 +80,7 @@ fn explain(what: Listing, rows: &[Value], beside: &[Value]) -> Result<()> {
     if matches!(what, Listing::Devices) {
         out::line("")?;
         out::paragraph(&format!(
-            "EVIDENCE: confidence that the model equals its source: {MARKS}. KERNEL: whether the kernel arena has it, too. \
+            "EVIDENCE: confidence that the model equals its source: {MARKS}. \
              --json prints the description of each, to start your own FILE.toml from"
         ))?;
     }
@@ -126,16 +128,12 @@ fn explain(what: Listing, rows: &[Value], beside: &[Value]) -> Result<()> {
 }
 
 fn schedulers(root: &Root) -> Vec<Value> {
-    let devices = device::list(root).unwrap_or_default();
+    let (loaded, unloaded) = device::offered(root);
     let here = |name: &str| {
-        let on: Vec<&str> = devices
-            .iter()
-            .filter(|d| d.available_schedulers.iter().any(|offered| offered == name))
-            .map(|d| d.name.as_str())
-            .collect();
-        let module =
-            devices.iter().any(|d| d.unloaded_schedulers.iter().any(|unloaded| unloaded == name));
-        match (on.is_empty(), module) {
+        let has = |offered: &[String]| offered.iter().any(|offered| offered == name);
+        let on = loaded.iter().filter(|(_, of)| has(of)).map(|(device, _)| device.as_str());
+        let on: Vec<&str> = on.collect();
+        match (on.is_empty(), has(&unloaded)) {
             (false, _) => format!("on {}", on.join(", ")),
             (true, true) => "as a module, loaded when needed".to_owned(),
             (true, false) => "no".to_owned(),
@@ -157,13 +155,9 @@ fn schedulers(root: &Root) -> Vec<Value> {
             add_simulated(&mut fields, kind);
             fields
         });
-    let mut foreign: Vec<&String> = devices
-        .iter()
-        .flat_map(|d| d.available_schedulers.iter().chain(&d.unloaded_schedulers))
-        .filter(|name| LINUX.iter().all(|row| row.name != **name))
-        .collect();
-    foreign.sort();
-    foreign.dedup();
+    let offered = loaded.values().flatten().chain(&unloaded);
+    let foreign: BTreeSet<&String> =
+        offered.filter(|name| LINUX.iter().all(|row| row.name != **name)).collect();
     let others = foreign.into_iter().map(|name| {
         json!({"name": name, "family": "unknown", "sim": "no", "kernel": "no", "here": here(name),
                "help": "offered by this kernel, unknown to schedlab"})
@@ -207,9 +201,8 @@ fn devices() -> Vec<Value> {
     sim::DEVICES
         .iter()
         .map(|row| {
-            let tables = sim::device::device(row.name, 0).ok().and_then(|device| device.tables());
             json!({"name": row.name, "help": row.help, "source": row.source, "evidence": row.evidence.mark(),
-                   "kernel": tables.is_some(), "evidence_words": row.evidence.words(), "description": row.toml})
+                   "evidence_words": row.evidence.words(), "description": row.toml})
         })
         .collect()
 }

@@ -273,7 +273,7 @@ impl DeviceModel for Measured {
         self.stats
     }
 
-    fn tables(&self) -> Option<Vec<u8>> {
+    fn tables(&self) -> Vec<u8> {
         let of = &self.latencies;
         let lengths = [of.shares.len(), of.sizes.len(), of.depths.len(), of.beside.len()]
             .map(|length| length as u64);
@@ -287,7 +287,7 @@ impl DeviceModel for Measured {
             .numbers(&of.shares)
             .numbers(&of.sizes)
             .numbers(&of.depths);
-        Some(tables.numbers(&of.beside).numbers(&of.reads).numbers(&of.writes).finish())
+        tables.numbers(&of.beside).numbers(&of.reads).numbers(&of.writes).finish()
     }
 
     fn trial_ms(&self) -> u64 {

@@ -117,9 +117,9 @@ pub trait DeviceModel: std::fmt::Debug + Send + Disk {
     }
 
     /// The initial model in the layout of the kernel arena's block driver
-    /// (kernel/core/disk-model.h), if it has such a model.
-    fn tables(&self) -> Option<Vec<u8>> {
-        None
+    /// (kernel/core/disk-model.h), which refuses an empty one.
+    fn tables(&self) -> Vec<u8> {
+        Vec::new()
     }
 
     /// Returns the memory that the model takes in a guest, if it is much.

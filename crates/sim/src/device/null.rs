@@ -133,17 +133,15 @@ impl DeviceModel for Null {
         self.stats
     }
 
-    fn tables(&self) -> Option<Vec<u8>> {
+    fn tables(&self) -> Vec<u8> {
         let (key, number) = self.random.as_ref().map_or_else(Default::default, Stream::origin);
         let numbers =
             [self.service_ns, self.servers.len() as u64, u64::from(self.random.is_some())];
-        Some(
-            Tables::new(Kind::Null, self.sectors, self.depth)
-                .numbers(&numbers)
-                .raw(key)
-                .numbers(&[number])
-                .finish(),
-        )
+        Tables::new(Kind::Null, self.sectors, self.depth)
+            .numbers(&numbers)
+            .raw(key)
+            .numbers(&[number])
+            .finish()
     }
 
     fn trial_ms(&self) -> u64 {

@@ -22,9 +22,9 @@ const SPECIFICATIONS: [&str; 6] = [
 fn tables(of: usize) -> Vec<u8> {
     if SPECIFICATIONS[of] == "measured" {
         let text = include_str!("../../../../sim/tests/data/measured.toml");
-        return device_from_toml(text, &[], 1).unwrap().tables().unwrap();
+        return device_from_toml(text, &[], 1).unwrap().tables();
     }
-    device(SPECIFICATIONS[of], 1).unwrap().tables().unwrap()
+    device(SPECIFICATIONS[of], 1).unwrap().tables()
 }
 
 /// The disk must complete everything it accepts, and accept no more than it reports.

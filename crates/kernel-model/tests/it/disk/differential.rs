@@ -76,7 +76,7 @@ struct Commands {
 
 impl Commands {
     fn new(device: &dyn DeviceModel, seed: u64) -> Commands {
-        let (random, edges) = (stream(seed, "commands"), edges(&device.tables().unwrap()));
+        let (random, edges) = (stream(seed, "commands"), edges(&device.tables()));
         Commands {
             random,
             sectors: device.sectors(),

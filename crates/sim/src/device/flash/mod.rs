@@ -106,9 +106,9 @@ impl DeviceModel for FlashDevice {
         Some(Box::new(copy))
     }
 
-    fn tables(&self) -> Option<Vec<u8>> {
+    fn tables(&self) -> Vec<u8> {
         let tables = Tables::new(Kind::Flash, self.sectors(), self.queue_depth());
-        Some(tables.numbers(&flash_model::encode(&self.flash)).finish())
+        tables.numbers(&flash_model::encode(&self.flash)).finish()
     }
 
     fn guest_bytes(&self) -> u64 {

@@ -347,7 +347,7 @@ impl DeviceModel for Hdd {
         self.stats
     }
 
-    fn tables(&self) -> Option<Vec<u8>> {
+    fn tables(&self) -> Vec<u8> {
         let e = &self.electronics;
         let of_mechanics = self.mechanics.numbers();
         let of_electronics = [
@@ -381,7 +381,7 @@ impl DeviceModel for Hdd {
         for zone in zones {
             tables = tables.numbers(&zone.slipped);
         }
-        Some(tables.words(near).finish())
+        tables.words(near).finish()
     }
 
     fn trial_ms(&self) -> u64 {
