@@ -63,11 +63,11 @@ fn known(cell: &Cell, variant: &str) -> f64 {
 }
 
 fn pairs(cells: &[Cell]) -> impl Iterator<Item = (&Cell, &Cell)> {
-    let same = |a: &Key, b: &Key| a.device == b.device && a.workload == b.workload;
     cells.iter().filter_map(move |kernel| {
         let release = kernel.key.arena.strip_prefix("kernel")?;
         let matched = |key: &Key| key.arena.strip_prefix(super::MATCHED) == Some(release);
-        let sim = cells.iter().find(|sim| matched(&sim.key) && same(&sim.key, &kernel.key))?;
+        let sim =
+            cells.iter().find(|sim| matched(&sim.key) && sim.key.is_same_work(&kernel.key))?;
         (sim.baseline == kernel.baseline).then_some((sim, kernel))
     })
 }

@@ -21,6 +21,13 @@ pub struct Key {
     pub workload: String,
 }
 
+impl Key {
+    /// Whether both are of one workload on one device, in any arena.
+    pub(super) fn is_same_work(&self, other: &Key) -> bool {
+        self.device == other.device && self.workload == other.workload
+    }
+}
+
 /// A factor with its interval; `None` is unbounded.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Factor {

@@ -35,8 +35,7 @@ pub struct Change {
 
 /// The arenas to compare, as (previous, later).
 pub(super) fn pairs(arenas: &[&str]) -> Vec<(String, String)> {
-    let kernels: Vec<&&str> =
-        arenas.iter().filter(|arena| arena.strip_prefix("kernel ").is_some()).collect();
+    let kernels: Vec<&&str> = arenas.iter().filter(|arena| arena.starts_with("kernel ")).collect();
     kernels.windows(2).map(|pair| ((*pair[0]).to_owned(), (*pair[1]).to_owned())).collect()
 }
 
@@ -120,12 +119,8 @@ pub(super) fn changes(cells: &[Cell], arenas: &[&str]) -> Vec<Change> {
 fn between(cells: &[Cell], since: &str, arena: &str) -> Vec<Change> {
     let mut cases = Vec::new();
     for after in cells.iter().filter(|cell| cell.key.arena == arena) {
-        let is_same = |key: &Key| {
-            key.arena == since
-                && key.device == after.key.device
-                && key.workload == after.key.workload
-        };
-        let Some(before) = cells.iter().find(|cell| is_same(&cell.key)) else { continue };
+        let is_before = |key: &Key| key.arena == since && key.is_same_work(&after.key);
+        let Some(before) = cells.iter().find(|cell| is_before(&cell.key)) else { continue };
         let of = &after.deciding;
         let invalid = of.invalid.iter().map(|(variant, _)| variant.as_str());
         let variants = of.variants().chain(invalid);
