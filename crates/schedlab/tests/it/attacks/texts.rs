@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use testbed::Loop;
 
 use crate::attacks::attacker::{self, can_attack};
-use crate::common::{Lab, Ran, binary, kernel_cache};
+use crate::common::{KERNEL, KERNEL_VARIABLE, Lab, Ran, binary, kernel_cache};
 
 /// Sets the window title; similar sequences hide text or inject input.
 const TITLE: &str = "\u{1b}]0;owned\u{7}";
@@ -210,6 +210,7 @@ fn on_a_terminal(lab: &Lab, line: &str) -> String {
         .args(["-qec", line])
         .arg(&log)
         .env("TERM", "xterm")
+        .env(KERNEL_VARIABLE, KERNEL)
         .output()
         .unwrap();
     let log = fs::read(&log).unwrap_or_else(|e| panic!("{e}: {done:?}"));
