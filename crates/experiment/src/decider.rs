@@ -2,6 +2,7 @@
 //! comparison and evidence, so a variant that stops as decided is decided in the report: its
 //! evidence is final, and Holm's levels only rise.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::compare::{Looks, Question, compare};
@@ -18,10 +19,17 @@ pub const HOPELESS_AFTER: usize = 3;
 #[derive(Debug, Clone)]
 pub struct Decider {
     plan: Plan,
-    samples: BTreeMap<String, Vec<Sample>>,
-    /// Number of trials, and the best of them.
-    tried: BTreeMap<String, BTreeMap<String, (usize, Best)>>,
+    by_workload: BTreeMap<String, Findings>,
     looks: Looks,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Findings {
+    samples: Vec<Sample>,
+    /// By variant: number of trials, and the best of them.
+    tried: BTreeMap<String, (usize, Best)>,
+    /// Of these samples, once asked for.
+    comparisons: OnceCell<Vec<Comparison>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -36,12 +44,15 @@ impl Decider {
     /// A workload without a primary metric is never decided.
     pub fn new(plan: &Plan) -> Decider {
         let looks = Looks::planned(plan, &plan.criteria, None);
-        Decider { plan: plan.clone(), samples: BTreeMap::new(), tried: BTreeMap::new(), looks }
+        let by_workload =
+            plan.workloads.iter().map(|spec| (spec.name.clone(), Findings::default())).collect();
+        Decider { plan: plan.clone(), by_workload, looks }
     }
 
     /// Sets the number of rounds that fit, or a changed budget.
     pub fn set_looks(&mut self, looks: Looks) {
         self.looks = looks;
+        self.by_workload.values_mut().for_each(|of| of.comparisons = OnceCell::new());
     }
 
     /// Returns the planned rounds of the bounds, if known.
@@ -53,19 +64,16 @@ impl Decider {
     pub fn push(&mut self, trial: &Trial) {
         if let Some(primary) = self.primary(&trial.workload) {
             let sample = sample(trial, primary);
-            let tried = self
-                .tried
-                .entry(trial.workload.clone())
-                .or_default()
-                .entry(trial.variant.clone())
-                .or_default();
+            let of = self.by_workload.get_mut(&trial.workload).expect("a workload of the plan");
+            let tried = of.tried.entry(trial.variant.clone()).or_default();
             let this = match (sample.invalid.is_empty(), sample.is_starved()) {
                 (false, _) => Best::Invalid,
                 (true, true) => Best::Starved,
                 (true, false) => Best::Valid,
             };
             *tried = (tried.0 + 1, tried.1.max(this));
-            self.samples.entry(trial.workload.clone()).or_default().push(sample);
+            of.samples.push(sample);
+            of.comparisons = OnceCell::new();
         }
     }
 
@@ -83,11 +91,11 @@ impl Decider {
         };
         let hopeless = self.hopeless(workload);
         let undecided: BTreeSet<String> = if stops {
-            let compared = self.comparisons(workload).into_iter();
+            let compared = self.comparisons(workload).iter();
             let undecided = compared
                 .filter(|comparison| !decided(comparison))
-                .map(|comparison| comparison.variant);
-            undecided.filter(|variant| !hopeless.contains(variant.as_str())).collect()
+                .map(|comparison| &comparison.variant);
+            undecided.filter(|variant| !hopeless.contains(variant.as_str())).cloned().collect()
         } else {
             // No verdict stops a variant, so none is computed.
             let names = self.plan.variants.iter().map(|variant| &variant.name);
@@ -103,8 +111,16 @@ impl Decider {
         self.plan.variants.iter().map(|variant| variant.name.clone()).filter(active).collect()
     }
 
-    /// The comparisons so far on the primary metric, one per variant other than the baseline.
-    pub fn comparisons(&self, workload: &str) -> Vec<Comparison> {
+    /// The comparisons so far on the primary metric, one per variant other than the baseline,
+    /// without estimates of the rounds to go.
+    pub fn comparisons(&self, workload: &str) -> &[Comparison] {
+        match self.by_workload.get(workload) {
+            Some(of) => of.comparisons.get_or_init(|| self.compare(workload, &of.samples)),
+            None => &[],
+        }
+    }
+
+    fn compare(&self, workload: &str, samples: &[Sample]) -> Vec<Comparison> {
         let variants: Vec<String> = self
             .plan
             .variants
@@ -122,9 +138,9 @@ impl Decider {
             direction: self.plan.direction_of(metric),
             criteria: &self.plan.criteria,
             looks: self.looks,
+            projects: false,
         };
-        let samples: Vec<&Sample> = self.samples.get(workload).into_iter().flatten().collect();
-        compare(&question, &samples)
+        compare(&question, &samples.iter().collect::<Vec<_>>())
     }
 
     /// The probability of a verdict for which the variant is given up.
@@ -137,7 +153,9 @@ impl Decider {
 
     /// A starved variant is comparable only with a baseline that is not.
     fn hopeless(&self, workload: &str) -> BTreeSet<&str> {
-        let Some(tried) = self.tried.get(workload) else { return BTreeSet::new() };
+        let Some(Findings { tried, .. }) = self.by_workload.get(workload) else {
+            return BTreeSet::new();
+        };
         let baseline = self.plan.baseline();
         let best_of = |is_one: &dyn Fn(&str) -> bool| {
             let best =

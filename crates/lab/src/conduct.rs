@@ -312,7 +312,9 @@ impl<'a> Experiment<'a> {
         track.next = number + 1;
         track.whole += 1;
         let whole = self.tracks[workload].whole;
-        if let Some(text) = self.estimate.round(plan, &self.decider, workload, whole, driver.wall())
+        if driver.progress.shows_standing()
+            && let Some(text) =
+                self.estimate.round(plan, &self.decider, workload, whole, driver.wall())
         {
             driver.progress.remark(&text);
         }

@@ -53,10 +53,10 @@ impl Estimate {
             return None;
         }
         self.made_at = Some(wall);
-        let all: Vec<Vec<Comparison>> =
+        let all: Vec<&[Comparison]> =
             plan.workloads.iter().map(|spec| decider.comparisons(&spec.name)).collect();
-        self.standing = standing(&all, &all[workload]);
-        if noise { detects(plan, &all[workload]) } else { None }
+        self.standing = standing(&all, all[workload]);
+        if noise { detects(plan, all[workload]) } else { None }
     }
 }
 
@@ -65,11 +65,12 @@ fn is_looked_at(method: Method) -> bool {
     !matches!(method, Method::Fixed | Method::ThreeSigma)
 }
 
-fn standing(all: &[Vec<Comparison>], here: &[Comparison]) -> String {
+fn standing(all: &[&[Comparison]], here: &[Comparison]) -> String {
     let decided = |comparison: &&Comparison| {
         matches!(comparison.verdict, Verdict::Better | Verdict::Worse | Verdict::Equivalent)
     };
-    let (nr, of) = (all.iter().flatten().filter(decided).count(), all.iter().flatten().count());
+    let all = || all.iter().copied().flatten();
+    let (nr, of) = (all().filter(decided).count(), all().count());
     let size = |comparison: &Comparison| comparison.ratio.map_or(0.0, |ratio| ratio.ln().abs());
     let leading = here
         .iter()

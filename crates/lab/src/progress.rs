@@ -11,6 +11,11 @@ pub trait Progress: fmt::Debug + Sync {
     /// `metric` is the workload's primary metric.
     fn measured(&self, _trial: &Trial, _metric: &str) {}
 
+    /// Whether the standing of a step is shown; estimating it takes a while.
+    fn shows_standing(&self) -> bool {
+        true
+    }
+
     /// A variant is no longer measured on a workload.
     fn decided(&self, _workload: &str, _variant: &str) {}
 
@@ -38,6 +43,9 @@ pub struct Silent;
 
 impl Progress for Silent {
     fn trial(&self, _: &Step<'_>) {}
+    fn shows_standing(&self) -> bool {
+        false
+    }
     fn prepare(&self, _: &str, _: u64, _: u64) {}
     fn phase(&self, _: &str) {}
     fn say(&self, _: &str) {}

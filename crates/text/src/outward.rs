@@ -9,7 +9,9 @@ use std::borrow::Cow;
 /// paragraph separators. Backslashes are unchanged, so the result is not reversible; inside a JSON
 /// string it has the same meaning as before.
 pub fn escaped(text: &str) -> Cow<'_, str> {
-    if !text.contains(controls_terminal) {
+    // Most text is plain, which is seen in several bytes at once.
+    let is_plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
+    if text.bytes().all(is_plain) || !text.contains(controls_terminal) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);

@@ -271,6 +271,7 @@ impl<'a> Builder<'a> {
             direction: self.options.direction(metric),
             criteria: &self.options.criteria,
             looks: self.options.looks(),
+            projects: true,
         };
         if question.direction != Direction::Descriptive {
             let mut compared = match self.options.looks {

@@ -343,6 +343,7 @@ mod tests {
             direction: Direction::HigherIsBetter,
             criteria: &criteria,
             looks: Looks { planned: Some(rule.rounds as u32), ..Looks::default() },
+            projects: false,
         };
         let mut decided = 0;
         for seed in 0..20 {

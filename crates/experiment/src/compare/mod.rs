@@ -48,6 +48,8 @@ pub struct Question<'a> {
     pub criteria: &'a Criteria,
     /// The state of the experiment.
     pub looks: Looks,
+    /// Whether to estimate the rounds until a verdict, which takes every bound of the plan.
+    pub projects: bool,
 }
 
 /// The state of an experiment for rules with a planned end.
@@ -283,7 +285,9 @@ impl<'a> Case<'a> {
             (_, None, None) => Verdict::Inconclusive,
         };
         let (more_rounds, new_plan_rounds) = match verdict {
-            Verdict::Inconclusive => self.rounds_to_go(question, differ.current, equal.current),
+            Verdict::Inconclusive if question.projects => {
+                self.rounds_to_go(question, differ.current, equal.current)
+            }
             _ => (None, None),
         };
         let finite = |log: f64| {

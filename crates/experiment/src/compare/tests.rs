@@ -63,6 +63,7 @@ impl Asked {
             direction: self.direction,
             criteria: &self.criteria,
             looks: self.looks,
+            projects: true,
         };
         compare(&question, &samples.iter().collect::<Vec<_>>())
     }

@@ -40,6 +40,10 @@ impl Progress for Across<'_> {
         self.shown.measured(trial, metric);
     }
 
+    fn shows_standing(&self) -> bool {
+        false
+    }
+
     fn prepare(&self, what: &str, done: u64, total: u64) {
         self.shown.prepare(what, done, total);
     }

@@ -69,9 +69,11 @@ pub fn merge(segments: Vec<(String, Vec<u8>)>, stop: &Stop) -> Result<Merged> {
             bail!("merge: interrupted: {}; nothing was written", end.reason)
         }
         Ok(_) => {
-            let results = read(&log)?;
+            let (text, origins) = log.finish();
+            let names = pool.into_names();
+            let results = read(&text, |line| Some(&names[(*origins.get(line - 1)?)?]))?;
             let unused = found - results.trials.len() as u64;
-            Ok(Merged::Whole { text: log.text, results: Box::new(results), unused })
+            Ok(Merged::Whole { text, results: Box::new(results), unused })
         }
         Err(error) => match units(prepared, &arena.lacks()) {
             units if units.is_empty() => Err(error),
@@ -82,14 +84,15 @@ pub fn merge(segments: Vec<(String, Vec<u8>)>, stop: &Stop) -> Result<Merged> {
     }
 }
 
-/// Reads the merged results file; an invalid trial is reported with its segment.
-fn read(log: &Transcript<'_>) -> Result<Results> {
+/// Reads the merged results file; an invalid trial is reported with its segment, the `origin` of a
+/// line counted from 1.
+fn read<'n>(text: &[u8], origin: impl Fn(usize) -> Option<&'n String>) -> Result<Results> {
     let mut reader = ResultsReader::default();
-    let lines = log.text.split_inclusive(|byte| *byte == b'\n');
+    let lines = text.split_inclusive(|byte| *byte == b'\n');
     let mut read = || lines.clone().try_for_each(|line| reader.line(line));
     match read() {
         Ok(()) => Ok(reader.finish()?),
-        Err(ResultsError::Garbage { line, problem }) => match log.origin(line) {
+        Err(ResultsError::Garbage { line, problem }) => match origin(line) {
             Some(segment) => {
                 Err(anyhow!("{segment}: segment: invalid trial: {problem}; measure it again"))
             }

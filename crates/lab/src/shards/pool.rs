@@ -94,8 +94,9 @@ impl Pool {
         Some((from.text(&from.places[place]), segment))
     }
 
-    pub(super) fn name(&self, segment: usize) -> &str {
-        self.segments[segment].name()
+    /// The names of the segments, without their trials.
+    pub(super) fn into_names(self) -> Vec<String> {
+        self.segments.into_iter().map(Segment::into_name).collect()
     }
 
     pub(super) fn len(&self) -> usize {

@@ -141,6 +141,10 @@ impl Segment {
         &self.name
     }
 
+    pub(super) fn into_name(self) -> String {
+        self.name
+    }
+
     pub fn prepared(&self) -> &Prepared {
         &self.prepared
     }

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use anyhow::{Result, anyhow};
 use experiment::results::{End, Line, Note, Trial};
 use serde::Serialize;
-use serde_json::value::RawValue;
 use text::limits::{RESULTS_BYTES, RESULTS_LINE};
 
 use super::pool::Pool;
 use crate::driver::{ResultsLog, TrialLog};
 
+/// The beginning of a trial's line, which its observation ends.
 #[derive(Serialize)]
 struct TrialLine<'a> {
     kind: &'static str,
@@ -20,12 +20,11 @@ struct TrialLine<'a> {
     position: u32,
     variant: &'a str,
     started_ms: u64,
-    observation: &'a RawValue,
 }
 
 pub(super) struct Transcript<'p> {
     pool: &'p Pool,
-    pub(super) text: Vec<u8>,
+    text: Vec<u8>,
     /// The segment of each line, from line 0; None for lines that are not trials.
     origins: Vec<Option<usize>>,
     /// Indices by name.
@@ -53,10 +52,9 @@ impl<'p> Transcript<'p> {
         Ok(all)
     }
 
-    /// The name of the segment from which a line was copied; lines are counted from 1.
-    pub(super) fn origin(&self, line: usize) -> Option<&str> {
-        let segment = self.origins.get(line.checked_sub(1)?)?.as_ref()?;
-        Some(self.pool.name(*segment))
+    /// The text, and the segment of each line.
+    pub(super) fn finish(self) -> (Vec<u8>, Vec<Option<usize>>) {
+        (self.text, self.origins)
     }
 
     fn line(&mut self, line: &Line) -> Result<()> {
@@ -84,18 +82,18 @@ impl TrialLog for Transcript<'_> {
             *self.variants.get(variant).ok_or_else(unknown)?,
         );
         let (text, segment) = self.pool.text(&key).ok_or_else(unknown)?;
-        let (kind, observation) = ("trial", serde_json::from_slice(text)?);
         let line = TrialLine {
-            kind,
+            kind: "trial",
             sequence: *sequence,
             workload,
             round: *round,
             position: *position,
             variant,
             started_ms: *started_ms,
-            observation,
         };
-        let line = serde_json::to_string(&line).expect("a trial has only text keys and numbers");
+        let line = serde_json::to_string(&line).expect("it has only text and numbers");
+        let begin = line.strip_suffix('}').expect("it is an object");
+        let line = format!("{begin},\"observation\":{}}}", std::str::from_utf8(text)?);
         self.push(&text::escaped(&line), Some(segment))
     }
 

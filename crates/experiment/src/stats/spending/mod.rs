@@ -127,17 +127,25 @@ impl Table {
     fn extend_to(&mut self, n: usize) {
         for n in FIRST_LOOK + self.states.len()..=n {
             let step = self.step(n);
-            let bound = step.bound(self.spent(n) - self.spent(n - 1));
+            let bound = step.bound(self.spent(n) - self.spent(n - 1), self.guess(n));
             let state = step.state(bound);
             self.critical.push(state.statistic());
             self.states.push(state);
         }
     }
 
+    /// Continues the two bounds before `n`.
+    fn guess(&self, n: usize) -> Option<f64> {
+        match &self.critical[..n - FIRST_LOOK] {
+            [.., before, last] => Some(2.0 * last - before),
+            other => other.last().copied(),
+        }
+    }
+
     /// The critical value at `n` as the last look: at most the planned one.
     fn last(&self, n: usize) -> f64 {
         let step = self.step(n);
-        step.state(step.bound(self.alpha - self.spent(n - 1))).statistic()
+        step.state(step.bound(self.alpha - self.spent(n - 1), self.guess(n))).statistic()
     }
 }
 

@@ -74,8 +74,8 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// The bound first crossed at this look with probability `spend`.
-    pub(super) fn bound(&self, spend: f64) -> f64 {
+    /// The bound first crossed at this look with probability `spend`, near a guessed statistic.
+    pub(super) fn bound(&self, spend: f64, guess: Option<f64>) -> f64 {
         let (mut low, mut high) = (0.0, self.end());
         if spend <= 0.0 {
             return high;
@@ -83,8 +83,7 @@ impl<'a> Step<'a> {
         let target = spend.ln();
         // The log probability is nearly a parabola: a few Newton steps suffice; bisection keeps
         // them in bounds.
-        let guess = |before: &State| self.coordinate(before.statistic()).min(high * 0.999);
-        let mut at = self.before.map_or(high / 2.0, guess);
+        let mut at = guess.map_or(high / 2.0, |guess| self.coordinate(guess).min(high * 0.999));
         for _ in 0..60 {
             let crossing = self.crossing(at);
             let error = crossing.max(1e-300).ln() - target;

@@ -45,7 +45,7 @@ fn by_spending(looks: usize, total: f64, sides: Sides, gamma: f64) -> Vec<f64> {
     for k in 1..=looks {
         let step = states.last().map_or_else(|| Step::first(Law::Normal, sides, 1), Step::after);
         let share = |k: usize| spent(gamma, k as f64 / looks as f64);
-        let state = step.state(step.bound(total * (share(k) - share(k - 1))));
+        let state = step.state(step.bound(total * (share(k) - share(k - 1)), None));
         states.push(state);
     }
     states.iter().map(State::statistic).collect()
