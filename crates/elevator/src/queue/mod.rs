@@ -217,6 +217,10 @@ impl Queue {
             self.take_run();
             return None;
         }
+        // has_work of blk-mq.
+        if !self.runs_on_demand && self.elevator.is_empty() {
+            return None;
+        }
         let request = self.elevator.dispatch(now, disk);
         match request.is_none() && self.take_run() {
             true => self.elevator.dispatch(now, disk),

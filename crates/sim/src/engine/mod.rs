@@ -183,11 +183,22 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
     fn run_turn(&mut self) {
         // A timer may be set in the past, as the kernel's may; it fires at once.
         let timer = self.queue.next_timer().map(|at| at.max(self.now));
-        let device = self.device.next_event();
-        let next = earlier(earlier(timer, device), earlier(self.wakes.next(), self.cpus.next()));
-        self.go_to(
-            next.unwrap_or_else(|| self.broken("no event is pending, but clients have not ended")),
-        );
+        let others = earlier(timer, earlier(self.wakes.next(), self.cpus.next()));
+        let is_idle = self.offers_nothing();
+        let device = loop {
+            let device = self.device.next_event();
+            let next = earlier(others, device);
+            self.go_to(
+                next.unwrap_or_else(|| self.broken("no event is pending, but clients have not ended")),
+            );
+            if device.is_some_and(|at| at <= self.now) {
+                self.device.advance(self.now, &mut self.done_tags);
+            }
+            // Most events of a flash device are between its parts.
+            if !is_idle || !self.done_tags.is_empty() || others.is_some_and(|at| at <= self.now) {
+                break device;
+            }
+        };
         let now = self.now;
         if device.is_some_and(|at| at <= now) {
             self.completions();
@@ -261,7 +272,6 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
     }
 
     fn completions(&mut self) {
-        self.device.advance(self.now, &mut self.done_tags);
         // No completion appends to the list.
         for at in 0..self.done_tags.len() {
             let tag = self.done_tags[at];
@@ -320,6 +330,11 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             self.unblock();
             self.offer();
         }
+    }
+
+    /// Whether only a completion, a timer or a client can bring the device something.
+    fn offers_nothing(&self) -> bool {
+        self.in_device == self.device_depth || !self.flush_waits && self.queue.held() == 0
     }
 
     /// Flushes first, which no scheduler sees.
