@@ -187,10 +187,10 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         let is_idle = self.offers_nothing();
         let device = loop {
             let device = self.device.next_event();
-            let next = earlier(others, device);
-            self.go_to(
-                next.unwrap_or_else(|| self.broken("no event is pending, but clients have not ended")),
-            );
+            let Some(next) = earlier(others, device) else {
+                self.broken("no event is pending, but clients have not ended")
+            };
+            self.go_to(next);
             if device.is_some_and(|at| at <= self.now) {
                 self.device.advance(self.now, &mut self.done_tags);
             }
