@@ -19,6 +19,8 @@ use crate::search::space::{Point, Space};
 /// The share of trials the estimator considers good.
 const GAMMA: f64 = 0.2;
 const DRAWS: usize = 12;
+/// The share of steps in other branches than the incumbent's, where none has failed.
+const OTHER_BRANCHES: f64 = 0.3;
 /// Larger spaces are not enumerated when draws find nothing new.
 const LISTED: u64 = 1 << 16;
 
@@ -107,7 +109,8 @@ impl Proposer {
             .find(|point| !self.tried.contains(point))
     }
 
-    /// Steps from the incumbent, or occasionally from the best point of another branch.
+    /// Steps from the incumbent or the best point of another branch; the more rarely, the more
+    /// steps from there have failed.
     fn step(
         &self,
         space: &Space,
@@ -115,32 +118,28 @@ impl Proposer {
         incumbent: Option<&Point>,
         rng: &mut ChaCha12Rng,
     ) -> Option<Point> {
-        let mut bases: Vec<Point> = incumbent.into_iter().cloned().collect();
-        let others =
-            best_of_branches(space, seen).into_iter().filter(|point| Some(point) != incumbent);
-        if share(rng) < 0.3 {
-            bases.splice(0..0, others)
-        } else {
-            bases.splice(bases.len().., others)
-        };
-        bases.iter().find_map(|base| {
-            let new: Vec<(Point, f64)> = space
-                .neighbours(base)
-                .into_iter()
-                .filter(|point| !self.tried.contains(point))
-                .map(|point| {
-                    let step = step_between(base, &point).expect("neighbours differ by one step");
-                    let failed = self.failures.get(&step).copied().unwrap_or(0);
-                    (point, 0.5_f64.powi(failed.min(20) as i32))
-                })
-                .collect();
-            let mut at = share(rng) * new.iter().map(|(_, weight)| weight).sum::<f64>();
-            let hit = new.iter().position(|(_, weight)| {
-                at -= weight;
-                at <= 0.0
-            });
-            hit.or(new.len().checked_sub(1)).map(|i| new[i].0.clone())
-        })
+        let mut others = best_of_branches(space, seen);
+        others.retain(|point| Some(point) != incumbent);
+        let share_of_other = OTHER_BRANCHES / others.len().max(1) as f64;
+        let bases = incumbent.map(|point| (point, 1.0 - OTHER_BRANCHES)).into_iter();
+        let bases = bases.chain(others.iter().map(|point| (point, share_of_other)));
+        let mut new: Vec<(Point, f64)> = Vec::new();
+        for (base, weight) in bases {
+            let mut steps = space.neighbours(base);
+            steps.retain(|point| !self.tried.contains(point));
+            let each = weight / steps.len() as f64;
+            new.extend(steps.into_iter().map(|point| {
+                let step = step_between(base, &point).expect("neighbours differ by one step");
+                let failed = self.failures.get(&step).copied().unwrap_or(0);
+                (point, each * 0.5_f64.powi(failed.min(20) as i32))
+            }));
+        }
+        let mut at = share(rng) * new.iter().map(|(_, weight)| weight).sum::<f64>();
+        let hit = new.iter().position(|(_, weight)| {
+            at -= weight;
+            at <= 0.0
+        });
+        hit.or(new.len().checked_sub(1)).map(|i| new.swap_remove(i).0)
     }
 
     fn draw(&self, space: &Space, seen: &[Candidate], rng: &mut ChaCha12Rng) -> Option<Point> {
