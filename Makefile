@@ -116,10 +116,11 @@ docs:
 # Switches schedulers back and forth under load, with KASAN, lockdep and sleep-in-atomic checks: not part of make test, the kernel for it
 # takes ten minutes to build.
 SWITCHES ?= 1000
+STRESSED ?= debian:7.3
 stress:
 	@scripts/need build bpf kernel
 	cargo build --release -p schedlab --locked
-	target/release/schedlab kernel exec --kernel debian:6.12 --debug --device hp97560 --timeout 30min -- \
+	target/release/schedlab kernel exec --kernel $(STRESSED) --debug --device hp97560 --timeout 30min -- \
 		sh -c 'exec sh kernel/tests/stress.sh disk0 $(SWITCHES) $$SCHEDLAB_MODULES/*-iosched.ko'
 
 fuzz:

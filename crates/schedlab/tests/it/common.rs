@@ -203,6 +203,16 @@ pub(crate) fn kernel_in(cache: &Path, source: &str) -> Option<PathBuf> {
     })
 }
 
+/// The newest kernel that the conformance table covers.
+pub(crate) const NEWEST: &str = "debian:7.3";
+
+/// The tests' kernel and newer ones, those that are in a cache: `make kernels` builds one, `make
+/// soak` all.
+pub(crate) fn kernels_in(cache: &Path) -> Vec<&'static str> {
+    let releases = [KERNEL, "debian:6.12", "debian:7.2", NEWEST];
+    releases.into_iter().filter(|source| kernel_in(cache, source).is_some()).collect()
+}
+
 /// The process that does the work of a CPU-arena trial.
 pub(crate) fn worker(schedlab: u32) -> Option<u32> {
     let threads = fs::read_dir(format!("/proc/{schedlab}/task")).ok()?.flatten();

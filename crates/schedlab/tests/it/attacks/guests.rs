@@ -11,7 +11,10 @@ use sha2::{Digest, Sha256};
 use testbed::require;
 
 use crate::attacks::attacker;
-use crate::common::{KERNEL, KERNEL_VARIABLE, Lab, Ran, binary, kernel_cache, plain_kernel};
+use crate::common::{
+    KERNEL, KERNEL_VARIABLE, Lab, NEWEST, Ran, binary, kernel_cache, kernel_in, kernels_in,
+    plain_kernel,
+};
 
 const SECRET: &str = "root's secret";
 
@@ -68,8 +71,14 @@ fn assert_untouched(victim: &Path, before: &fs::Metadata) {
 }
 
 fn in_guest(lab: &Lab, cache: &Path, script: &str) -> Ran {
-    let mut guest = lab.command("kernel exec --cache-dir");
-    guest.arg(cache).args(["--", "/bin/sh", "-c", script]).current_dir("/");
+    in_guest_of(KERNEL, lab, cache, script)
+}
+
+/// A program's system calls are caught by ptrace, or, from 6.16 on, by a filter of the program
+/// itself.
+fn in_guest_of(kernel: &str, lab: &Lab, cache: &Path, script: &str) -> Ran {
+    let mut guest = lab.command("kernel exec --timeout 1min --cache-dir");
+    guest.arg(cache).args(["--kernel", kernel, "--", "/bin/sh", "-c", script]).current_dir("/");
     within(600, &mut guest).expect("the guest ends, and schedlab with it")
 }
 
@@ -151,11 +160,13 @@ fn remounting_the_root_for_writing_gives_a_guest_no_file_of_the_machine() {
          echo changed > $at/victim; chmod 4777 $at/victim; chown 1 $at/victim; touch -d 2001-01-01 $at/victim; \
          cp /bin/sh $at/planted; chmod 4755 $at/planted; mknod $at/node b 7 0; mkdir $at/directory; rm $at/victim; done; echo tried"
     );
-    let said = in_guest(&lab, &cache, &script);
-    assert!(said.stdout.contains("tried"), "{said:?}");
-    assert_untouched(&victim, &before);
-    for planted in ["planted", "node", "directory"] {
-        assert!(!lab.path(planted).exists(), "{planted}: made on the machine by the guest");
+    for kernel in kernels_in(&cache) {
+        let said = in_guest_of(kernel, &lab, &cache, &script);
+        assert!(said.stdout.contains("tried"), "{said:?}");
+        assert_untouched(&victim, &before);
+        for planted in ["planted", "node", "directory"] {
+            assert!(!lab.path(planted).exists(), "{planted}: made on the machine by the guest");
+        }
     }
 }
 
@@ -169,10 +180,12 @@ fn the_processes_of_the_machine_are_out_of_a_guests_reach() {
         "mkdir /dev/m; mount -t hostfs none /dev/m -o /proc; echo 500 > /dev/m/{0}/oom_score_adj; cat /dev/m/{0}/cmdline; echo tried",
         bystander.0.id()
     );
-    let said = in_guest(&lab, &cache, &script);
-    assert!(said.stdout.contains("tried"), "{said:?}");
-    assert!(!said.stdout.contains("sleep"), "the guest reads processes of the machine: {said:?}");
-    assert_eq!(bystander.oom_score_adj(), before);
+    for kernel in kernels_in(&cache) {
+        let said = in_guest_of(kernel, &lab, &cache, &script);
+        assert!(said.stdout.contains("tried"), "{said:?}");
+        assert!(!said.stdout.contains("sleep"), "it reads processes of the machine: {said:?}");
+        assert_eq!(bystander.oom_score_adj(), before);
+    }
 }
 
 #[test]
@@ -182,9 +195,70 @@ fn files_that_only_root_may_read_are_closed_to_a_guest_of_roots() {
     fs::set_permissions(lab.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let secret = secret(lab.dir.path());
     let script = format!("cat {}; cat /etc/shadow; ls /root; echo tried", secret.display());
-    let said = in_guest(&lab, &cache, &script);
-    assert!(said.stdout.contains("tried"), "{said:?}");
-    assert!(!said.stdout.contains(SECRET) && said.stdout.lines().count() == 1, "{said:?}");
+    for kernel in kernels_in(&cache) {
+        let said = in_guest_of(kernel, &lab, &cache, &script);
+        assert!(said.stdout.contains("tried"), "{said:?}");
+        assert!(!said.stdout.contains(SECRET) && said.stdout.lines().count() == 1, "{said:?}");
+    }
+}
+
+/// Where no process is traced, a filter tells the calls of a program from those that the kernel's
+/// own code in its address space makes for it.
+const THROUGH_THE_STUB: &str = r#"
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+
+static sigjmp_buf back;
+static const unsigned char *code = (void *)0x7fffffff0000, *call;
+
+static void fault(int number)
+{
+	siglongjmp(back, number);
+}
+
+int main(int argc, char **argv)
+{
+	const unsigned char *end = (void *)0x7fffffffefff;
+
+	signal(SIGSEGV, fault);
+	if (sigsetjmp(back, 1))
+		code = (void *)(((unsigned long)code | 4095) + 1);
+	for (; code < end && !call; code++)
+		if (code[0] == 0x0f && code[1] == 0x05)
+			call = code;
+	signal(SIGSEGV, SIG_DFL);
+	if (!call || argc < 2)
+		return 3;
+	register unsigned long nr asm("rax") = SYS_open;
+	asm volatile("jmp *%0" : : "c"(call), "r"(nr), "D"(argv[1]), "S"(O_WRONLY | O_TRUNC), "d"(0));
+	return 0;
+}
+"#;
+
+#[test]
+fn a_program_that_calls_through_the_kernels_code_in_it_reaches_no_file() {
+    let (true, Some(cache)) = (require(&["root", "gcc"]), kernel_cache()) else { return };
+    if kernel_in(&cache, NEWEST).is_none() {
+        // `make soak` has it.
+        return;
+    }
+    let lab = Lab::new();
+    fs::set_permissions(lab.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let victim = victim(lab.dir.path());
+    let before = fs::symlink_metadata(&victim).unwrap();
+    let (source, program) = (lab.path("stub.c"), lab.path("stub"));
+    fs::write(&source, THROUGH_THE_STUB).unwrap();
+    let gcc =
+        Command::new("gcc").args(["-O1", "-static", "-o"]).arg(&program).arg(&source).output();
+    assert!(gcc.as_ref().is_ok_and(|gcc| gcc.status.success()), "{gcc:?}");
+    let script = format!("{} {}; echo status $?", program.display(), victim.display());
+    let said = in_guest_of(NEWEST, &lab, &cache, &script).expect_status(0);
+    // 3: no system call was found in it.
+    assert!(said.stdout.contains("status 139"), "the filter ends the program: {said:?}");
+    assert_untouched(&victim, &before);
 }
 
 #[test]

@@ -5,16 +5,12 @@ use std::path::{Path, PathBuf};
 
 use testbed::require;
 
-use crate::common::{Lab, Ran, kernel_cache, kernel_in};
+use crate::common::{Lab, Ran, kernel_cache, kernels_in};
 
-const NEWEST: &str = "debian:7.3";
-const RELEASES: [&str; 4] = ["debian:6.1", "debian:6.12", "debian:7.2", NEWEST];
-
-/// Caches with kernels, and those of [`RELEASES`] that are in it.
+/// Caches with kernels, and those of [`kernels_in`] that are in it.
 fn built() -> Option<(PathBuf, Vec<&'static str>)> {
     let cache = kernel_cache()?;
-    let built = RELEASES.into_iter().filter(|source| kernel_in(&cache, source).is_some());
-    let built: Vec<_> = built.collect();
+    let built = kernels_in(&cache);
     Some((cache, built))
 }
 
