@@ -92,9 +92,7 @@ impl Decider {
         let hopeless = self.hopeless(workload);
         let undecided: BTreeSet<String> = if stops {
             let compared = self.comparisons(workload).iter();
-            let undecided = compared
-                .filter(|comparison| !decided(comparison))
-                .map(|comparison| &comparison.variant);
+            let undecided = compared.filter(|one| !decided(one)).map(|one| &one.variant);
             undecided.filter(|variant| !hopeless.contains(variant.as_str())).cloned().collect()
         } else {
             // No verdict stops a variant, so none is computed.
@@ -114,10 +112,8 @@ impl Decider {
     /// The comparisons so far on the primary metric, one per variant other than the baseline,
     /// without estimates of the rounds to go.
     pub fn comparisons(&self, workload: &str) -> &[Comparison] {
-        match self.by_workload.get(workload) {
-            Some(of) => of.comparisons.get_or_init(|| self.compare(workload, &of.samples)),
-            None => &[],
-        }
+        let Some(of) = self.by_workload.get(workload) else { return &[] };
+        of.comparisons.get_or_init(|| self.compare(workload, &of.samples))
     }
 
     fn compare(&self, workload: &str, samples: &[Sample]) -> Vec<Comparison> {

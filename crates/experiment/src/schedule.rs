@@ -12,7 +12,7 @@ pub fn order<'a>(seed: u64, workload: &str, round: u32, variants: &[&'a str]) ->
     let mut rng = generator(seed, workload, round, b"order of arm");
     let mut shuffled = variants.to_vec();
     for i in (1..shuffled.len()).rev() {
-        let j = below(&mut rng, i as u64 + 1) as usize;
+        let j = below(&mut rng, i + 1);
         shuffled.swap(i, j);
     }
     shuffled
@@ -41,13 +41,14 @@ fn fnv1a(bytes: &[u8]) -> u64 {
     })
 }
 
-/// Draws uniformly by rejection.
-fn below(rng: &mut ChaCha12Rng, n: u64) -> u64 {
+/// Draws uniformly below `n` > 0, by rejection.
+pub(crate) fn below(rng: &mut ChaCha12Rng, n: usize) -> usize {
+    let n = n as u64;
     let whole = u64::MAX - u64::MAX % n;
     loop {
         let drawn = rng.next_u64();
         if drawn < whole {
-            return drawn % n;
+            return (drawn % n) as usize;
         }
     }
 }

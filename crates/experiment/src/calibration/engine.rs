@@ -36,9 +36,8 @@ impl Rule {
     /// The confidence sequence.
     pub const fn sequence(rounds: usize) -> Rule {
         let critical = |_: usize, n: usize, level: f64, _: Look| sequence::critical_t(n, level);
-        let name = "confidence sequence";
         Rule {
-            name,
+            name: "confidence sequence",
             planned: rounds,
             rounds,
             differ: critical,
@@ -52,8 +51,6 @@ impl Rule {
     pub const fn spending(rounds: usize) -> Rule {
         Rule {
             name: "spending",
-            planned: rounds,
-            rounds,
             differ: |planned, n, level, look| {
                 critical_t(Design { planned, look }, n, level, Sides::Two)
             },
@@ -62,6 +59,7 @@ impl Rule {
             },
             equal_error: 2.0,
             gives_up: true,
+            ..Rule::sequence(rounds)
         }
     }
 }

@@ -180,15 +180,7 @@ fn one_look(rounds: usize) -> Rule {
     let critical = |rounds: usize, n: usize, alpha: f64, _: Look| {
         (n == rounds).then(|| fixed::critical(n as f64 - 1.0, alpha))
     };
-    Rule {
-        name: "fixed, one look",
-        planned: rounds,
-        rounds,
-        differ: critical,
-        equal: critical,
-        equal_error: 1.0,
-        gives_up: false,
-    }
+    Rule { name: "fixed, one look", differ: critical, equal: critical, ..Rule::sequence(rounds) }
 }
 
 fn run(round_sd: f64, effect: f64, margin: f64, table: &Table, seed: u64) -> (Claim, usize) {

@@ -12,7 +12,8 @@ use tpe::{
     range,
 };
 
-use crate::search::chance::{below, generator, share};
+use crate::schedule::below;
+use crate::search::chance::{generator, share};
 use crate::search::ledger::Candidate;
 use crate::search::space::{Point, Space};
 
@@ -30,10 +31,6 @@ pub enum Proposals {
     /// Defaults, then steps around the best and draws of the estimator in turn.
     #[default]
     Mixed,
-    /// Defaults, then draws of the estimator.
-    Estimator,
-    /// Defaults, then steps while there are any.
-    Steps,
     /// Uniform over branches and levels: the reference for a search.
     Random,
 }
@@ -82,21 +79,15 @@ impl Proposer {
     ) -> Option<Point> {
         let mut rng = generator(self.seed, b"proposal", self.count);
         self.count += 1;
-        let point = match self.proposals {
-            Proposals::Random => None,
-            Proposals::Mixed => self.default(space).or_else(|| match self.count % 4 {
-                1 | 3 => self
+        let point = match (self.proposals, self.count % 4) {
+            (Proposals::Random, _) => None,
+            (Proposals::Mixed, turn) => self.default(space).or_else(|| match turn {
+                0 => None,
+                2 => self.draw(space, seen, &mut rng),
+                _ => self
                     .step(space, seen, incumbent, &mut rng)
                     .or_else(|| self.draw(space, seen, &mut rng)),
-                2 => self.draw(space, seen, &mut rng),
-                _ => None,
             }),
-            Proposals::Estimator => {
-                self.default(space).or_else(|| self.draw(space, seen, &mut rng))
-            }
-            Proposals::Steps => {
-                self.default(space).or_else(|| self.step(space, seen, incumbent, &mut rng))
-            }
         };
         let point = point.or_else(|| self.anything(space, &mut rng))?;
         self.tried.insert(point.clone());
@@ -148,17 +139,14 @@ impl Proposer {
     }
 
     fn anything(&self, space: &Space, rng: &mut ChaCha12Rng) -> Option<Point> {
-        for _ in 0..8 * DRAWS {
-            let point = uniform(space, rng);
-            if !self.tried.contains(&point) {
-                return Some(point);
-            }
-        }
-        if space.size() > LISTED {
-            return None;
-        }
-        let left: Vec<Point> = space.points().filter(|point| !self.tried.contains(point)).collect();
-        if left.is_empty() { None } else { Some(left[below(rng, left.len())].clone()) }
+        let is_new = |point: &Point| !self.tried.contains(point);
+        let drawn = (0..8 * DRAWS).map(|_| uniform(space, rng)).find(is_new);
+        drawn.or_else(|| {
+            let is_listed = space.size() <= LISTED;
+            let mut left: Vec<Point> =
+                space.points().take_while(|_| is_listed).filter(is_new).collect();
+            (!left.is_empty()).then(|| left.swap_remove(below(rng, left.len())))
+        })
     }
 }
 
