@@ -241,11 +241,11 @@ fn a_sweep_of_nice_levels_has_a_response_and_sees_the_waiting() {
     assert_eq!(values, ["-20", "19"], "the default is the baseline and no point");
     let plan = fs::read_to_string(out.join("plan.toml")).unwrap();
     assert!(plan.contains("nice = \"0\"") && plan.contains("nice = \"-20\""), "{plan}");
-    // Under full load the nice level decides the share.
+    // By how much is asked in virtual time (`kernel_scheduler`), where nothing else runs.
     let ratio = |point: &serde_json::Value| {
         point["ratio"].as_f64().unwrap_or_else(|| panic!("no ratio: {point}"))
     };
-    assert!(ratio(&points[0]) > 1.2 && ratio(&points[1]) < 0.5, "{points:?}");
+    assert!(ratio(&points[0]) > ratio(&points[1]), "{points:?}");
     assert!(fs::read_to_string(out.join("sweep.csv")).unwrap().contains("-20"));
     for trial in trials.iter().filter(|trial| invalid(trial) == "null") {
         assert!(metric(trial, "kflops") > 0.0 && counter(trial, "task_run_ms") > 0.0, "{trial}");
