@@ -1,9 +1,13 @@
 //! Plans of the cpu arena: variants are settings of the machine's CPUs, and workloads need no
 //! device.
 
+use std::time::Duration;
+
 use anyhow::Result;
-use experiment::plan::{self, Plan, WorkloadSpec};
+use experiment::plan::{self, Plan, Variant, WorkloadSpec};
+use load::programs::cpu::spec_of;
 use load::programs::{Needs, RUN_OF_VARIANT, RUNNERS};
+use machine::placement::Policy;
 
 use crate::arena::under_test::UnderTest;
 use crate::failure::usage;
@@ -35,6 +39,26 @@ pub(super) fn check_work(plan: &Plan, workloads: &Workloads) -> Result<()> {
             return Err(usage(format!(
                 "workload {}: io_weight, io_max and ioprio are shares of a device, which a CPU experiment does not have; remove them",
                 spec.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a policy of deadline for work that it would not apply to: threads do not inherit it.
+pub(super) fn check_policies(plan: &Plan, workloads: &Workloads) -> Result<()> {
+    let is_deadline = |variant: &&Variant| {
+        let policy = variant.tunables.get("policy").map(|text| text.parse());
+        matches!(policy, Some(Ok(Policy::Deadline { .. })))
+    };
+    let Some(variant) = plan.variants.iter().find(is_deadline) else { return Ok(()) };
+    for workload in workloads.iter() {
+        let Some(program) = workload.program() else { continue };
+        let spec = spec_of(program.kind, &program.options, Duration::ZERO, 0);
+        if spec.is_some_and(|spec| !spec.is_of_one_thread()) {
+            return Err(usage(format!(
+                "variant {}: only the first thread of a program can have the policy deadline, and {} works in others; take linpack, cyclic:threads=1 or frames:threads=1",
+                variant.name, workload.name
             )));
         }
     }

@@ -109,6 +109,7 @@ pub fn resolve(mut plan: Plan, say: &mut dyn FnMut(&str)) -> Result<Resolved> {
     check_virtual(&plan)?;
     let workloads = Workloads::read(&mut plan)?;
     cpu::check_work(&plan, &workloads)?;
+    cpu::check_policies(&plan, &workloads)?;
     cpu::check_commands(&under_test, &plan)?;
     complete_workloads(&mut plan, &workloads)?;
     plan.check().map_err(|e| usage(e.to_string()))?;

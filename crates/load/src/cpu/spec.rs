@@ -29,6 +29,16 @@ impl Spec {
     pub fn is_load(&self) -> bool {
         matches!(self, Spec::Spin(_) | Spec::Memory(_) | Spec::Forks(_) | Spec::Io(_))
     }
+
+    /// Whether its first thread, which alone can have a policy of deadline, does all the work.
+    pub fn is_of_one_thread(&self) -> bool {
+        match self {
+            Spec::Linpack(_) => true,
+            Spec::Cyclic(spec) => spec.threads == 1,
+            Spec::Frames(spec) => spec.threads == 1,
+            _ => false,
+        }
+    }
 }
 
 /// `begun` is called after the start.

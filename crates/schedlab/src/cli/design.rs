@@ -102,8 +102,10 @@ impl DesignArgs {
             return Ok(());
         }
         let of_cpus = |word: &String| {
-            let kind = plan::parse_workload(word).map(|spec| spec.kind).unwrap_or_default();
-            load::programs::find(&kind).is_some_and(|row| row.needs == Needs::Cpus)
+            plan::parse_workload(word).is_ok_and(|spec| {
+                spec.params.get("on").is_some_and(|on| on == "cpu")
+                    || load::programs::find(&spec.kind).is_some_and(|row| row.needs == Needs::Cpus)
+            })
         };
         if self.workload.is_empty() || !self.workload.iter().all(of_cpus) {
             return Err(usage(

@@ -97,6 +97,40 @@ fn a_control_group_is_throttled_and_weighted_and_a_realtime_program_throttled_at
 }
 
 #[test]
+fn realtime_policies_follow_their_rules() {
+    if kernel_cache().is_none() {
+        return;
+    }
+    let lab = Lab::new();
+    let turns = [
+        "policy = \"fifo:50\"",
+        "policy = \"rr:50\", \"sysctl:kernel.sched_rr_timeslice_ms\" = \"10\"",
+    ];
+    // Two workers that want the CPU for 50 ms at a time.
+    let two = SHARED.replace("workers = \"1\"", "workers = \"2\"");
+    run(&lab, &plan(&turns, &two, SPIN), "turns");
+    let trials_of = |out: &str| trials(&lab.path(out));
+    let switches = |trial: &Value| trial["counters"]["task_involuntary_switches"].as_f64().unwrap();
+    let trials = trials_of("turns");
+    let [fifo, rr] = [0, 1].map(|variant| switches(observed(&trials, variant)));
+    // fifo only by the bound of 95 % of each second, rr also after each 10 ms.
+    assert!(fifo <= 6.0 && (rr - 380.0).abs() <= 10.0, "{fifo} and {rr} in 3.8 s of computing");
+
+    // A runtime in each period, whoever else wants the CPU; a spin takes a nanosecond.
+    let reserved = [
+        ("policy = \"deadline:5ms/20ms/20ms\"", 0.25),
+        ("policy = \"deadline:3ms/10ms/30ms\"", 0.1),
+    ];
+    run(&lab, &plan(&reserved.map(|(policy, _)| policy), "kind = \"linpack\"", SPIN), "reserved");
+    let trials = trials_of("reserved");
+    for (variant, (policy, share)) in reserved.iter().enumerate() {
+        let counters = &observed(&trials, variant)["counters"];
+        let found = 1.0 - counters["background_spin_spins_per_s"].as_f64().unwrap() / 1e9;
+        assert!((found - share).abs() < 0.01, "{policy}: {found:.4} of the CPU");
+    }
+}
+
+#[test]
 fn every_workload_and_background_of_the_cpu_arena_takes_virtual_time() {
     if kernel_cache().is_none() {
         return;
@@ -174,6 +208,11 @@ fn what_virtual_time_cannot_have_is_refused_before_a_kernel_boots() {
             "compare --arena kernel --workload wakeup --schedulers default,cpu.max=0".to_owned(),
             "5ms/10ms",
         ),
+        (
+            format!("{compare} wakeup").replace("nice=5", "policy=deadline:5ms/20ms/20ms"),
+            "only the first thread",
+        ),
+        (format!("{compare} command:on=cpu:run=true"), "computes natively"),
     ] {
         in_cache(&lab, &words).expect_status(2).says(&[says]);
     }
