@@ -116,7 +116,7 @@ fn realtime_policies_follow_their_rules() {
     // fifo only by the bound of 95 % of each second, rr also after each 10 ms.
     assert!(fifo <= 6.0 && (rr - 380.0).abs() <= 10.0, "{fifo} and {rr} in 3.8 s of computing");
 
-    // A runtime in each period, whoever else wants the CPU; a spin takes a nanosecond.
+    // A runtime in each period, next to any load; a spin takes a nanosecond.
     let reserved = [
         ("policy = \"deadline:5ms/20ms/20ms\"", 0.25),
         ("policy = \"deadline:3ms/10ms/30ms\"", 0.1),
