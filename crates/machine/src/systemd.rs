@@ -128,14 +128,7 @@ fn systemctl(root: &Root, args: &[&str]) -> Result<(), Error> {
 
 fn run(root: &Root, tool: &str, args: &[&str]) -> Result<(), Error> {
     let output = root.run(tool, args, "systemd", "to start tests by a timer")?;
-    if output.status.success() {
-        return Ok(());
-    }
-    Err(Error::ToolFailed {
-        command: format!("{tool} {}", args.join(" ")),
-        status: output.status.to_string(),
-        stderr: String::from_utf8_lossy(&output.stderr).trim().to_string(),
-    })
+    if output.status.success() { Ok(()) } else { Err(Error::failed(tool, args, &output)) }
 }
 
 #[cfg(test)]

@@ -52,7 +52,8 @@ pub(super) fn probe(root: &Root, node: &Path) -> Signature {
 }
 
 fn blkid(root: &Root, node: &Path) -> Result<Signature, Error> {
-    let args = ["-p", "-o", "export", &node.display().to_string()];
+    let node = node.display().to_string();
+    let args = ["-p", "-o", "export", &node];
     let output = root.run("blkid", &args, "util-linux", "to see whether a device holds data")?;
     let text = String::from_utf8_lossy(&output.stdout);
     match output.status.code() {
@@ -61,11 +62,7 @@ fn blkid(root: &Root, node: &Path) -> Result<Signature, Error> {
         Some(8) => Ok(Signature::Found {
             formats: vec!["several formats at once (blkid cannot decide)".into()],
         }),
-        _ => Err(Error::ToolFailed {
-            command: format!("blkid {}", args.join(" ")),
-            status: output.status.to_string(),
-            stderr: String::from_utf8_lossy(&output.stderr).trim().to_string(),
-        }),
+        _ => Err(Error::failed("blkid", &args, &output)),
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::Output;
 
 use text::format_bytes;
 
@@ -187,6 +188,14 @@ impl Error {
     pub fn io(action: &'static str, path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Error {
         let path = path.as_ref().to_path_buf();
         move |cause| Error::Io { action, path, cause }
+    }
+
+    pub(crate) fn failed(tool: &str, args: &[&str], output: &Output) -> Error {
+        Error::ToolFailed {
+            command: format!("{tool} {}", args.join(" ")),
+            status: output.status.to_string(),
+            stderr: String::from_utf8_lossy(&output.stderr).trim().to_string(),
+        }
     }
 }
 

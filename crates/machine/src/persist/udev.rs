@@ -215,14 +215,10 @@ fn word(device: &Device) -> String {
 
 pub(super) fn properties(root: &Root, name: &str) -> Result<Properties, Error> {
     let path = format!("/sys/block/{name}");
-    let output =
-        root.run("udevadm", &["info", "--query=property", "--path", &path], "udev", PURPOSE)?;
+    let args = ["info", "--query=property", "--path", &path];
+    let output = root.run("udevadm", &args, "udev", PURPOSE)?;
     if !output.status.success() {
-        return Err(Error::ToolFailed {
-            command: format!("udevadm info --query=property --path {path}"),
-            status: output.status.to_string(),
-            stderr: String::from_utf8_lossy(&output.stderr).trim().to_string(),
-        });
+        return Err(Error::failed("udevadm", &args, &output));
     }
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     Ok(text

@@ -146,13 +146,12 @@ impl MadeFiles {
         if let Some(mount) = device::usage_now(root, &name).mounts.first() {
             return Err(not_wiped(format!("it is mounted at {}: `umount {}`", mount.at, mount.at)));
         }
-        let output = root.run(
-            "wipefs",
-            &["--all", "--quiet", &node],
-            "util-linux",
-            "to remove a file system from a device",
-        )?;
-        let said = String::from_utf8_lossy(&output.stderr).trim().to_string();
+        let args = ["--all", "--quiet", &node];
+        let said = match run(root, "wipe", Path::new("/"), "wipefs", &args) {
+            Ok(_) => String::new(),
+            Err(Error::ToolFailed { stderr, .. }) => stderr,
+            Err(other) => return Err(other),
+        };
         match uuid_of(root, &node)? {
             None => Ok(Some(node)),
             Some(_) => Err(not_wiped(format!(
@@ -383,7 +382,7 @@ fn mounted_at(root: &Root, at: &Path) -> Vec<PathBuf> {
     points.map(PathBuf::from).filter(|point| point.starts_with(at)).collect()
 }
 
-/// Retries while losetup briefly claims the device.
+/// Retries while losetup, for which the number was free, briefly claims the device.
 fn run(root: &Root, key: &str, dir: &Path, tool: &str, args: &[&str]) -> Result<Output, Error> {
     let since = Instant::now();
     loop {
@@ -413,8 +412,8 @@ fn run_once(
 ) -> Result<Output, Error> {
     let missing = || Error::ToolMissing {
         tool: tool.into(),
-        package: tool.into(),
-        purpose: "on the device".into(),
+        package: if tool == "wipefs" { "util-linux" } else { tool }.into(),
+        purpose: "for the device".into(),
     };
     let program = root.tool(tool).ok_or_else(missing)?;
     let output = programs::helper_at(&program)
@@ -424,14 +423,7 @@ fn run_once(
         .stdin(Stdio::null())
         .output()
         .map_err(Error::io("run", &program))?;
-    if output.status.success() {
-        return Ok(output);
-    }
-    Err(Error::ToolFailed {
-        command: format!("{tool} {}", args.join(" ")),
-        status: output.status.to_string(),
-        stderr: String::from_utf8_lossy(&output.stderr).trim().to_string(),
-    })
+    if output.status.success() { Ok(output) } else { Err(Error::failed(tool, args, &output)) }
 }
 
 #[cfg(test)]
