@@ -42,6 +42,8 @@ struct VisiblePath {
 
 /// `others`: the program runs with the permissions of others.
 pub(crate) fn enter(confinement: &Confinement, others: bool) -> Result<()> {
+    // Otherwise ours may close to the program what is made for it.
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
     let root = |cause| Error::new("/", "take its mounts for ourselves", cause);
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).map_err(root)?;
     let devices = DEVICES.iter().map(|name| open_device(name)).collect::<Result<Vec<_>>>()?;

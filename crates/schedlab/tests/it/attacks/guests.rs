@@ -467,9 +467,9 @@ fn root_with_another_users_home_does_not_use_that_users_cache() {
 fn a_cache_is_closed_to_others_whatever_the_umask_and_an_old_open_one_is_closed() {
     let (true, Some(real)) = (require(&["root"]), kernel_cache()) else { return };
     let lab = Lab::new();
-    let run = |cache: &Path| {
+    let run = |umask: &str, cache: &Path| {
         let mut shell = Command::new("/bin/sh");
-        shell.args(["-c", "umask 000; exec \"$@\"", "sh"]).arg(binary());
+        shell.args(["-c", &format!("umask {umask}; exec \"$@\""), "sh"]).arg(binary());
         shell
             .args(["kernel", "exec", "--cache-dir"])
             .arg(cache)
@@ -483,7 +483,8 @@ fn a_cache_is_closed_to_others_whatever_the_umask_and_an_old_open_one_is_closed(
     let cache = lab.path("cache");
     copy_kernel(&real, &cache);
     fs::set_permissions(&cache, fs::Permissions::from_mode(0o755)).unwrap();
-    run(&cache).expect_status(0);
+    run("000", &cache).expect_status(0);
+    run("077", &cache).expect_status(0);
     let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
     assert_eq!(mode(&cache), 0o700, "an old cache is closed");
     assert_eq!(mode(&cache.join("run")), 0o700, "what is made in it too");
