@@ -209,7 +209,9 @@ fn own_home(files: &Path) -> Result<PathBuf, RunnerError> {
         } else {
             format!("pgbench-{number}")
         });
-        match fs::create_dir(&home) {
+        // Whatever root's umask, PostgreSQL's user passes through it.
+        let open = || fs::set_permissions(&home, fs::Permissions::from_mode(0o755));
+        match fs::create_dir(&home).and_then(|()| open()) {
             Ok(()) => return Ok(home),
             Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => number += 1,
             Err(cause) => return Err(RunnerError::file("create", &home)(cause)),
