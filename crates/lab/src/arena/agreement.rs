@@ -46,7 +46,7 @@ struct Wider {
 /// The orders agree up to completion 8166 of 9171 on one disk and 5 on the other, depending on
 /// which queues merge at the start. With turns longer by 1.6 µs, the simulator has the kernel's
 /// means within 1 %.
-const BFQ: &str = "ten processes that read small files in turn are merged in another order, since a turn takes 1.6 µs longer, in which the guest's kernel reads its clock";
+const BFQ: &str = "which of ten processes that read small files in turn are merged depends on microseconds, and a turn takes 1.6 µs longer, in which the guest's kernel reads its clock";
 
 /// Expiries count ticks of 1 ms (core/antic.c and crates/elevator). Requests 0.4 µs later
 /// eventually cross a tick boundary and change a turn by one request; until then the orders are

@@ -248,18 +248,22 @@ pub(super) fn check(root: &Root, device: &Device, wanted: &FileSystem) -> Result
             Fault::NotInKernel { kind: maker.kind.into(), release: root.kernel_release() }.into()
         );
     }
-    for (tool, package, purpose) in [
-        (maker.tool, maker.package, "to make the file system"),
-        ("mount", "mount", "to mount the file system"),
-        ("wipefs", "util-linux", "to remove the file system from the device"),
-    ] {
-        if root.tool(tool).is_none() {
-            let (tool, package, purpose) =
-                (tool.to_string(), package.to_string(), purpose.to_string());
-            return Err(Error::ToolMissing { tool, package, purpose });
-        }
+    for tool in [maker.tool, "mount", "wipefs"] {
+        root.tool(tool).ok_or_else(|| missing(tool))?;
     }
     Ok(())
+}
+
+fn missing(tool: &str) -> Error {
+    let (package, purpose) = match tool {
+        "mount" => ("mount", "to mount the file system"),
+        "wipefs" => ("util-linux", "to remove the file system from the device"),
+        _ => {
+            let maker = MAKERS.iter().find(|maker| maker.tool == tool);
+            (maker.map_or(tool, |maker| maker.package), "to make the file system")
+        }
+    };
+    Error::ToolMissing { tool: tool.into(), package: package.into(), purpose: purpose.into() }
 }
 
 /// Called after journaling. mkfs opens the device exclusively directly after its release.
@@ -410,12 +414,7 @@ fn run_once(
     tool: &str,
     args: &[&str],
 ) -> Result<Output, Error> {
-    let missing = || Error::ToolMissing {
-        tool: tool.into(),
-        package: if tool == "wipefs" { "util-linux" } else { tool }.into(),
-        purpose: "for the device".into(),
-    };
-    let program = root.tool(tool).ok_or_else(missing)?;
+    let program = root.tool(tool).ok_or_else(|| missing(tool))?;
     let output = programs::helper_at(&program)
         .args(args)
         .current_dir(dir)
