@@ -41,11 +41,14 @@ fn run(words: &[&str]) {
     let Some(python) = interpreter() else { return };
     // Not in python/, where the package has no extension module.
     let (package, here) = (package(), Path::new(env!("CARGO_MANIFEST_DIR")).join("tests"));
+    // TMPDIR may be a small tmpfs that other tests fill at the same time.
+    let files = testbed::Directory::new();
     let program = std::env::current_exe().expect("this test");
     let program = program.ancestors().nth(2).expect("target/debug").join("schedlab");
     let output = Command::new(&python)
         .args(words)
         .current_dir(here)
+        .env("TMPDIR", files.path())
         .env("PYTHONPATH", package.path())
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .env("MYPYPATH", package.path())

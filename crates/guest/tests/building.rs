@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use guest::{Cache, Error, Kernel, Progress, Request, Silent, Source};
+use testbed::Directory;
 
 fn cache() -> Cache {
     let dir = std::env::var_os("SCHEDLAB_CACHE_DIR").map(PathBuf::from);
@@ -121,7 +122,7 @@ fn a_patch_compiles_only_what_it_touches() {
     }
     let cache = cache();
     let Some(base) = plain(&cache) else { return };
-    let dir = tempfile::tempdir().unwrap();
+    let dir = Directory::new();
     let unique = format!(
         "static const char schedlab_test[] __attribute__((used)) = \"schedlab test {}\";",
         std::process::id()
@@ -148,7 +149,7 @@ fn a_patch_compiles_only_what_it_touches() {
 fn a_patch_that_does_not_apply_or_not_compile_leaves_nothing() {
     let cache = cache();
     let Some(base) = plain(&cache) else { return };
-    let dir = tempfile::tempdir().unwrap();
+    let dir = Directory::new();
     let broken = patched(
         dir.path(),
         "broken.patch",
@@ -199,7 +200,7 @@ fn without_option(dir: &Path, file: &str, option: &str, kernel: &Kernel) -> Requ
 fn a_kernel_without_an_option_is_built_unless_the_arena_needs_it() {
     let cache = cache();
     let Some(base) = plain(&cache) else { return };
-    let dir = tempfile::tempdir().unwrap();
+    let dir = Directory::new();
     let needed = without_option(dir.path(), "block/Kconfig.iosched", "IOSCHED_BFQ", &base);
     let error = cache.build(&needed, &mut Silent, &going()).unwrap_err();
     let Error::Config { refused } = error else { panic!("{error}") };
@@ -224,7 +225,7 @@ fn an_interrupted_build_leaves_nothing_and_no_process() {
     if plain(&shared).is_none() {
         return;
     }
-    let dir = tempfile::tempdir().unwrap();
+    let dir = Directory::new();
     fs::create_dir_all(dir.path().join("sources")).unwrap();
     for name in names(&shared.dir().join("sources")).iter().filter(|name| name.ends_with(".tar.xz"))
     {
@@ -283,7 +284,7 @@ fn no_root_is_needed() {
     if !testbed::is_root() {
         return; // other tests report it
     }
-    let dir = tempfile::tempdir().unwrap();
+    let dir = Directory::new();
     let own = dir.path().join("cache");
     fs::create_dir_all(own.join("kernels")).unwrap();
     let run = |command: &mut Command| assert!(command.status().unwrap().success(), "{command:?}");

@@ -1,5 +1,7 @@
 //! A test's directory, and the programs in it.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -47,4 +49,6 @@ pub fn copy_program(from: impl AsRef<Path>, to: impl AsRef<Path>) {
         "{}: cannot be copied",
         from.as_ref().display()
     );
+    // For any user, with any umask.
+    fs::set_permissions(to, fs::Permissions::from_mode(0o755)).expect("own");
 }

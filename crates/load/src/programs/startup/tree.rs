@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ impl Tree {
         copy: &[PathBuf],
         leave_out: &[&str],
     ) -> Result<Tree, RunnerError> {
-        fs::create_dir_all(root.join("dev")).map_err(RunnerError::file("create", root))?;
+        make_directories(&root.join("dev")).map_err(RunnerError::file("create", root))?;
         for (name, major, minor) in NODES {
             let node = root.join("dev").join(name);
             mknodat(
@@ -58,9 +58,11 @@ impl Tree {
                 Mode::from_raw_mode(0o666),
                 makedev(major, minor),
             )
-            .map_err(|errno| RunnerError::file("make", &node)(errno.into()))?;
+            .map_err(std::io::Error::from)
+            .and_then(|()| fs::set_permissions(&node, fs::Permissions::from_mode(0o666)))
+            .map_err(RunnerError::file("make", &node))?;
         }
-        fs::create_dir_all(root.join("tmp")).map_err(RunnerError::file("create", root))?;
+        make_directories(&root.join("tmp")).map_err(RunnerError::file("create", root))?;
         // A link to the original name works as outside.
         copy_file(program, root)?;
         for path in copy {
@@ -110,6 +112,16 @@ fn inside(path: &Path, root: &Path) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
 }
 
+/// Creates what is missing of a directory's path, open to the program's user with any umask of root.
+fn make_directories(path: &Path) -> std::io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    path.parent().map_or(Ok(()), make_directories)?;
+    fs::create_dir(path)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755))
+}
+
 /// Creates parents. A link copied earlier must not lead out of the tree.
 fn place(path: &Path, root: &Path) -> Result<PathBuf, RunnerError> {
     let to = inside(path, root);
@@ -126,7 +138,7 @@ fn place(path: &Path, root: &Path) -> Result<PathBuf, RunnerError> {
         }
     }
     let parent = to.parent().unwrap_or(root);
-    fs::create_dir_all(parent).map_err(RunnerError::file("create", parent))?;
+    make_directories(parent).map_err(RunnerError::file("create", parent))?;
     Ok(to)
 }
 
@@ -145,7 +157,7 @@ fn copy_all(path: &Path, root: &Path, leave_out: &[&str]) -> Result<(), RunnerEr
     } else if kind.is_dir() {
         let entries =
             fs::read_dir(path).and_then(Iterator::collect::<Result<Vec<_>, _>>).map_err(failed)?;
-        fs::create_dir_all(place(path, root)?).map_err(failed)?;
+        make_directories(&place(path, root)?).map_err(failed)?;
         entries
             .iter()
             .filter(|entry| leave_out.iter().all(|name| entry.file_name() != *name))

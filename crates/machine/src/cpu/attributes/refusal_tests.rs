@@ -243,16 +243,14 @@ fn who_may_not_write_is_told_before_anything_is_measured() {
         let attribute = Attribute { key: key.to_string(), value: value.to_string() };
         super::resolve::resolve(&root, &attribute).map(drop).map_err(|error| error.to_string())
     };
-    let open = |mode: u32| {
-        use std::os::unix::fs::PermissionsExt;
-        std::fs::set_permissions(machine.path(""), std::fs::Permissions::from_mode(0o755)).unwrap();
-        std::fs::set_permissions(
-            machine.path("sys/kernel/debug"),
-            std::fs::Permissions::from_mode(mode),
-        )
-        .unwrap();
+    // As on a machine, whatever the umask: all but debugfs is open.
+    let chmod = |words: &[&str], path: &str| {
+        let status =
+            std::process::Command::new("chmod").args(words).arg(machine.path(path)).status();
+        assert!(status.is_ok_and(|status| status.success()), "{path}");
     };
-    open(0o700);
+    chmod(&["-R", "go+rX"], "");
+    chmod(&["700"], "sys/kernel/debug");
     resolve("autogroup", "off").expect("root may");
     let as_unprivileged = || {
         let unprivileged = Uid::from_raw(65_534);

@@ -61,6 +61,7 @@ fn crashed(lab: &Lab) -> (std::path::PathBuf, std::path::PathBuf) {
         (journal.join("schedlab-kept-x.json"), locks.join("schedlab-kept-x.lock"));
     fs::write(&entry_path, entry.to_string()).expect("own");
     fs::write(&lock, "").expect("own");
+    fs::set_permissions(&lock, fs::Permissions::from_mode(0o644)).expect("own");
     (entry_path, lock)
 }
 

@@ -1,6 +1,7 @@
 //! The kernel arena: real schedulers and programs in guests, usage errors, leftovers after kills.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -199,9 +200,11 @@ fn a_program_in_a_guest_prints_and_ends_as_it_does_anywhere() {
     // The guest's own directories show the machine's files under the same paths.
     for parent in ["/tmp", "/var/tmp"] {
         let dir = tempfile::Builder::new().prefix("schedlab test ").tempdir_in(parent).unwrap();
-        fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))
-            .unwrap();
-        fs::write(dir.path().join("file"), "here").unwrap();
+        let file = dir.path().join("file");
+        fs::write(&file, "here").unwrap();
+        for (path, mode) in [(dir.path(), 0o755), (&file, 0o644)] {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        }
         let mut command = arena.command("kernel exec --quiet -- sh -c");
         let ran = Ran::from(command.arg("pwd; cat file").current_dir(dir.path()).output().unwrap())
             .expect_status(0);
