@@ -188,6 +188,12 @@ fn an_ordinary_user_gets_the_same_results_and_analysis_twice_and_leaves_nothing_
     }
 }
 
+/// Root's guest runs as another user, who reads this with any umask.
+fn write_for_all(path: &Path, bytes: &[u8]) {
+    fs::write(path, bytes).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o644)).unwrap();
+}
+
 #[test]
 fn a_program_in_a_guest_prints_and_ends_as_it_does_anywhere() {
     let Some(arena) = Arena::new() else { return };
@@ -200,11 +206,8 @@ fn a_program_in_a_guest_prints_and_ends_as_it_does_anywhere() {
     // The guest's own directories show the machine's files under the same paths.
     for parent in ["/tmp", "/var/tmp"] {
         let dir = tempfile::Builder::new().prefix("schedlab test ").tempdir_in(parent).unwrap();
-        let file = dir.path().join("file");
-        fs::write(&file, "here").unwrap();
-        for (path, mode) in [(dir.path(), 0o755), (&file, 0o644)] {
-            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-        }
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        write_for_all(&dir.path().join("file"), b"here");
         let mut command = arena.command("kernel exec --quiet -- sh -c");
         let ran = Ran::from(command.arg("pwd; cat file").current_dir(dir.path()).output().unwrap())
             .expect_status(0);
@@ -230,7 +233,7 @@ fn a_program_in_a_guest_prints_and_ends_as_it_does_anywhere() {
     // Files of the machine there remain visible, byte for byte.
     let bytes: Vec<u8> =
         (0..300_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
-    fs::write(arena.lab.path("bytes"), &bytes).unwrap();
+    write_for_all(&arena.lab.path("bytes"), &bytes);
     let same =
         arena.command("kernel exec -q -- cat").arg(arena.lab.path("bytes")).output().unwrap();
     assert!(same.stdout == bytes, "{} bytes of {}", same.stdout.len(), bytes.len());
