@@ -70,12 +70,15 @@ fn parse(words: &[OsString]) -> Result<Cli, clap::Error> {
         let printed = match error.kind() {
             ErrorKind::DisplayVersion => return error,
             ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-                cli::with_groups()
+                cli::with_groups(Cli::command())
             }
+            // For clap a variable is an argument: it would not show the help if one is set.
+            ErrorKind::MissingSubcommand => cli::with_groups(cli::without_environment()),
             _ => cli::without_environment(),
         };
+        let is_missing = ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
         match read(printed) {
-            Err(printed) if printed.kind() == error.kind() => printed,
+            Err(printed) if [error.kind(), is_missing].contains(&printed.kind()) => printed,
             _ => error,
         }
     })

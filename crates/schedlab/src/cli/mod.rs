@@ -115,8 +115,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
 ];
 
 /// The command line with grouped commands in its help, which clap cannot list itself.
-pub(crate) fn with_groups() -> clap::Command {
-    let command = Cli::command();
+pub(crate) fn with_groups(command: clap::Command) -> clap::Command {
     let mut groups = String::new();
     for (title, names) in GROUPS {
         let _ = write!(groups, "\n{title}:\n");

@@ -4,7 +4,7 @@ use super::*;
 
 /// With the arguments of every command.
 fn complete() -> clap::Command {
-    let mut command = with_groups().disable_help_subcommand(true);
+    let mut command = with_groups(Cli::command()).disable_help_subcommand(true);
     command.build();
     command
 }

@@ -312,3 +312,10 @@ fn an_input_that_does_not_exist_has_one_exit_status() {
         lab.run(&words).expect_status(2).says(&["missing"]);
     }
 }
+
+#[test]
+fn without_a_command_its_help_is_printed_whatever_the_environment_sets() {
+    let lab = Lab::new();
+    lab.run("").expect_status(2).says(&["Compare:", "Understand:", "Examples:"]);
+    lab.run("trace").expect_status(2).says(&["Commands:", "synthesize"]);
+}
