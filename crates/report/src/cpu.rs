@@ -19,11 +19,14 @@ const FREQUENCY_RATIO: f64 = 1.02;
 /// Head, and value of one trial.
 type Column = (&'static str, fn(&Trial) -> Option<f64>);
 
-const COLUMNS: [Column; 6] = [
+const COLUMNS: [Column; 9] = [
     ("migrations\nper second", |trial| per_second(trial, &["task_migrations"])),
     ("waiting for\na CPU, %", |trial| waiting(trial).map(percent)),
     ("voluntary\nswitches/s", |trial| per_second(trial, &["task_voluntary_switches"])),
     ("involuntary\nswitches/s", |trial| per_second(trial, &["task_involuntary_switches"])),
+    ("preempted after\n(median), ms", |trial| counter(trial, "slice_p50_us").map(|us| us / 1e3)),
+    ("queue wait\np99, ms", |trial| counter(trial, "queue_wait_p99_us").map(|us| us / 1e3)),
+    ("share against\nweights, %", share_error),
     ("steal, %", |trial| counter(trial, "steal_share").map(percent)),
     ("MHz", |trial| counter(trial, "cpu_mhz")),
 ];
@@ -42,6 +45,12 @@ fn per_second(trial: &Trial, names: &[&str]) -> Option<f64> {
     let seconds = counter(trial, "task_wall_ms").map_or(window, |ms| ms / 1e3);
     let sum: f64 = names.iter().map(|name| counter(trial, name)).sum::<Option<f64>>()?;
     (seconds > 0.0).then(|| sum / seconds)
+}
+
+/// Deviation of the time on the CPU from that by the weights of all runnable tasks.
+fn share_error(trial: &Trial) -> Option<f64> {
+    let by_weight = counter(trial, "share_by_weight_us").filter(|us| *us > 0.0)?;
+    Some(percent(counter(trial, "share_us")? / by_weight - 1.0))
 }
 
 /// Share of runnable time.
@@ -241,6 +250,21 @@ pub(crate) mod tests {
             )
         );
         assert_eq!(table.rows[3].1, ["2.00", "-", "-", "-", "-"].map(String::from).to_vec());
+    }
+
+    #[test]
+    fn a_guests_run_queue_is_shown_in_ms_and_its_share_as_an_error() {
+        let lab = on_cpus(&[
+            ("none", "slice_p50_us", 3000.0),
+            ("none", "queue_wait_p99_us", 12_500.0),
+            ("none", "share_us", 90.0),
+            ("none", "share_by_weight_us", 100.0),
+            ("bfq", "share_us", 0.0),
+            ("bfq", "share_by_weight_us", 0.0),
+        ]);
+        let table = shown(&lab).expect("something was counted");
+        assert_eq!(table.rows[0].1, ["3.00", "12.5", "-10.0"].map(String::from).to_vec());
+        assert_eq!(table.rows[3].1, ["-", "-", "-"].map(String::from).to_vec());
     }
 
     #[test]

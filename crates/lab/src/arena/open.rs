@@ -123,14 +123,12 @@ impl OpenOptions {
             return Err(usage(format!("--destroy-data: {what}; leave it out")));
         }
         match (under_test, self.trace) {
-            (UnderTest::Kernel { .. }, Some(Format::Parquet | Format::Csv)) => {
+            (
+                UnderTest::Kernel { .. } | UnderTest::KernelCpu { .. },
+                Some(Format::Parquet | Format::Csv),
+            ) => {
                 return Err(usage(
                     "--trace: the kernel arena writes traces of Perfetto only; choose --trace perfetto, or --arena sim",
-                ));
-            }
-            (UnderTest::KernelCpu { .. }, Some(_)) => {
-                return Err(usage(
-                    "--trace: only trials of block devices are traced; leave it out",
                 ));
             }
             (UnderTest::Disk { .. } | UnderTest::Cpu { .. }, Some(_)) => {

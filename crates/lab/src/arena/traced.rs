@@ -56,4 +56,8 @@ impl TraceTo {
     pub(super) fn trace(&self, trace: &Trace) -> Result<()> {
         self.file.trace(&self.name, trace)
     }
+
+    pub(super) fn run_queue(&self, log: &[u8]) -> Result<()> {
+        self.file.run_queue(&self.name, log)
+    }
 }

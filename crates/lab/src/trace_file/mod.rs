@@ -131,6 +131,12 @@ impl TraceFile {
         let written = recorder::file::write_tracks(self.dir.replace_in_place(name)?, trace);
         written.with_context(|| unwritten(&self.dir.file(name)))
     }
+
+    /// Writes the log of a guest's scheduler; only for [`Format::Perfetto`].
+    pub fn run_queue(&self, name: &str, log: &[u8]) -> Result<()> {
+        let written = recorder::file::write_run_queue(&self.dir.replace_in_place(name)?, log);
+        written.with_context(|| unwritten(&self.dir.file(name)))
+    }
 }
 
 trait Sink {

@@ -58,6 +58,11 @@ pub(super) fn write_perfetto(file: &mut impl Write, trace: &Trace) -> Result<()>
     perfetto::write(file, trace).map(drop)
 }
 
+/// `log` is that of a guest's scheduler (`kernel/modelcpu.h`).
+pub fn write_run_queue(file: &File, log: &[u8]) -> Result<()> {
+    perfetto::write_run_queue(std::io::BufWriter::new(file), log)
+}
+
 pub(super) fn unpack(packing: Packing, file: File) -> Result<Box<dyn Read>> {
     Ok(match packing {
         Packing::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(BufReader::new(file))),

@@ -53,6 +53,10 @@ pub(super) fn write_perfetto(_file: &mut impl Write, _trace: &Trace) -> Result<(
     bail!(absent("trace", "traces of Perfetto", ""))
 }
 
+pub fn write_run_queue(_file: &File, _log: &[u8]) -> Result<()> {
+    bail!(absent("trace", "traces of Perfetto", ""))
+}
+
 pub(super) fn unpack(packing: Packing, _file: File) -> Result<Box<dyn Read>> {
     match packing {
         Packing::Gzip => bail!(absent("packing", "gzip", "unpack it first (gunzip), or ")),

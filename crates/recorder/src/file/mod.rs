@@ -14,7 +14,7 @@ mod read;
 mod tests;
 mod write;
 
-pub use libraries::{is_trace, read_bytes};
+pub use libraries::{is_trace, read_bytes, write_run_queue};
 pub use metered::check_unpacked;
 pub use per_cpu::{check_files, parts};
 pub use read::{ReadOptions, read};

@@ -128,12 +128,12 @@ fn slices_of_a_track_do_not_overlap_and_counters_return_to_nothing() {
 }
 
 /// A path below the root of the project.
-fn of_project(path: &str) -> std::path::PathBuf {
+pub(super) fn of_project(path: &str) -> std::path::PathBuf {
     std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(path)
 }
 
 /// Perfetto's Python packages, which `scripts/need test` installs.
-fn is_perfetto_here() -> bool {
+pub(super) fn is_perfetto_here() -> bool {
     let is_here = of_project("target/tools/perfetto/done-2").exists();
     if !is_here {
         testbed::skip("Perfetto's schema and UI needed (scripts/need test)");

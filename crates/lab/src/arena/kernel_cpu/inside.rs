@@ -1,5 +1,6 @@
 //! The first program of a guest for CPU experiments, and the programs that it starts.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use load::cpu::{Report, Spec};
 use machine::files::programs;
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::LOG;
 use super::request::{Program, TrialRequest};
 use crate::arena::kernel::order;
 use crate::arena::processes::BEGUN;
@@ -24,6 +26,9 @@ use crate::signals::Stop;
 pub(crate) const PROGRAM: &str = "guest-cpu-program";
 /// The control group of the measured program.
 const GROUP: &str = "measured";
+const DEVICE: &str = "/dev/modelcpu";
+/// The module's files.
+const DEBUG: &str = "/sys/kernel/debug/modelcpu";
 
 /// Runs the request in `workdir`; returns only outside of a guest.
 pub(crate) fn run(workdir: &Path) -> Result<u8> {
@@ -32,14 +37,14 @@ pub(crate) fn run(workdir: &Path) -> Result<u8> {
 
 fn trial(inside: &Inside) -> Result<Observation> {
     let request: TrialRequest = order::read(inside.workdir(), order::ORDER)?;
-    inside.load(&request.module, "")?;
+    inside.load(&request.module, &format!("log={}", request.log))?;
     for (key, value) in &request.attributes {
         set_attribute(key, value)?;
     }
     let group = (!request.group.is_empty()).then(|| make_group(&request.group)).transpose()?;
     let loads = request.loads.iter().map(|(name, spec)| {
-        let program = Program { spec: spec.clone(), placement: Default::default(), group: None };
-        Running::start(name, &program)
+        let (spec, placement) = (spec.clone(), BTreeMap::new());
+        Running::start(name, &Program { spec, placement, group: None, is_measured: false })
     });
     let loads = loads.collect::<Result<Vec<Running>>>()?;
     std::thread::sleep(Duration::from_nanos(request.warmup_ns));
@@ -52,6 +57,7 @@ fn trial(inside: &Inside) -> Result<Observation> {
         invalid: too_few(&report.counts),
         ..Observation::default()
     };
+    observation.counters.extend(run_queue(group.is_some())?);
     if let Some(group) = group {
         observation.counters.extend(throttling(&group)?);
     }
@@ -62,7 +68,29 @@ fn trial(inside: &Inside) -> Result<Observation> {
             .counters
             .extend(counters.map(|(what, value)| (format!("background_{name}_{what}"), value)));
     }
+    if request.log > 0 {
+        fs::copy(Path::new(DEBUG).join("log"), inside.workdir().join(LOG))
+            .context("trace: too many events; choose a shorter --trial-time")?;
+    }
     Ok(observation)
+}
+
+/// What the scheduler decided about the program's tasks (`kernel/modelcpu-runqueue.c`). Weights do
+/// not give the share of a task that is in a control group.
+fn run_queue(is_grouped: bool) -> Result<Vec<(String, f64)>> {
+    let path = Path::new(DEBUG).join("stats");
+    let text =
+        fs::read_to_string(&path).with_context(|| format!("{}: cannot read", path.display()))?;
+    let figure = |line: &str| -> Option<(String, f64)> {
+        let (name, value) = line.split_once(' ')?;
+        let value: f64 = value.parse().ok()?;
+        Some(match name.strip_suffix("_ns") {
+            Some(stem) => (format!("{stem}_us"), value / 1e3),
+            None => (name.to_owned(), value),
+        })
+    };
+    let figures = text.lines().filter(|line| !(is_grouped && line.starts_with("share")));
+    Ok(figures.filter_map(figure).collect())
 }
 
 /// Writes an attribute of the scheduler and reads it back.
@@ -192,9 +220,9 @@ pub(crate) fn program() -> Result<u8> {
     std::io::stdin()
         .read_to_string(&mut text)
         .context("standard input: cannot read the request")?;
-    let Program { spec, placement, group } =
+    let Program { spec, placement, group, is_measured } =
         serde_json::from_str(&text).context("standard input: not a request")?;
-    load::cpu::compute_in_virtual_time().context("/dev/modelcpu: cannot open")?;
+    load::cpu::compute_in_virtual_time().with_context(|| format!("{DEVICE}: cannot open"))?;
     if let Some(group) = group {
         fs::write(group.join("cgroup.procs"), "0")
             .with_context(|| format!("{}: cannot join", group.display()))?;
@@ -206,9 +234,17 @@ pub(crate) fn program() -> Result<u8> {
     if let Some((what, wanted, found)) = deviations.first() {
         bail!("{what}={wanted}: not in effect (found {found})");
     }
+    // Its children are in its process group, too.
+    let tell = |word: &str| match is_measured {
+        true => fs::write(DEVICE, word).with_context(|| format!("{DEVICE}: refuses {word}")),
+        false => Ok(()),
+    };
+    rustix::process::setpgid(None, None).context("process group: cannot be made")?;
+    tell("begin")?;
     let mut begun = Ok(());
     let report = load::cpu::run(&spec, &stop.flag(), || begun = line(BEGUN))?;
     begun?;
+    tell("end")?;
     line(serde_json::to_string(&report)?)?;
     Ok(DONE)
 }

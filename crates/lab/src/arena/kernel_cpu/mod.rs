@@ -3,7 +3,7 @@
 //!
 //! A trial is one boot of a User-mode Linux (crate `guest`) in which the workloads of the CPU arena
 //! run as they do on a machine: the same threads, futexes and pipes, placed by the same settings.
-//! Only their computing differs: it takes virtual time (`kernel/modelcpu.c`), during which the
+//! Only their computing differs: it takes virtual time (`kernel/modelcpu-main.c`), during which the
 //! kernel's ticks, timers and wake-ups preempt them. The kernel's own code takes no time, so that
 //! what differs between variants is what the scheduler decided.
 
@@ -33,15 +33,23 @@ use super::invalid::interrupted;
 use super::kernel::{Built, cache, order};
 use super::open::OpenOptions;
 use super::parallel::Key;
+use super::traced::{TraceTo, Traces};
 use super::virtual_time::{Progression, Virtual};
 use super::{TrialSpec, VariantIndex, Variants};
 use crate::console::Console;
 use crate::failure::usage;
 use crate::signals::Stop;
+use crate::trace_file::TraceFile;
 use crate::workloads::Workloads;
 
 /// Memory of a guest.
 const MEMORY_MIB: u32 = 256;
+/// In addition for the log of a trace, whose events have 56 bytes.
+const TRACE_MEMORY_MIB: u32 = 128;
+const MAX_EVENTS: u32 = 2_000_000;
+const MAX_LOG_BYTES: u64 = 56 * MAX_EVENTS as u64;
+/// The log, in a guest's working directory.
+const LOG: &str = "run-queue";
 /// The module of the kernel arena that programs compute with.
 const MODULE: &str = "modelcpu";
 /// The program starts within this time after its warm-up, at a moment that is the round's: what it
@@ -51,6 +59,7 @@ const PHASE_NS: u64 = 20_000_000;
 /// The kernel-cpu arena.
 pub struct KernelCpuArena {
     guests: Guests,
+    traces: Traces,
     progression: Progression,
     opened: Instant,
 }
@@ -117,6 +126,7 @@ impl KernelCpuArena {
         };
         Ok(KernelCpuArena {
             guests: Guests { variants: Arc::new(variants), fixed: Arc::new(fixed) },
+            traces: Traces::default(),
             progression: options
                 .threads
                 .map_or_else(Progression::default, |threads| Progression::on(threads.get())),
@@ -147,7 +157,12 @@ fn check_work(workloads: &Workloads, loads: &BackgroundLoads) -> Result<()> {
 }
 
 impl Guests {
-    fn measure(&self, key: &Key, trial: &TrialSpec) -> Result<Observation> {
+    fn measure(
+        &self,
+        key: &Key,
+        trial: &TrialSpec,
+        trace: Option<&TraceTo>,
+    ) -> Result<Observation> {
         let fixed = &self.fixed;
         let stopped =
             || Observation { invalid: vec![interrupted(&fixed.stop)], ..Observation::default() };
@@ -165,14 +180,16 @@ impl Guests {
         let dir = guest::workdir(&fixed.cache).with_context(|| {
             format!("{}: cannot create a guest's working directory", fixed.cache.display())
         })?;
-        order::write(dir.path(), order::ORDER, &self.request(built, key, trial)?)?;
+        let log = if trace.is_some() { MAX_EVENTS } else { 0 };
+        let request = TrialRequest { log, ..self.request(built, key, trial)? };
+        order::write(dir.path(), order::ORDER, &request)?;
         let boot = Boot {
             kernel: &built.image,
             init: &fixed.exe,
             role: "guest-cpu",
             readable: &[built.modules.dir().to_owned()],
             reachable: &[],
-            memory_mib: MEMORY_MIB,
+            memory_mib: MEMORY_MIB + if trace.is_some() { TRACE_MEMORY_MIB } else { 0 },
             time_travel: TimeTravel::InfiniteCpu,
             patience: guest::PATIENCE,
         };
@@ -184,7 +201,13 @@ impl Guests {
         let answer = order::answered::<Observation>(dir.path()).with_context(named)?;
         fixed.boots.fetch_add(1, Ordering::Relaxed);
         fixed.virtual_ns.fetch_add(answer.virtual_ns, Ordering::Relaxed);
-        answer.result.map_err(|error| anyhow!("{}: {error}", named()))
+        let observation = answer.result.map_err(|error| anyhow!("{}: {error}", named()))?;
+        if let Some(trace) = trace {
+            let log = guest::read_result(dir.path(), LOG, MAX_LOG_BYTES)
+                .context("trace: missing in the guest's directory")?;
+            trace.run_queue(&log)?;
+        }
+        Ok(observation)
     }
 
     fn request(&self, built: &Built, key: &Key, trial: &TrialSpec) -> Result<TrialRequest> {
@@ -202,12 +225,14 @@ impl Guests {
         let attributes = setting.attributes.iter();
         Ok(TrialRequest {
             module,
+            log: 0,
             attributes: attributes.map(|it| (it.key.clone(), it.value.clone())).collect(),
             group,
             program: Program {
                 spec: self.spec(key, trial.duration),
                 placement: setting.placement.clone(),
                 group: None,
+                is_measured: true,
             },
             loads: self.fixed.loads.of(key.workload).to_vec(),
             warmup_ns: u64::try_from(trial.warmup.as_nanos()).unwrap_or(u64::MAX)
@@ -234,7 +259,14 @@ impl Virtual for KernelCpuArena {
 
     fn job(&mut self, key: &Key, trial: &TrialSpec) -> Job {
         let (guests, key, trial) = (self.guests.clone(), *key, *trial);
-        Box::new(move |_| guests.measure(&key, &trial))
+        let workload = &guests.fixed.workloads.get(key.workload).name;
+        let variant = guests.variants.name(key.variant);
+        let trace = self.traces.next((key.workload, workload), (key.variant, variant));
+        Box::new(move |_| guests.measure(&key, &trial, trace.as_ref()))
+    }
+
+    fn write_events(&mut self, files: TraceFile) {
+        self.traces = Traces::into(files);
     }
 
     fn take_in(&mut self, variant: &Variant) -> Result<VariantIndex> {

@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 pub(super) struct TrialRequest {
     /// `modelcpu`.
     pub(super) module: PathBuf,
+    /// Events of the scheduler to log; 0: none.
+    pub(super) log: u32,
     /// Attributes of the scheduler: key and value.
     pub(super) attributes: Vec<(String, String)>,
     /// Files of the program's control group and what is written into them; no group if empty.
@@ -30,4 +32,5 @@ pub(super) struct Program {
     pub(super) placement: BTreeMap<String, String>,
     /// Its control group; None: the root.
     pub(super) group: Option<PathBuf>,
+    pub(super) is_measured: bool,
 }

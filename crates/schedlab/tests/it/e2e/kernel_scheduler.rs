@@ -188,6 +188,93 @@ fn the_same_experiment_gives_the_same_bytes_and_a_verdict() {
     assert!(bytes("first") == bytes("second"), "virtual time is the same in every run");
 }
 
+/// The module counts each wait and each slice; the kernel counts sums of its own.
+#[test]
+fn waits_slices_and_shares_are_those_of_the_kernels_own_counters() {
+    if kernel_cache().is_none() {
+        return;
+    }
+    let lab = Lab::new();
+    let variants =
+        ["", "nice = \"5\"", "nice = \"-10\"", "policy = \"rr:1\"", "\"cpu.weight\" = \"50\""];
+    let two = SHARED.replace("workers = \"1\"", "workers = \"2\"");
+    run(&lab, &plan(&variants, &two, SPIN), "out");
+    let trials = trials(&lab.path("out"));
+    for (variant, tunables) in variants.iter().enumerate() {
+        let counters = &observed(&trials, variant)["counters"];
+        let figure = |name: &str| {
+            counters[name].as_f64().unwrap_or_else(|| panic!("{tunables}: no {name}: {counters}"))
+        };
+        let is_near = |found: f64, expected: f64, tolerance: f64| {
+            assert!(
+                (found - expected).abs() <= tolerance,
+                "{tunables}: {found}, {expected}: {counters}"
+            );
+        };
+        // Threads begin and end their own counting within the program's.
+        is_near(figure("slices"), figure("task_involuntary_switches"), 10.0);
+        is_near(figure("queue_wait_sum_us") / 1e3, figure("task_wait_ms"), 50.0);
+        assert!(figure("queue_wait_max_us") >= figure("queue_wait_p99_us"));
+        assert!(figure("slice_max_us") >= figure("slice_p50_us") && figure("slice_p50_us") > 0.0);
+        if !tunables.is_empty() && !tunables.starts_with("nice") {
+            assert!(counters["share_us"].is_null(), "{tunables}: weights do not give its share");
+            continue;
+        }
+        is_near(figure("share_us") / 1e3, figure("task_run_ms"), 50.0);
+        // 4 s of computing; a slice of each competitor is a few milliseconds.
+        is_near(figure("share_us") / 1e3, figure("share_by_weight_us") / 1e3, 30.0);
+        assert!(figure("share_behind_max_us") < 30e3, "{tunables}: {counters}");
+    }
+}
+
+/// Nobody waits for a task that is alone, and it is never preempted.
+#[test]
+fn a_program_alone_never_waits_and_gets_all_of_the_cpu() {
+    if kernel_cache().is_none() {
+        return;
+    }
+    let lab = Lab::new();
+    run(&lab, &plan(&["", "nice = \"5\""], SHARED, ""), "out");
+    let trials = trials(&lab.path("out"));
+    for variant in 0..2 {
+        let counters = &observed(&trials, variant)["counters"];
+        assert_eq!(counters["queue_wait_max_us"], 0.0, "{counters}");
+        assert_eq!(counters["share_us"], counters["share_by_weight_us"], "{counters}");
+    }
+}
+
+#[test]
+fn a_trace_of_the_run_queue_changes_nothing_and_has_the_same_bytes_twice() {
+    if kernel_cache().is_none() {
+        return;
+    }
+    let lab = Lab::new();
+    let compare = |out: &str, trace: &str| {
+        let words = format!(
+            "compare --arena kernel --kernel debian:6.1 --workload wakeup --background spin --schedulers default,nice=5 \
+             --trial-time 200ms --rounds 2 --figures-only {trace} --out {}",
+            lab.path(out).display()
+        );
+        in_cache(&lab, &words)
+    };
+    compare("plain", "").expect_status(0);
+    for out in ["first", "second"] {
+        compare(out, "--trace perfetto").expect_status(0);
+    }
+    let bytes = |path: &str| fs::read(lab.path(path)).unwrap();
+    assert_eq!(trials(&lab.path("plain")), trials(&lab.path("first")), "probes take no time");
+    for variant in ["default", "nice-5"] {
+        let [first, second] = ["first", "second"]
+            .map(|out| bytes(&format!("{out}/traces/wakeup-{variant}.perfetto-trace")));
+        assert!(first == second, "{variant}: the same events at the same times");
+        // Each of some thousand wake-ups is two switches of at least 50 bytes.
+        assert!(first.len() > 100_000, "{variant}: {} bytes", first.len());
+        let has = |word: &[u8]| first.windows(word.len()).any(|window| window == word);
+        assert!(has(b"guest-cpu-progr") || has(b"schedlab"), "names of tasks");
+    }
+    compare("csv", "--trace csv").expect_status(2).says(&["choose --trace perfetto"]);
+}
+
 #[test]
 fn what_virtual_time_cannot_have_is_refused_before_a_kernel_boots() {
     let lab = Lab::new();
