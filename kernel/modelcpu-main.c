@@ -10,15 +10,25 @@
  * read() takes and returns 8 bytes: the nanoseconds to compute, then those that are left. The
  * caller repeats it until none are. No ioctl, so that programs need no unsafe code.
  *
+ * With a longer buffer, a struct modelcpu_periodic, read() does the task's work at moments one
+ * interval apart: sleep until the moment, compute, note how late it is. In user mode, each costs the
+ * host a dozen system calls.
+ *
  * write() of "begin" makes the writer's process group the measured program (modelcpu-runqueue.c),
  * "end" ends the measurement.
  */
+#include <linux/err.h>
 #include <linux/fs.h>
+#include <linux/hrtimer.h>
+#include <linux/math64.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/sched.h>
+#include <linux/sched/prio.h>
 #include <linux/sched/signal.h>
+#include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/timekeeping.h>
 #include <linux/uaccess.h>
 
 #include "modelcpu.h"
@@ -48,12 +58,64 @@ static u64 compute(u64 left)
 	return left;
 }
 
+/* As the system call of a sleep until a time; false if interrupted. */
+static bool sleep_until(u64 ns)
+{
+	ktime_t moment = ns_to_ktime(ns);
+	u64 slack = current->prio < MAX_RT_PRIO ? 0 : current->timer_slack_ns;
+
+	set_current_state(TASK_INTERRUPTIBLE);
+	return !schedule_hrtimeout_range(&moment, slack, HRTIMER_MODE_ABS);
+}
+
+static void run_periodic(struct modelcpu_periodic *work, u64 max_late)
+{
+	while (work->nr_late < max_late && work->next_ns < work->end_ns) {
+		u64 late, passed;
+
+		if (!work->left_ns) {
+			if (must_return() || !sleep_until(work->next_ns))
+				return;
+			give_way();
+			work->left_ns = work->work_ns;
+		}
+		work->left_ns = compute(work->left_ns);
+		if (work->left_ns)
+			return;
+		/* Moments that have passed since are missed. */
+		late = max_t(s64, ktime_get_ns() - work->next_ns, 0);
+		give_way();
+		passed = div64_u64(late, work->interval_ns);
+		work->missed += passed;
+		work->next_ns += (passed + 1) * work->interval_ns;
+		work->late_ns[work->nr_late++] = late;
+	}
+}
+
+static ssize_t read_periodic(char __user *buffer, size_t bytes)
+{
+	struct modelcpu_periodic *work;
+
+	if (bytes < sizeof(*work) || bytes > PAGE_SIZE)
+		return -EINVAL;
+	work = memdup_user(buffer, bytes);
+	if (IS_ERR(work))
+		return PTR_ERR(work);
+	work->nr_late = 0;
+	if (work->interval_ns)
+		run_periodic(work, (bytes - sizeof(*work)) / sizeof(work->late_ns[0]));
+	if (copy_to_user(buffer, work, bytes))
+		bytes = -EFAULT;
+	kfree(work);
+	return bytes;
+}
+
 static ssize_t modelcpu_read(struct file *file, char __user *buffer, size_t bytes, loff_t *pos)
 {
 	u64 left;
 
 	if (bytes != sizeof(left))
-		return -EINVAL;
+		return read_periodic(buffer, bytes);
 	if (copy_from_user(&left, buffer, sizeof(left)))
 		return -EFAULT;
 	left = compute(left);

@@ -29,6 +29,21 @@ struct modelcpu_record {
 	u32 unused;
 } __aligned(8);
 
+/* Work at moments one interval apart; filled in by crates/load/src/cpu/clock.rs. */
+struct modelcpu_periodic {
+	/* The next moment, until the end, on the monotonic clock. */
+	u64 next_ns;
+	u64 end_ns;
+	u64 interval_ns;
+	/* Computing at each moment, and what is left of it at the last one. */
+	u64 work_ns;
+	u64 left_ns;
+	/* Moments that passed before the task was ready for them. */
+	u64 missed;
+	u64 nr_late;
+	u64 late_ns[];
+};
+
 int modelcpu_runqueue_start(void);
 /* From now on, the process group of the current task is the measured program. */
 void modelcpu_runqueue_begin(void);

@@ -13,9 +13,11 @@
 //! which programs may rely on (rustix does). Such a guest does not announce the page: its functions
 //! only made system calls anyway.
 //!
-//! A kernel for CPU experiments has three more ([`adjust_clock`]): its tick rate can be configured,
-//! the scheduler's clock is virtual time instead of a count of ticks, and a task can compute in
-//! virtual time, which `kernel/modelcpu.c` offers to programs.
+//! A kernel for CPU experiments has four more ([`adjust_clock`]): its tick rate can be configured,
+//! the scheduler's clock is virtual time instead of a count of ticks, a task can compute in virtual
+//! time, which `kernel/modelcpu-main.c` offers to programs, and switching to a thread of a program
+//! makes no system call. Linux 6.1 makes three (ptrace) to set a register that it also sets with all
+//! others on the way to user mode; 6.12 makes none.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -59,6 +61,12 @@ const TIME: &str = "arch/um/kernel/time.c";
 const OPTIONS: &str = "arch/um/Kconfig";
 /// The tick rate as an option that cannot be chosen.
 const TICKS: &str = "config HZ\n\tint\n";
+
+const SWITCH: &str = "arch/x86/um/syscalls_64.c";
+const SWITCH_CALL: &str = "\tarch_prctl(to, ARCH_SET_FS, (void __user *) to->thread.arch.fs);\n";
+/// Part of the recipe of kernels for CPU experiments.
+pub(crate) const SWITCH_STORE: &str =
+    "\tto->thread.regs.regs.gp[HOST_FS_BASE] = to->thread.arch.fs;\n";
 
 /// Part of the recipe of kernels for CPU experiments. A task computes up to the next event, so that
 /// it is preempted at the very time of a tick or timer.
@@ -114,7 +122,11 @@ pub(crate) fn adjust_clock(tree: &Path) -> Result<(), Error> {
         let text = change(&text).ok_or_else(|| Error::Clock { file: path.clone() })?;
         fs::write(&path, text).map_err(|cause| Error::io("write", &path, cause))?;
     }
-    Ok(())
+    rewrite(&tree.join(SWITCH), with_quiet_switch)
+}
+
+fn with_quiet_switch(text: &str) -> Option<String> {
+    (text.matches(SWITCH_CALL).count() == 1).then(|| text.replace(SWITCH_CALL, SWITCH_STORE))
 }
 
 /// Without the kernel's own `sched_clock`, if it has one here, and with [`CLOCK`].
@@ -245,6 +257,15 @@ mod tests {
         fs::write(&path, "int main(void);\n").unwrap();
         let error = adjust_clock(dir.path()).unwrap_err().to_string();
         assert!(error.contains(TIME) && error.contains("6.1"), "{error}");
+    }
+
+    #[test]
+    fn a_switch_stores_the_thread_pointer_where_it_made_a_system_call() {
+        let old = format!("void arch_switch_to(struct task_struct *to)\n{{\n{SWITCH_CALL}}}\n");
+        let new = with_quiet_switch(&old).unwrap();
+        assert!(new.contains(SWITCH_STORE) && !new.contains("arch_prctl"), "{new}");
+        assert_eq!(with_quiet_switch(&new), None, "6.12");
+        assert_eq!(with_quiet_switch(&old.repeat(2)), None, "an unknown source");
     }
 
     #[test]

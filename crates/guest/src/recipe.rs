@@ -46,7 +46,8 @@ impl Recipe {
         let Purpose { debug, hz } = purpose;
         let (options, flags) = (config::fragment(purpose), config::flags(debug).join(" "));
         hash.update(format!("{FORMAT}\n{compiler}\n{debug}\n{options}\n{flags}\n"));
-        hz.iter().for_each(|_| hash.update(host_side::CLOCK));
+        hz.iter()
+            .for_each(|_| hash.update(format!("{}{}", host_side::CLOCK, host_side::SWITCH_STORE)));
         patches.iter().for_each(|patch| hash.update(format!("{}\n", patch.sha256)));
         Recipe { purpose, texts, patches, hash: hex(&hash.finalize()), compiler }
     }

@@ -2,7 +2,7 @@
 //! time.
 //!
 //! In a guest with virtual time, computing takes none. A thread asks the guest's kernel for the time
-//! instead (`kernel/modelcpu.c`), and can be interrupted and preempted as if it computed.
+//! instead (`kernel/modelcpu-main.c`), and can be interrupted and preempted as if it computed.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -10,6 +10,8 @@ use std::sync::OnceLock;
 
 use rustix::thread::{ClockId, clock_nanosleep_absolute};
 use rustix::time::Timespec;
+
+use super::periodic::Moments;
 
 /// Between checks of `stop`.
 pub(crate) const SLICE_NS: u64 = 20_000_000;
@@ -65,6 +67,29 @@ pub(crate) fn compute(ns: u64) {
             x = black_box(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
         }
     }
+}
+
+/// Words of a `struct modelcpu_periodic` (`kernel/modelcpu.h`), and latencies of a call.
+const HEAD: usize = 7;
+const BATCH: usize = 256;
+
+/// Works at moments in the guest's kernel, without a system call at each, until signals or other
+/// threads call for user mode or `end`. Returns how late it was each time; `None` on a machine.
+pub(super) fn run_periodic(
+    moments: &mut Moments,
+    work_ns: u64,
+    end: u64,
+) -> Option<impl Iterator<Item = u64>> {
+    let device = DEVICE.get()?;
+    let work_ns = if work_ns > 0 { work_ns.max(MIN_STEP_NS) } else { 0 };
+    let Moments { next, interval, missed, left } = *moments;
+    let mut bytes = [next, end, interval, work_ns, left, missed, 0].map(u64::to_ne_bytes).concat();
+    bytes.resize((HEAD + BATCH) * 8, 0);
+    let read = rustix::io::read(device, &mut bytes[..]);
+    assert!(read == Ok(bytes.len()), "/dev/modelcpu does periodic work: {read:?}");
+    let word = move |i: usize| u64::from_ne_bytes(bytes[i * 8..][..8].try_into().expect("8 bytes"));
+    *moments = Moments { next: word(0), interval, missed: word(5), left: word(4) };
+    Some((0..usize::try_from(word(6)).unwrap_or(0).min(BATCH)).map(move |i| word(HEAD + i)))
 }
 
 /// Signals are handled and do not shorten it.

@@ -8,7 +8,6 @@ use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cpu::clock::compute;
 use crate::cpu::latency::{Names, P50_P99};
 use crate::cpu::periodic::Timing;
 use crate::cpu::{Failure, Report};
@@ -27,9 +26,9 @@ pub struct Spec {
 
 /// [`Failure::Refused`] if no thread can be created.
 pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
-    let Spec { threads, interval_ns, duration_ns, .. } = *spec;
+    let Spec { threads, interval_ns, work_ns, duration_ns } = *spec;
     let timing = Timing { threads, interval_ns, duration_ns };
-    let (mut report, missed) = timing.measure(&NAMES, stop, || compute(spec.work_ns))?;
+    let (mut report, missed) = timing.measure(&NAMES, stop, work_ns)?;
     let frames = report.counters["frames"];
     if frames > 0.0 {
         let metrics = [

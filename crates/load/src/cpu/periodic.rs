@@ -6,7 +6,7 @@ use std::thread;
 
 use rustix::thread::set_current_timer_slack;
 
-use crate::cpu::clock::{now_ns, sleep_until};
+use crate::cpu::clock::{compute, now_ns, run_periodic, sleep_until};
 use crate::cpu::counted::{Counted, OWN};
 use crate::cpu::latency::{Latencies, Names, report};
 use crate::cpu::report::no_thread;
@@ -21,21 +21,21 @@ pub(crate) struct Timing {
 }
 
 impl Timing {
-    /// Runs `work` at every moment of every thread. Latencies end after it. The threads' moments
-    /// are spread over an interval. Also returns the number of missed moments.
+    /// Computes for `work_ns` at every moment of every thread. Latencies end after it. The threads'
+    /// moments are spread over an interval. Also returns the number of missed moments.
     pub(crate) fn measure(
         &self,
         names: &Names,
         stop: &AtomicBool,
-        work: impl Fn() + Sync,
+        work_ns: u64,
     ) -> Result<(Report, u64), Failure> {
         let began = now_ns();
         let end = began.saturating_add(self.duration_ns);
         let interval = self.interval_ns;
         let one = &|i: u32| {
             let first = began + interval * u64::from(i) / u64::from(self.threads);
-            let moments = Moments { next: first + interval, interval, missed: 0 };
-            thread_of(moments, end, stop, &work)
+            let moments = Moments { next: first + interval, interval, missed: 0, left: 0 };
+            thread_of(moments, end, stop, work_ns)
         };
         let seen = thread::scope(|scope| {
             let others: Vec<_> = (1..self.threads)
@@ -61,26 +61,34 @@ fn thread_of(
     mut moments: Moments,
     end: u64,
     stop: &AtomicBool,
-    work: impl Fn(),
+    work_ns: u64,
 ) -> (Latencies, Counted, u64) {
     // Fails only without timer slack.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
     let mut latencies = Latencies::new();
     let before = Counted::read(OWN);
     while moments.next < end && !stop.load(Ordering::Relaxed) {
+        if let Some(late) = run_periodic(&mut moments, work_ns, end) {
+            late.for_each(|ns| latencies.record(ns));
+            continue;
+        }
         sleep_until(moments.next);
-        work();
+        if work_ns > 0 {
+            compute(work_ns);
+        }
         latencies.record(moments.late(now_ns()));
     }
     (latencies, Counted::read(OWN).since(&before), moments.missed)
 }
 
 #[derive(Debug)]
-struct Moments {
-    next: u64,
-    interval: u64,
+pub(super) struct Moments {
+    pub(super) next: u64,
+    pub(super) interval: u64,
     /// Moments that passed before the thread was ready for them.
-    missed: u64,
+    pub(super) missed: u64,
+    /// Computing that is left of the last moment, in virtual time.
+    pub(super) left: u64,
 }
 
 impl Moments {
@@ -100,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_late_wake_up_skips_the_moments_that_have_passed() {
-        let mut moments = Moments { next: 1000, interval: 100, missed: 0 };
+        let mut moments = Moments { next: 1000, interval: 100, missed: 0, left: 0 };
         let mut at = |now: u64| (moments.late(now), moments.next, moments.missed);
         assert_eq!(at(1001), (1, 1100, 0));
         assert_eq!(at(1199), (99, 1200, 0));
