@@ -36,6 +36,9 @@ pub(crate) enum Bench {
     /// Compare trials in the simulator and the kernel arena, figure by figure, and each request's
     /// service time to the nanosecond.
     Conformance(BenchConformanceArgs),
+    /// Compare a kernel's CPU scheduler in virtual time with this machine's: shares, latencies,
+    /// realtime and deadline policies.
+    Cpu(BenchCpuArgs),
     /// Compare the modelled disks with real ones: replay DiskSim's validation traces and print
     /// demerit figures.
     Drives(BenchDrivesArgs),
@@ -93,6 +96,31 @@ pub(crate) struct BenchConformanceArgs {
     /// Directory of built kernels.
     #[arg(long, value_name = "DIR")]
     pub(crate) cache_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct BenchCpuArgs {
+    /// Rounds of each case; medians count.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) rounds: u32,
+    /// Length of each trial.
+    #[arg(long, value_name = "TIME", default_value = "2s")]
+    pub(crate) time: String,
+    /// The guest's kernel, as for `kernel build --source`.
+    #[arg(long, value_name = "SOURCE", default_value = "debian:6.12")]
+    pub(crate) kernel: String,
+    /// A setting of the guest, e.g. hz=250; repeatable. Choose the machine's.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) guest: Vec<String>,
+    /// Only cases whose title contains this text.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) only: Option<String>,
+    /// The schedlab binary [default: next to this program].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) schedlab: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

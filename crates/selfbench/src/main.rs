@@ -6,6 +6,7 @@ mod analysis;
 mod arenas;
 mod cli;
 mod conformance;
+mod cpu;
 #[cfg(test)]
 mod docs;
 mod drives;

@@ -1,17 +1,21 @@
 //! The commands of `selfbench`.
 
+use std::path::PathBuf;
+
 use anyhow::{Context, Result, bail};
 use experiment::calibration::{Calibration, calibrate};
 use experiment::plan;
 
 use crate::cli::{
-    Bench, BenchConformanceArgs, BenchDrivesArgs, BenchEngineArgs, BenchFleetArgs, BenchKernelArgs,
-    BenchLinpackArgs, BenchOracleArgs, BenchProfileArgs, BenchRecordArgs, BenchTuneArgs, Cli,
+    Bench, BenchConformanceArgs, BenchCpuArgs, BenchDrivesArgs, BenchEngineArgs, BenchFleetArgs,
+    BenchKernelArgs, BenchLinpackArgs, BenchOracleArgs, BenchProfileArgs, BenchRecordArgs,
+    BenchTuneArgs, Cli,
 };
 use crate::out;
 use crate::progress::Progress;
 use crate::{
-    analysis, conformance, drives, engine, fleet, kernel, linpack, oracle, profile, record, tune,
+    analysis, conformance, cpu, drives, engine, fleet, kernel, linpack, oracle, profile, record,
+    tune,
 };
 use lab::arena;
 use lab::failure::usage;
@@ -30,6 +34,7 @@ pub(crate) fn run(args: &Cli) -> Result<()> {
             Ok(())
         }
         Bench::Conformance(args) => conform(args),
+        Bench::Cpu(args) => against_this_machine(args),
         Bench::Drives(args) => against_drives(args),
         Bench::Oracle(args) => against_the_original(args),
         Bench::Tune(args) => search(args),
@@ -54,8 +59,7 @@ fn against_fio(args: &BenchEngineArgs) -> Result<()> {
 
 fn recorded(args: &BenchRecordArgs) -> Result<()> {
     let seconds = plan::parse_duration_s(&args.time).map_err(|e| usage(format!("--time: {e}")))?;
-    let beside = || Ok::<_, anyhow::Error>(std::env::current_exe()?.with_file_name("schedlab"));
-    let schedlab = args.schedlab.clone().map_or_else(beside, Ok)?;
+    let schedlab = schedlab(args.schedlab.clone())?;
     let options =
         record::Options { rounds: args.rounds, seconds, schedlab, dir: "/dev/shm".into() };
     let report = record::run(&options)?;
@@ -63,6 +67,38 @@ fn recorded(args: &BenchRecordArgs) -> Result<()> {
         out::line(serde_json::to_string_pretty(&report)?)?
     } else {
         out::print(&report)?
+    }
+    Ok(())
+}
+
+/// By default the program next to this one.
+fn schedlab(chosen: Option<PathBuf>) -> Result<PathBuf> {
+    match chosen {
+        Some(path) => Ok(path),
+        None => Ok(std::env::current_exe()?.with_file_name("schedlab")),
+    }
+}
+
+fn against_this_machine(args: &BenchCpuArgs) -> Result<()> {
+    let seconds = plan::parse_duration_s(&args.time).map_err(|e| usage(format!("--time: {e}")))?;
+    let setting = |word: &String| {
+        let (name, value) = word
+            .split_once('=')
+            .ok_or_else(|| usage(format!("--guest {word}: expected KEY=VALUE")))?;
+        Ok((name.to_owned(), value.to_owned()))
+    };
+    let report = cpu::run(&cpu::Options {
+        rounds: args.rounds,
+        seconds,
+        kernel: args.kernel.clone(),
+        guest: args.guest.iter().map(setting).collect::<Result<_>>()?,
+        only: args.only.clone(),
+        schedlab: schedlab(args.schedlab.clone())?,
+    })?;
+    if args.json {
+        out::line(serde_json::to_string_pretty(&report)?)?;
+    } else {
+        out::print(&report)?;
     }
     Ok(())
 }
