@@ -45,7 +45,7 @@ struct modelcpu_periodic {
 };
 
 int modelcpu_runqueue_start(void);
-/* From now on, the process group of the current task is the measured program. */
+/* Makes the process group of the current task the measured program. */
 void modelcpu_runqueue_begin(void);
 void modelcpu_runqueue_end(void);
 
