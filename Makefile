@@ -63,10 +63,10 @@ kernels: build-tests
 	for kernel in $(KERNELS); do $(TARGET)/debug/schedlab kernel build --source $$kernel || exit 1; done
 	$(TARGET)/debug/schedlab kernel build --source debian:6.1 --hz 1000
 
-# What packages contain: built for size and speed, with every feature.
+# What packages contain: built for size and speed. FEATURES=s3 adds fleets in a bucket.
 release:
 	@scripts/need build bpf
-	cargo build -p schedlab --release --locked
+	cargo build -p schedlab --release --locked $(if $(FEATURES),--features $(FEATURES))
 
 # The same without any library of the system.
 static: export CC_$(subst -,_,$(STATIC)) ?= cc
