@@ -26,7 +26,7 @@ const COLUMNS: [Column; 9] = [
     ("involuntary\nswitches/s", |trial| per_second(trial, &["task_involuntary_switches"])),
     ("preempted after\n(median), ms", |trial| counter(trial, "slice_p50_us").map(|us| us / 1e3)),
     ("queue wait\np99, ms", |trial| counter(trial, "queue_wait_p99_us").map(|us| us / 1e3)),
-    ("share against\nweights, %", share_error),
+    ("share error\nby weights, %", share_error),
     ("steal, %", |trial| counter(trial, "steal_share").map(percent)),
     ("MHz", |trial| counter(trial, "cpu_mhz")),
 ];
