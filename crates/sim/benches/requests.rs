@@ -5,10 +5,15 @@
 //! `cargo bench -p sim` prints the table with goals, `-- none wpcas` that of some schedulers;
 //! `--device=NAME` and `--clients=N` vary it. `-- --memory [NAME]` prints the peak resident memory
 //! of 100 million requests, `-- --instructions [NAME…]` the instructions per request, as the
-//! difference of two runs under callgrind.
+//! difference of two runs under callgrind. `-- --hashes` prints a hash of all events and figures
+//! for each scheduler × three workloads × seven devices: a change that only makes it faster changes
+//! no line.
+
+use std::fmt::Write as _;
+use std::hash::{DefaultHasher, Hasher};
 
 use elevator::ELEVATORS;
-use sim::{Outcome, Trial, Unobserved, device, run};
+use sim::{Event, Observer, Outcome, Trial, Unobserved, device, run};
 
 const ROUNDS: usize = 7;
 const CASE_SECONDS: f64 = 0.2;
@@ -51,6 +56,9 @@ fn main() {
     }
     if let Some([name, workload, ns]) = args_after("--once") {
         return once(&name, &workload, ns.parse().expect("the third argument is nanoseconds"));
+    }
+    if std::env::args().any(|arg| arg == "--hashes") {
+        return hashes(ELEVATORS.iter().filter(is_wanted));
     }
     if std::env::args().any(|arg| arg == "--instructions") {
         ELEVATORS.iter().filter(is_wanted).for_each(instructions);
@@ -155,6 +163,75 @@ fn simulate(
     run(trial, &mut Unobserved, &|| false).expect("the trial runs to its end")
 }
 
+/// Devices with the simulated time of about 5,000 requests.
+const HASHED_DEVICES: [(&str, u64); 7] = [
+    ("hp97560", 100_000_000_000),
+    ("cheetah9lp", 50_000_000_000),
+    ("st2000dm006", 50_000_000_000),
+    ("sata-ssd", 400_000_000),
+    ("970pro-like", 200_000_000),
+    ("nvme", 200_000_000),
+    ("null", 50_000_000),
+];
+
+/// Merges and idling; reads and writes that wait for tags; releases and deadlines.
+const HASHED_WORKLOADS: [(&str, &[(&str, &str)]); 3] = [
+    ("think-mix", &[("clients", "8"), ("think_time", "100us")]),
+    ("mixed", &[]),
+    ("rt-tasks", &[]),
+];
+
+#[derive(Default)]
+struct Hashed(DefaultHasher);
+
+impl Observer for Hashed {
+    fn event(&mut self, event: &Event) {
+        self.write_fmt(format_args!("{event:?}")).expect("a hash takes everything");
+    }
+}
+
+impl std::fmt::Write for Hashed {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        self.0.write(text.as_bytes());
+        Ok(())
+    }
+}
+
+fn hashes(elevators: impl Iterator<Item = &'static elevator::ElevatorKind>) {
+    let make = |name| device::device(name, 1).expect("the device is in the table");
+    // Flash takes longer to precondition than to run.
+    let devices = HASHED_DEVICES.map(|(name, ns)| (name, ns, make(name)));
+    let cases = elevators.flat_map(|row| devices.iter().map(move |device| (row, device)));
+    for (elevator, (name, duration_ns, device)) in cases {
+        for (workload, params) in HASHED_WORKLOADS {
+            let workload = sim::workload::find(workload).expect("the workload is in the table");
+            let trial = Trial {
+                elevator,
+                tunables: Vec::new(),
+                hz: 1000,
+                host: sim::Host::default(),
+                nr_requests: None,
+                queue_depth: None,
+                device: device.copy(1).unwrap_or_else(|| make(name)),
+                workload,
+                params: workload
+                    .params(params.iter().copied())
+                    .expect("the parameters are its own"),
+                seed: 1,
+                warmup_ns: 0,
+                duration_ns: *duration_ns,
+                turnaround_ns: 100_000,
+                turnaround_spread_ns: 50_000,
+            };
+            let mut hashed = Hashed::default();
+            let outcome = run(trial, &mut hashed, &|| false).expect("the trial runs to its end");
+            write!(hashed, "{outcome:?}").expect("a hash takes everything");
+            let (row, completed) = (elevator.name, outcome.queue.completed);
+            println!("{row} {} {name} {completed} {:016x}", workload.name, hashed.0.finish());
+        }
+    }
+}
+
 fn args_after(flag: &str) -> Option<[String; 3]> {
     let rest: Vec<String> =
         std::env::args().skip_while(|arg| arg != flag).skip(1).take(3).collect();
@@ -170,13 +247,24 @@ fn once(name: &str, workload: &str, duration_ns: u64) {
 fn instructions(row: &'static elevator::ElevatorKind) {
     let [random, sequential] = ["randread", "seqread"].map(|workload| {
         // About 5,000 and 10,000 requests.
-        let per_request =
-            1_000_000_000_000 / simulate(row, workload, 1_000_000_000_000).queue.completed.max(1);
+        let per_request = ns_per_request(row, workload);
         let [(short, few), (long, many)] =
             [1, 2].map(|times| counted(row.name, workload, times * 5000 * per_request));
         (long - short) as f64 / (many - few) as f64
     });
     println!("{:<14} random {random:>6.0} sequential {sequential:>6.0}", row.name);
+}
+
+/// Simulated.
+fn ns_per_request(row: &'static elevator::ElevatorKind, workload: &str) -> u64 {
+    let mut duration_ns = 10_000_000;
+    loop {
+        let completed = simulate(row, workload, duration_ns).queue.completed;
+        if completed >= 2000 {
+            return duration_ns / completed;
+        }
+        duration_ns *= 2;
+    }
 }
 
 fn counted(name: &str, workload: &str, duration_ns: u64) -> (u64, u64) {
