@@ -1,11 +1,11 @@
 //! The device: what holds its parts together, and the life of a command.
 
-use alloc::collections::{BinaryHeap, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use core::cmp::Reverse;
 
 use crate::config::{Condition, Config};
 use crate::dies::{Dies, Done};
+use crate::events::Events;
 use crate::front::Front;
 use crate::ftl::{Ftl, MAX_UNITS, UNIT_BYTES};
 use crate::random::{Origin, Random};
@@ -37,8 +37,7 @@ pub struct Flash {
     /// `Some` if the dies prefer reads; otherwise they are among the servers.
     pub(crate) dies: Option<Dies>,
     pub(crate) finished: Done,
-    events: BinaryHeap<Reverse<(u64, u64, Event)>>,
-    numbered: u64,
+    events: Events,
     pub(crate) inside: Vec<Inside>,
     free_slots: Vec<u32>,
     pub(crate) programs: Vec<Program>,
@@ -77,8 +76,7 @@ impl Flash {
             dies: settings.priority.map(|priority| Dies::new(priority, shape.dies())),
             finished: Done::default(),
             ftl,
-            events: BinaryHeap::new(),
-            numbered: 0,
+            events: Events::default(),
             inside: Vec::new(),
             free_slots: Vec::new(),
             programs: Vec::new(),
@@ -165,22 +163,27 @@ impl Flash {
 
     /// Returns the time of the next event; `None` until another command arrives.
     pub fn next_event(&self) -> Option<u64> {
-        self.events.peek().map(|Reverse((at, ..))| *at)
+        self.events.next()
     }
 
     /// Processes events due at `now` and reports completions, in order.
     pub fn advance(&mut self, now: u64, mut done: impl FnMut(Completion)) {
-        while let Some(Reverse((at, _, event))) = self.events.peek().copied() {
-            if at > now {
-                break;
-            }
-            self.events.pop();
+        while let Some((at, event)) = self.events.pop_if(|at, _| at <= now) {
             self.pass_time(at);
             if let Some(completion) = self.handle(at, event) {
                 done(completion);
             }
         }
         self.pass_time(now);
+    }
+
+    /// Processes events before `end` up to the first completion, which stays.
+    pub fn advance_inside(&mut self, end: u64) {
+        let inside = |at: u64, event| at < end && !matches!(event, Event::Done { .. });
+        while let Some((at, event)) = self.events.pop_if(inside) {
+            self.pass_time(at);
+            self.handle(at, event);
+        }
     }
 
     fn begin(&mut self, now: u64) {
@@ -202,8 +205,7 @@ impl Flash {
     }
 
     pub(crate) fn schedule(&mut self, ns: u64, event: Event) {
-        self.numbered += 1;
-        self.events.push(Reverse((ns, self.numbered, event)));
+        self.events.schedule(self.clock_ns, ns, event);
     }
 
     fn slot(&mut self, inside: Inside) -> u32 {

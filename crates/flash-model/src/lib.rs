@@ -16,6 +16,7 @@ extern crate alloc;
 mod config;
 mod device;
 mod dies;
+mod events;
 mod front;
 mod ftl;
 mod medium;

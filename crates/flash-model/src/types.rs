@@ -82,7 +82,7 @@ pub(crate) struct Program {
 }
 
 /// `Carried` is over a channel; `Die` is stale if its operation was suspended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
     Begin { slot: u32 },
     Sensed { slot: u32, channel: u32, bytes: u64 },

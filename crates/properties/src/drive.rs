@@ -243,7 +243,7 @@ impl Driven for InQueue {
             return true;
         }
         let mut done = Vec::new();
-        let finished = self.queue.complete(now, request.tag, &mut done);
+        let finished = *self.queue.complete(now, request.tag, &mut done);
         self.queue.admit_waiting(now, &mut |entry| log_entry(now, entry, log));
         assert_eq!(
             finished,

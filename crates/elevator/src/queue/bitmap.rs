@@ -42,9 +42,7 @@ impl Word {
             bit
         })
     }
-}
 
-impl Word {
     /// Wraps from `hint` to the beginning.
     fn take_wrapping(&mut self, depth: u32, hint: u32) -> Option<u32> {
         let usable = 1u64.checked_shl(depth).map_or(u64::MAX, |bit| bit - 1);

@@ -8,7 +8,7 @@ use super::tags::class;
 use super::types::Waiter;
 use super::wait_queues::WaitQueues;
 use super::{Bio, Entry, Queue, Slot, State};
-use crate::request::BlockRequest;
+use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{DepthLimit, InsertAt};
 use crate::vocabulary::Time;
 
@@ -94,9 +94,11 @@ impl Queue {
             }
         }
         let waiter = Waiter { request: *request, part, limit };
+        self.waiters.resize(self.waiters.len().max(part as usize + 1), waiter);
+        self.waiters[part as usize] = waiter;
         match self.lines.get_mut(queue) {
-            Some(lines) => lines.join(waiter),
-            None => self.waiting[class(op, sync)].push_back(waiter),
+            Some(lines) => lines.join(part),
+            None => self.waiting[class(op, sync)].push_back(part),
         }
         self.nr_waiting += 1;
         Entered::Waiting
@@ -106,8 +108,8 @@ impl Queue {
     #[inline]
     pub(super) fn entry(&self, entered: Entered) -> Entry {
         match entered {
-            Entered::Inserted(tag) => Entry::Inserted(self.slot(tag).request),
-            Entered::Merged(tag) => Entry::Merged(self.slot(tag).request),
+            Entered::Inserted(tag) => Entry::Inserted(self.slot(tag).of.request),
+            Entered::Merged(tag) => Entry::Merged(self.slot(tag).of.request),
             Entered::Waiting => Entry::Waiting,
         }
     }
@@ -123,7 +125,8 @@ impl Queue {
     /// Under blk-mq the woken ones, otherwise in order of arrival.
     pub(super) fn admit(&mut self, now: Time, seen: &mut dyn FnMut(Entry)) {
         for queue in 0..self.lines.len() {
-            while let Some((line, waiter)) = self.lines[queue].next_woken() {
+            while let Some((line, part)) = self.lines[queue].next_woken() {
+                let waiter = self.waiters[part as usize];
                 let bit = match waiter.limit {
                     DepthLimit::Shallow(depth) => self.take_shallow(&waiter.request, depth),
                     _ if self.has_room(&waiter) => self.lines[queue].take_woken(),
@@ -131,10 +134,10 @@ impl Queue {
                 };
                 if bit.is_some() {
                     self.nr_waiting -= 1;
-                    let tag = self.insert(now, &waiter.request, waiter.part, bit);
-                    seen(Entry::Inserted(self.slot(tag).request));
+                    let tag = self.insert(now, &waiter.request, part, bit);
+                    seen(Entry::Inserted(self.slot(tag).of.request));
                 } else {
-                    self.lines[queue].requeue(line, waiter);
+                    self.lines[queue].requeue(line, part);
                 }
             }
         }
@@ -143,16 +146,15 @@ impl Queue {
                 .waiting
                 .iter()
                 .enumerate()
-                .filter_map(|(class, line)| Some((class, line.front()?)));
-            let ready = heads.filter(|(_, waiter)| self.has_room(waiter));
-            let Some((class, _)) = ready.min_by_key(|(_, waiter)| self.bios.order(waiter.part))
-            else {
-                return;
-            };
-            let waiter = self.waiting[class].pop_front().expect("it is the head of its line");
+                .filter_map(|(class, line)| Some((class, *line.front()?)));
+            let ready = heads.filter(|(_, part)| self.has_room(&self.waiters[*part as usize]));
+            let first = ready.min_by_key(|(_, part)| self.bios.order(*part));
+            let Some((class, part)) = first else { return };
+            self.waiting[class].pop_front();
             self.nr_waiting -= 1;
-            let tag = self.insert(now, &waiter.request, waiter.part, None);
-            seen(Entry::Inserted(self.slot(tag).request));
+            let request = self.waiters[part as usize].request;
+            let tag = self.insert(now, &request, part, None);
+            seen(Entry::Inserted(self.slot(tag).of.request));
         }
     }
 
@@ -185,9 +187,9 @@ impl Queue {
         let tag = self.tags[queue].take(request.op, request.sync) * self.topology.hw_queues()
             + queue as u32;
         let request = BlockRequest { tag, seq: self.counters.inserted, allocated: now, ..*request };
-        let parts = Bios::list(part);
+        let (of, parts) = (Finished { request, issued: now }, Bios::list(part));
         self.slots[tag as usize] =
-            Some(Slot { state: State::Held, request, issued: now, parts, bit, is_full: false });
+            Some(Slot { state: State::Held, of, parts, bit, is_full: false });
         self.counters.inserted += 1;
         self.remember(&request);
         if self.runs_on_demand {
@@ -200,10 +202,7 @@ impl Queue {
 }
 
 fn of_kind(limit: DepthLimit) -> Option<u32> {
-    match limit {
-        DepthLimit::OfKind(tags) => Some(tags),
-        DepthLimit::None | DepthLimit::Shallow(_) | DepthLimit::Exceed => None,
-    }
+    if let DepthLimit::OfKind(tags) = limit { Some(tags) } else { None }
 }
 
 /// A bio as a request; insertion assigns tag and number.

@@ -17,7 +17,7 @@ impl Queue {
     /// __make_request's merge attempt. Returns the request's tag.
     pub(super) fn join(&mut self, now: Time, bio: &BlockRequest, part: u32) -> Option<u32> {
         let (tag, how) = self.candidate(bio)?;
-        if !self.is_within(self.slot(tag).request.nr_sectors, bio) {
+        if !self.is_within(self.slot(tag).of.request.nr_sectors, bio) {
             self.slot_mut(tag).is_full = true;
             self.last_merge = self.last_merge.filter(|last| *last != tag);
             return None;
@@ -43,7 +43,7 @@ impl Queue {
     /// elv_merge.
     fn candidate(&self, bio: &BlockRequest) -> Option<(u32, Merge)> {
         if let Some(tag) = self.cached().filter(|tag| self.accepts(*tag, bio)) {
-            let request = &self.slot(tag).request;
+            let request = &self.slot(tag).of.request;
             if request.end() == bio.sector {
                 return Some((tag, Merge::Back));
             }
@@ -57,18 +57,19 @@ impl Queue {
             return Some((tag, Merge::Back));
         }
         let front = self.legacy().front(bio).filter(|tag| self.accepts(*tag, bio))?;
-        assert_eq!(self.slot(front).request.sector, bio.end(), "a tree finds by the first sector");
+        let start = self.slot(front).of.request.sector;
+        assert_eq!(start, bio.end(), "a tree finds by the first sector");
         Some((front, Merge::Front))
     }
 
     /// The neighbour touched after growing by `bio`.
     fn neighbour(&self, tag: u32, bio: &BlockRequest, how: Merge) -> Option<u32> {
-        let request = grown(&self.slot(tag).request, bio);
+        let request = grown(&self.slot(tag).of.request, bio);
         let next = match how {
             Merge::Back => self.legacy().latter(tag)?,
             Merge::Front => self.legacy().former(tag)?,
         };
-        let other = self.slot(next).request;
+        let other = self.slot(next).of.request;
         let touches = match how {
             Merge::Back => request.end() == other.sector,
             Merge::Front => other.end() == request.sector,
@@ -97,7 +98,7 @@ impl Queue {
     /// elv_rq_merge_ok, apart from position and size.
     fn accepts(&self, tag: u32, bio: &BlockRequest) -> bool {
         self.is_mergeable(tag)
-            && self.slot(tag).request.op == bio.op
+            && self.slot(tag).of.request.op == bio.op
             && self.legacy().allows(tag, bio)
     }
 

@@ -10,7 +10,7 @@
 
 use super::tags::direction;
 use super::{Queue, Slot, State};
-use crate::request::BlockRequest;
+use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Merge, Search};
 use crate::vocabulary::{Op, Time};
 
@@ -93,23 +93,23 @@ impl Queue {
     }
 
     fn joins(&self, tag: u32, bio: &BlockRequest, how: Merge) -> bool {
-        self.fits(tag, bio, how) && self.elevator.allow_merge(&self.slot(tag).request, bio, how)
+        self.fits(tag, bio, how) && self.elevator.allow_merge(&self.slot(tag).of.request, bio, how)
     }
 
     /// Whether two requests may merge. Either may be on the elevator's dispatch list, so it is
     /// asked about both.
     fn unites(&self, survivor: u32, gone: u32) -> bool {
-        let (one, two) = (self.slot(survivor).request, self.slot(gone).request);
+        let (one, two) = (self.slot(survivor).of.request, self.slot(gone).of.request);
         self.features.coalesces
             && self.joins(survivor, &two, Merge::Back)
             && self.elevator.allow_merge(&two, &one, Merge::Back)
     }
 
     fn fits(&self, tag: u32, bio: &BlockRequest, how: Merge) -> bool {
-        let Some(Some(Slot { state: State::Held, request, .. })) = self.slots.get(tag as usize)
-        else {
+        let Some(Some(Slot { state: State::Held, of, .. })) = self.slots.get(tag as usize) else {
             return false;
         };
+        let request = &of.request;
         let touches = match how {
             Merge::Back => request.end() == bio.sector,
             Merge::Front => bio.end() == request.sector,
@@ -121,7 +121,7 @@ impl Queue {
     }
 
     pub(super) fn grow(&mut self, now: Time, tag: u32, bio: &BlockRequest) {
-        let before = self.slot(tag).request;
+        let before = self.slot(tag).of.request;
         let after = grown(&before, bio);
         if bio.sector < before.sector {
             if !self.runs_on_demand {
@@ -132,13 +132,13 @@ impl Queue {
             self.ends.remove(tag);
             self.ends.insert(self.end_key(after.op), after.end(), tag);
         }
-        self.slot_mut(tag).request = after;
+        self.slot_mut(tag).of.request = after;
         self.elevator.merged(now, &before, &after);
     }
 
     /// Merges a grown request with its neighbour; returns the survivor's tag.
     fn coalesce(&mut self, now: Time, grown: u32, how: Merge) -> u32 {
-        let request = self.slot(grown).request;
+        let request = self.slot(grown).of.request;
         let direction = direction(request.op);
         let pair = match how {
             Merge::Back => self
@@ -165,14 +165,14 @@ impl Queue {
         gone: u32,
         bio: Option<&BlockRequest>,
     ) {
-        let Slot { request: taken, parts, .. } = *self.slot(gone);
+        let Slot { of: Finished { request: taken, .. }, parts, .. } = *self.slot(gone);
         let survivors = *self.slot(survivor);
         self.forget(gone);
         self.slot_mut(gone).state = State::Free;
-        self.elevator.coalesced(now, &survivors.request, &taken);
+        self.elevator.coalesced(now, &survivors.of.request, &taken);
         self.slot_mut(survivor).parts = self.bios.join(survivors.parts, parts);
         self.grow(now, survivor, &bio.map_or(taken, |bio| grown(&taken, bio)));
-        self.free(gone, &taken);
+        self.free(gone);
         self.counters.coalesced += 1;
     }
 

@@ -46,8 +46,7 @@ enum State {
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     state: State,
-    request: BlockRequest,
-    issued: Time,
+    of: Finished,
     parts: List,
     /// Its bit in blk-mq's bitmap.
     bit: Option<u32>,
@@ -90,7 +89,9 @@ pub struct Queue {
     starts: Index,
     ends: Index,
     last_merge: Option<u32>,
-    waiting: [VecDeque<Waiter>; CLASSES],
+    waiting: [VecDeque<u32>; CLASSES],
+    /// By part: what the lines have the numbers of.
+    waiters: Vec<Waiter>,
     /// Bios that wait for their release, by release and submission.
     unreleased: BTreeMap<(Time, u64), Waiter>,
     nr_unreleased: u64,
@@ -148,6 +149,7 @@ impl Queue {
             ends: Index::new(end),
             last_merge: None,
             waiting: Default::default(),
+            waiters: Vec::new(),
             unreleased: BTreeMap::new(),
             nr_unreleased: 0,
             nr_waiting: 0,
@@ -192,16 +194,15 @@ impl Queue {
             matches!(state, State::Held | State::Requeued),
             "{request:?} is dispatched while it is {state:?}"
         );
+        let known = &slot.of.request;
+        // The fields that only the queue changes; all of them where that costs nothing.
         assert!(
-            (request.seq, request.sector, request.nr_sectors) == identity(&slot.request),
-            "the elevator gives {request:?}, the queue knows it as {:?}",
-            slot.request
+            (request.seq, request.sector, request.nr_sectors)
+                == (known.seq, known.sector, known.nr_sectors),
+            "the elevator gives {request:?}, the queue knows it as {known:?}"
         );
-        debug_assert_eq!(
-            request, slot.request,
-            "an elevator gives a request as it was inserted or merged"
-        );
-        (slot.state, slot.issued) = (State::InFlight, now);
+        debug_assert_eq!(request, *known, "a request is given as it was inserted or merged");
+        (slot.state, slot.of.issued) = (State::InFlight, now);
         if state == State::Held {
             self.forget(request.tag);
         }
@@ -231,22 +232,20 @@ impl Queue {
     /// Appends the cookies of finished bios in order of submission. Call [`Queue::dispatch`] next,
     /// then [`Queue::admit_waiting`].
     #[inline]
-    pub fn complete(&mut self, now: Time, tag: u32, done: &mut Vec<u64>) -> Finished {
+    pub fn complete(&mut self, now: Time, tag: u32, done: &mut Vec<u64>) -> &Finished {
         self.tick(now);
         let slot = in_flight(&mut self.slots, tag);
         slot.state = State::Free;
-        let (finished, parts) =
-            (Finished { request: slot.request, issued: slot.issued }, slot.parts);
         self.in_flight -= 1;
         self.counters.completed += 1;
-        self.elevator.complete(now, &finished);
+        self.elevator.complete(now, &slot.of);
+        let (before, parts) = (done.len(), slot.parts);
         self.run();
-        let before = done.len();
         self.bios.finish(parts, done);
         self.counters.done += (done.len() - before) as u64;
-        self.free(tag, &finished.request);
+        self.free(tag);
         self.check();
-        finished
+        &self.slot(tag).of
     }
 
     /// Call it after the dispatch that a completion causes: the kernel's work queue runs before a
@@ -264,7 +263,7 @@ impl Queue {
         self.tick(now);
         let slot = in_flight(&mut self.slots, tag);
         slot.state = State::Requeued;
-        let request = slot.request;
+        let request = slot.of.request;
         self.in_flight -= 1;
         self.counters.requeued += 1;
         self.elevator.insert(now, request, InsertAt::Head);
@@ -328,10 +327,9 @@ impl Queue {
     }
 
     pub fn at_device(&self, tag: u32) -> BlockRequest {
-        let slot = self.slots.get(tag as usize).and_then(Option::as_ref);
-        slot.filter(|slot| slot.state == State::InFlight)
-            .expect("the device has a request with this tag")
-            .request
+        let slot = self.slot(tag);
+        assert!(slot.state == State::InFlight, "the device has a request with this tag");
+        slot.of.request
     }
 
     pub fn topology(&self) -> Topology {
@@ -365,12 +363,12 @@ impl Queue {
         self.runs_on_demand && self.elevator.legacy().is_some_and(|legacy| legacy.take_run())
     }
 
-    fn free(&mut self, tag: u32, request: &BlockRequest) {
-        let (queue, hw_queues) = (self.hw_queue(request), self.topology.hw_queues());
+    fn free(&mut self, tag: u32) {
+        let Slot { of: Finished { request, .. }, bit, .. } = *self.slot(tag);
+        let (queue, hw_queues) = (self.hw_queue(&request), self.topology.hw_queues());
         // Most devices have one hardware queue; avoids the division.
         let own = if hw_queues == 1 { tag } else { tag / hw_queues };
         self.tags[queue].free(own, request.op, request.sync);
-        let bit = self.slot(tag).bit;
         if let (Some(lines), Some(bit)) = (self.lines.get_mut(queue), bit) {
             lines.free(bit, || self.linux.get(self.elevator.as_ref()));
         }
@@ -407,9 +405,4 @@ fn in_flight(slots: &mut [Option<Slot>], tag: u32) -> &mut Slot {
     let slot = slots.get_mut(tag as usize).and_then(Option::as_mut);
     slot.filter(|slot| slot.state == State::InFlight)
         .expect("the device has a request with this tag")
-}
-
-/// The fields that only the queue changes.
-fn identity(request: &BlockRequest) -> (u64, u64, u32) {
-    (request.seq, request.sector, request.nr_sectors)
 }

@@ -11,7 +11,6 @@
 use std::collections::VecDeque;
 
 use super::bitmap::{Bitmap, PROPORTIONAL, word};
-use super::types::Waiter;
 
 const LINES: usize = 8;
 const MAX_WOKEN: u32 = 8;
@@ -42,14 +41,14 @@ impl Rules {
 #[derive(Debug)]
 pub(super) struct WaitQueues {
     bitmap: Bitmap,
-    lines: [VecDeque<Waiter>; LINES],
+    lines: [VecDeque<u32>; LINES],
     /// The next wait queue to join, and to wake.
     joined: usize,
     woken_line: usize,
     freed: u32,
     waiting: usize,
     /// Woken clients in retry order.
-    woken: VecDeque<Waiter>,
+    woken: VecDeque<u32>,
 }
 
 impl WaitQueues {
@@ -84,13 +83,13 @@ impl WaitQueues {
         self.bitmap.search().or_else(|| self.bitmap.search())
     }
 
-    pub(super) fn join(&mut self, waiter: Waiter) {
+    pub(super) fn join(&mut self, waiter: u32) {
         let line = self.next_line();
         self.requeue(line, waiter);
     }
 
     /// Queues a woken client again.
-    pub(super) fn requeue(&mut self, line: usize, waiter: Waiter) {
+    pub(super) fn requeue(&mut self, line: usize, waiter: u32) {
         self.bitmap.search_in_vain();
         self.lines[line].push_back(waiter);
         self.waiting += 1;
@@ -126,7 +125,7 @@ impl WaitQueues {
             let line = &mut self.lines[self.woken_line];
             self.woken_line = (self.woken_line + 1) % LINES;
             let awake = line.len().min(left);
-            self.woken.extend(line.drain(..awake));
+            (0..awake).for_each(|_| self.woken.extend(line.pop_front()));
             self.waiting -= awake;
             left -= awake;
             if left == 0 || awake > 0 && linux < WHOLE_BATCHES {
@@ -143,7 +142,7 @@ impl WaitQueues {
 
     /// A client to retry, and its wait queue if that fails. The client takes that turn before it
     /// retries, even if it succeeds.
-    pub(super) fn next_woken(&mut self) -> Option<(usize, Waiter)> {
+    pub(super) fn next_woken(&mut self) -> Option<(usize, u32)> {
         let waiter = self.woken.pop_front()?;
         Some((self.next_line(), waiter))
     }
@@ -152,12 +151,6 @@ impl WaitQueues {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scheduler::DepthLimit;
-    use crate::testing::request;
-
-    fn waiter(part: u32) -> Waiter {
-        Waiter { request: request(part, 8 * u64::from(part)), part, limit: DepthLimit::None }
-    }
 
     /// Of 32 tags without a limit.
     fn rules(linux: u64) -> Rules {
@@ -165,7 +158,7 @@ mod tests {
     }
 
     fn woken(lines: &mut WaitQueues) -> Vec<u32> {
-        std::iter::from_fn(|| lines.next_woken()).map(|(_, waiter)| waiter.part).collect()
+        std::iter::from_fn(|| lines.next_woken()).map(|(_, waiter)| waiter).collect()
     }
 
     #[test]
@@ -185,14 +178,14 @@ mod tests {
     #[test]
     fn lines_are_joined_in_turn_and_a_batch_wakes_the_front_of_one() {
         let mut lines = WaitQueues::new(32);
-        (0..10).for_each(|part| lines.join(waiter(part)));
+        (0..10).for_each(|part| lines.join(part));
         (0..3).for_each(|_| lines.count_freed(|| rules(601)));
         assert_eq!(woken(&mut lines), [], "a batch is not full");
         lines.count_freed(|| rules(601));
         assert_eq!(woken(&mut lines), [0, 8], "all of the first line, which is less than a batch");
         (0..4).for_each(|_| lines.count_freed(|| rules(601)));
         assert_eq!(woken(&mut lines), [1, 9]);
-        (10..14).for_each(|part| lines.join(waiter(part)));
+        (10..14).for_each(|part| lines.join(part));
         let mut all = Vec::new();
         for _ in 0..6 {
             (0..4).for_each(|_| lines.count_freed(|| rules(601)));
@@ -208,7 +201,7 @@ mod tests {
     #[test]
     fn a_batch_of_612_goes_on_with_the_next_lines() {
         let mut lines = WaitQueues::new(32);
-        (0..10).for_each(|part| lines.join(waiter(part)));
+        (0..10).for_each(|part| lines.join(part));
         (0..4).for_each(|_| lines.count_freed(|| rules(612)));
         assert_eq!(woken(&mut lines), [0, 8, 1, 9]);
         assert_eq!(lines.woken_line, 2);
@@ -247,15 +240,15 @@ mod tests {
     fn tags_that_become_free_while_no_bio_waits_do_not_count_and_empty_lines_are_passed_over() {
         let mut lines = WaitQueues::new(32);
         (0..9).for_each(|_| lines.count_freed(|| rules(601)));
-        (0..3).for_each(|part| lines.join(waiter(part)));
+        (0..3).for_each(|part| lines.join(part));
         for expected in [0, 1, 2] {
             (0..3).for_each(|_| lines.count_freed(|| rules(601)));
             assert_eq!(woken(&mut lines), []);
             lines.count_freed(|| rules(601));
             assert_eq!(woken(&mut lines), [expected]);
         }
-        lines.join(waiter(3));
-        lines.join(waiter(4));
+        lines.join(3);
+        lines.join(4);
         lines.woken_line = 5;
         (0..4).for_each(|_| lines.count_freed(|| rules(601)));
         assert_eq!(woken(&mut lines), [3], "the lines from the sixth to the third are empty");

@@ -107,6 +107,9 @@ pub trait DeviceModel: std::fmt::Debug + Send + Disk {
     /// Processes events due at `now`; appends completed tags to `done`, in order.
     fn advance(&mut self, now: Time, done: &mut Vec<u32>);
 
+    /// May process events before `end` that precede the first completion.
+    fn advance_inside(&mut self, _end: Time) {}
+
     /// Counters since the device was made.
     fn stats(&self) -> DeviceStats;
 

@@ -45,12 +45,17 @@ pub(crate) struct Ledger {
 impl Ledger {
     /// Begins a pass; without a window it is unmeasured.
     pub(crate) fn begin(&mut self, window: Option<(Time, Time)>) {
-        let never = Time::from_ns(u64::MAX);
+        let never = Time::MAX;
         (self.open, self.close) = window.unwrap_or((never, never));
     }
 
     pub(crate) fn opens(&self, next: Time) -> bool {
         self.at_open.is_none() && next >= self.open && self.open < self.close
+    }
+
+    /// When the window opens, if it has not.
+    pub(crate) fn next_open(&self) -> Time {
+        if self.at_open.is_none() { self.open } else { Time::MAX }
     }
 
     #[inline]

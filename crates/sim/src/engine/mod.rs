@@ -62,6 +62,7 @@ pub(crate) struct Engine<'a, O: Observer + ?Sized> {
     pub(crate) queue: Queue,
     pub(crate) device: Box<dyn DeviceModel>,
     device_depth: u32,
+    is_flash: bool,
     cpus: Cpus,
     /// Commands at the device, flushes included.
     in_device: u32,
@@ -110,6 +111,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             observer,
             queue,
             device_depth: device.queue_depth().saturating_mul(hw_queues),
+            is_flash: device.is_flash(),
             device,
             in_device: 0,
             flushing: Vec::new(),
@@ -149,9 +151,8 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         let start = self.now;
         let opens = start + warmup_ns;
         self.close = opens + duration_ns;
-        self.open = if counts { opens } else { Time::from_ns(u64::MAX) };
-        let window_end =
-            if self.rules.flushes_at_end { Time::from_ns(u64::MAX) } else { self.close };
+        self.open = if counts { opens } else { Time::MAX };
+        let window_end = if self.rules.flushes_at_end { Time::MAX } else { self.close };
         self.ledger.begin(counts.then_some((opens, window_end)));
         self.stopping = false;
         self.live = members.len() as u32;
@@ -185,6 +186,10 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         let timer = self.queue.next_timer().map(|at| at.max(self.now));
         let others = earlier(timer, earlier(self.wakes.next(), self.cpus.next()));
         let is_idle = self.offers_nothing();
+        // Most events of a flash device are between its parts.
+        if is_idle && self.is_flash {
+            self.device.advance_inside(others.unwrap_or(Time::MAX).min(self.next_mark()));
+        }
         let device = loop {
             let device = self.device.next_event();
             let Some(next) = earlier(others, device) else {
@@ -194,7 +199,6 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             if device.is_some_and(|at| at <= self.now) {
                 self.device.advance(self.now, &mut self.done_tags);
             }
-            // Most events of a flash device are between its parts.
             if !is_idle || !self.done_tags.is_empty() || others.is_some_and(|at| at <= self.now) {
                 break device;
             }
@@ -234,6 +238,12 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         if self.rules.async_dispatch {
             self.offer();
         }
+    }
+
+    /// Before this time, no mark is taken.
+    fn next_mark(&self) -> Time {
+        let closes = if self.now <= self.close { self.close + 1 } else { Time::MAX };
+        self.ledger.next_open().min(closes)
     }
 
     fn go_to(&mut self, next: Time) {
@@ -305,8 +315,8 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
     }
 
     fn complete_request(&mut self, tag: u32) {
-        let finished = self.queue.complete(self.now, tag, &mut self.done_bios);
-        self.observe_request(EventKind::Complete, &finished.request);
+        let request = self.queue.complete(self.now, tag, &mut self.done_bios).request;
+        self.observe_request(EventKind::Complete, &request);
         for at in 0..self.done_bios.len() {
             self.bio_done(self.done_bios[at] as u32);
         }

@@ -31,11 +31,12 @@ impl Bfq {
         // 7.0 derives all limits from that of synchronous writes.
         let set = self.settings.async_depth.min(self.nr_tags);
         let (depth, limit) = match self.settings.linux {
+            _ if sixteenths == 16 => (0, self.nr_tags),
             0..NEW => (of(word), self.nr_tags * of(word) / word),
             NEW..LINUX_7 => (of(self.nr_tags), of(self.nr_tags)),
             _ => [(set * sixteenths / 12).max(1); 2].into(),
         };
-        if self.is_over_limit(request, if sixteenths == 16 { self.nr_tags } else { limit }) {
+        if self.is_over_limit(request, limit) {
             return Some(1);
         }
         (sixteenths < 16).then_some(depth as u32)

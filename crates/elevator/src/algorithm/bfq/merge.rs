@@ -78,36 +78,29 @@ impl Bfq {
         if !self.variant.is_linux() || self.is_fast() {
             return;
         }
-        let group = self.tree.get(id).group;
         self.drop_position(id);
         if self.is_late(id) || self.tree.get(id).class == 2 {
             return;
         }
         let Some(next) = self.queue(id).next else { return };
         let sector = self.slot(next).request.sector;
-        if let std::collections::btree_map::Entry::Vacant(entry) =
-            self.positions.entry((group, sector))
-        {
-            entry.insert(id);
+        if self.positions.insert((self.tree.get(id).group, sector), id) {
             self.queue_mut(id).merging.position = Some(sector);
         }
     }
 
     pub(super) fn drop_position(&mut self, id: u32) {
         if let Some(sector) = self.queue_mut(id).merging.position.take() {
-            self.positions.remove(&(self.tree.get(id).group, sector));
+            self.positions.remove((self.tree.get(id).group, sector));
         }
     }
 
     /// bfq_find_close_cooperator.
     fn close_to(&self, group: u32, sector: u64) -> Option<u32> {
-        let near = |at: u64| at.abs_diff(sector) <= CLOSE;
-        let above = self.positions.range((group, sector)..=(group, u64::MAX)).next();
-        let below = || self.positions.range((group, 0)..(group, sector)).next_back();
-        above
-            .filter(|((_, at), _)| near(*at))
-            .or_else(|| below().filter(|((_, at), _)| near(*at)))
-            .map(|(_, id)| *id)
+        let near = |((of, at), _): &((u32, u64), u32)| *of == group && at.abs_diff(sector) <= CLOSE;
+        let above = self.positions.at_or_after((group, sector)).filter(near);
+        let close = above.or_else(|| self.positions.below((group, sector)).filter(near));
+        close.map(|(_, id)| id)
     }
 
     /// bfq_may_be_close_cooperator.

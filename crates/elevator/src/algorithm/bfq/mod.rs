@@ -50,6 +50,7 @@ use std::collections::{BTreeMap, VecDeque};
 use crate::clock::Clock;
 use crate::flows::Flows;
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
+use crate::ordered::Ordered;
 use crate::request::BlockRequest;
 use crate::scheduler::{Anticipation, Elevator};
 use crate::vocabulary::Time;
@@ -117,7 +118,7 @@ struct Bfq {
     /// last_bfqq_created, by group.
     last_created: BTreeMap<u32, u32>,
     /// rq_pos_tree, by group.
-    positions: BTreeMap<(u32, u64), u32>,
+    positions: Ordered<(u32, u64)>,
 
     tree: Wf2q,
     in_service: Option<u32>,
@@ -174,7 +175,7 @@ impl Bfq {
             asynchronous: BTreeMap::new(),
             groups: BTreeMap::new(),
             last_created: BTreeMap::new(),
-            positions: BTreeMap::new(),
+            positions: Ordered::default(),
             tree: Wf2q::new(clock.hz() / 5),
             in_service: None,
             served_position: 0,

@@ -85,6 +85,10 @@ impl DeviceModel for FlashDevice {
         self.flash.advance(now.as_ns(), |Completion { tag, .. }| done.push(tag));
     }
 
+    fn advance_inside(&mut self, end: Time) {
+        self.flash.advance_inside(end.as_ns());
+    }
+
     fn stats(&self) -> DeviceStats {
         let of = self.flash.counters();
         DeviceStats {
