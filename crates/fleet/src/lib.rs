@@ -6,6 +6,7 @@
 //! docs/decisions/0028-fleet.md.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "s3")]
 mod bucket;
 mod contribution;
 mod directory;

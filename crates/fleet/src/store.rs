@@ -5,10 +5,13 @@
 
 use std::path::PathBuf;
 
+#[cfg(not(feature = "s3"))]
+use anyhow::bail;
 use anyhow::{Context, Result};
 use bytes::Bytes;
 use text::limits::{FLEET_BYTES, FLEET_RESULTS};
 
+#[cfg(feature = "s3")]
 use crate::bucket::Bucket;
 use crate::directory::Directory;
 use crate::entry::{Entry, Listing, Pushed};
@@ -59,6 +62,7 @@ impl Location {
 #[derive(Debug)]
 pub enum Store {
     Directory(Directory),
+    #[cfg(feature = "s3")]
     Bucket(Bucket),
 }
 
@@ -67,7 +71,13 @@ impl Store {
     pub fn open(location: &Location) -> Result<Store> {
         match location {
             Location::Directory(path) => Directory::open(path).map(Store::Directory),
+            #[cfg(feature = "s3")]
             Location::Bucket { bucket, prefix } => Bucket::open(bucket, prefix).map(Store::Bucket),
+            #[cfg(not(feature = "s3"))]
+            Location::Bucket { bucket, .. } => bail!(
+                "s3://{bucket}: this build of schedlab has no client for buckets; use a directory, \
+                 or build it with `make release FEATURES=s3`"
+            ),
         }
     }
 
@@ -82,6 +92,7 @@ impl Store {
     pub fn list(&self) -> Result<Listing> {
         let mut listing = match self {
             Store::Directory(directory) => directory.list()?,
+            #[cfg(feature = "s3")]
             Store::Bucket(bucket) => bucket.list()?,
         };
         listing.entries.sort();
@@ -97,6 +108,7 @@ impl Store {
     ) -> Vec<T> {
         match self {
             Store::Directory(directory) => directory.read(entries, each),
+            #[cfg(feature = "s3")]
             Store::Bucket(bucket) => bucket.read(entries, each),
         }
     }
@@ -113,6 +125,7 @@ impl Store {
         FLEET_BYTES.check(bytes.len())?;
         match self {
             Store::Directory(directory) => directory.put(name, &bytes),
+            #[cfg(feature = "s3")]
             Store::Bucket(bucket) => bucket.put(name, bytes),
         }
     }

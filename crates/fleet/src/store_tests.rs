@@ -36,6 +36,16 @@ fn fleet(dir: &Path) -> Store {
     store
 }
 
+#[cfg(not(feature = "s3"))]
+#[test]
+fn a_bucket_without_its_client_is_refused_with_a_remedy() {
+    let location = Location::parse("s3://lab/fleet").expect("a bucket");
+    for store in [Store::open(&location), Store::open_to_write(&location)] {
+        let error = store.expect_err("there is no client").to_string();
+        assert!(error.starts_with("s3://lab: ") && error.contains("FEATURES=s3"), "{error}");
+    }
+}
+
 #[test]
 fn places_are_directories_and_buckets() {
     let bucket = |bucket: &str, prefix: &str| {
