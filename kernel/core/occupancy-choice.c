@@ -4,8 +4,9 @@
  * crates/elevator/src/algorithm/occupancy/choice.rs.
  *
  * Flows within the slack are served in this order: overdue requests, at most every other dispatch;
- * by class; async requests if nothing else is eligible, or for an async slice. Within a class,
- * one-way sector order applies if positions matter or are unknown, otherwise the minimum start tag.
+ * by class; writes if nothing else is eligible, or for a slice. Within a class, one-way sector order
+ * applies if positions matter or are unknown, otherwise the minimum start tag. If the window of
+ * writes is full, reads pass.
  */
 #include "occupancy-parts.h"
 
@@ -56,6 +57,24 @@ static u32 class_in_turn(const struct occ *occ)
 	return occ_heap_first(occ, OCC_ASYNC)->start < least ? OCC_ASYNC : first;
 }
 
+static u32 first_of(const struct occ *occ, u32 class)
+{
+	if (occ_on(occ, OCC_POSITIONS) && occ_positions_matter(&occ->model) != OCC_NO)
+		return occ_tree_next(occ, class, occ->head);
+	return occ_heap_first(occ, class)->fifos[class].head;
+}
+
+u32 occ_first_read(const struct occ *occ)
+{
+	u32 class = 0;
+
+	while (class < OCC_ASYNC && !may_go(occ, class))
+		class++;
+	if (class == OCC_ASYNC)
+		return CORE_NONE;
+	return first_of(occ, class);
+}
+
 u32 occ_choose(struct occ *occ, u64 now, bool *is_overdue)
 {
 	u32 class, tag;
@@ -71,9 +90,7 @@ u32 occ_choose(struct occ *occ, u64 now, bool *is_overdue)
 	class = class_in_turn(occ);
 	if (class == OCC_CLASSES)
 		return CORE_NONE;
-	if (occ_on(occ, OCC_POSITIONS) && occ_positions_matter(&occ->model) != OCC_NO)
-		return occ_tree_next(occ, class, occ->head);
-	return occ_heap_first(occ, class)->fifos[class].head;
+	return first_of(occ, class);
 }
 
 static u64 gain_of(const struct occ *occ, const struct occ_process *last,

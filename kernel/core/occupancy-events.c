@@ -32,36 +32,19 @@ static void bound(struct occ *occ, u64 now, struct occ_process *of)
 	free_flows(occ, now, limit);
 }
 
-static void charge(struct occ *occ, u64 now, struct occ_process *of, s64 occupancy, u64 weight)
-{
-	u64 by = occupancy < 0 ? 0 - (u64)occupancy : (u64)occupancy;
-
-	if (occ_on(occ, OCC_FAIRNESS)) {
-		by = core_div(by << OCC_VIRTUAL_BITS, weight);
-		if (occupancy >= 0)
-			by = core_add(of->start, by);
-		else
-			by = of->start > by ? of->start - by : 0;
-		occ_restart(occ, of, by);
-	}
-	bound(occ, now, of);
-}
-
-static u64 charged(const struct occ *occ, bool write, u64 occupancy)
-{
-	return write ? occ_with_debt(occ, occupancy) : occupancy;
-}
-
 static void account(struct occ *occ, u64 now, struct occ_slot *slot)
 {
-	u64 cost;
+	struct occ_process *of = slot->process;
 
 	slot->bucket = (u8)occ_bucket(occ->head, slot->sector);
 	slot->predicted = occ_predict(occ, slot->write, slot->nr_sectors, slot->bucket);
-	slot->weight = occ_weight_of(occ, slot);
-	cost = charged(occ, slot->write, slot->predicted);
-	charge(occ, now, slot->process, (s64)cost, slot->weight);
-	occ_spend(occ, slot, cost);
+	if (occ_on(occ, OCC_FAIRNESS)) {
+		u64 by = core_div(slot->predicted << OCC_VIRTUAL_BITS, occ_weight_of(occ, slot));
+
+		occ_restart(occ, of, core_add(of->start, by));
+	}
+	bound(occ, now, of);
+	occ_spend(occ, slot);
 }
 
 /* The think time is the arrival minus the last completion. */
@@ -111,7 +94,7 @@ static void insert_again(struct occ *occ, const struct core_request *rq)
 	struct occ_slot *slot = &occ->slots[rq->tag];
 
 	fill(slot, rq);
-	occ->load -= slot->predicted;
+	occ->load[slot->write] -= slot->predicted;
 	occ->in_flight--;
 	slot->process->busy--;
 	slot->process->waiting++;
@@ -141,7 +124,6 @@ void occ_insert(void *core, u64 now, const struct core_request *rq, bool at_head
 	slot->rank = occ->arrived++;
 	slot->since = 0;
 	slot->predicted = 0;
-	slot->weight = 0;
 	slot->bucket = 0;
 	slot->exposed = false;
 	slot->alone = false;
@@ -186,12 +168,10 @@ static void issue(struct occ *occ, u64 now, struct occ_slot *slot)
 	of->waiting--;
 	of->busy++;
 	occ->in_flight++;
-	occ->load += slot->predicted;
+	occ->load[slot->write] += slot->predicted;
 	occ->head = occ_end_of(slot);
 	occ->last = slot->sync ? of : NULL;
 	occ->timer = CORE_NEVER;
-	if (slot->write)
-		occ->window.writes = true;
 }
 
 static void give(struct occ *occ, u64 now, u32 tag, bool is_overdue)
@@ -224,18 +204,26 @@ static u32 dispatch_again(struct occ *occ, u64 now)
 	occ->came_back = slot->after;
 	occ->nr_came_back--;
 	occ_end_wait(occ, now, slot->process);
-	if (!slot->weight)
+	if (!slot->predicted)
 		account(occ, now, slot);
 	issue(occ, now, slot);
 	return tag;
 }
 
+/* An empty window takes any request. */
+static bool has_room(const struct occ *occ, const struct occ_slot *slot)
+{
+	u64 load = occ_seeks(&occ->model) ? occ->load[0] + occ->load[1] : occ->load[slot->write];
+	u64 occupancy = occ_predict(occ, slot->write, slot->nr_sectors,
+				    occ_bucket(occ->head, slot->sector));
+
+	return !load || core_add(load, occupancy) <= occ->size;
+}
+
 u32 occ_dispatch(void *core, u64 now)
 {
 	struct occ *occ = core;
-	struct occ_slot *slot;
 	bool is_overdue;
-	u64 occupancy;
 	u32 tag;
 
 	now = occ_now(occ, now);
@@ -248,39 +236,17 @@ u32 occ_dispatch(void *core, u64 now)
 	tag = occ_choose(occ, now, &is_overdue);
 	if (tag == CORE_NONE)
 		return CORE_NONE;
-	slot = &occ->slots[tag];
-	occupancy = occ_predict(occ, slot->write, slot->nr_sectors,
-				occ_bucket(occ->head, slot->sector));
-	if (occ->in_flight && core_add(occ->load, occupancy) > occ->size) {
-		occ->window.blocked = true;
-		return CORE_NONE;
+	if (!has_room(occ, &occ->slots[tag])) {
+		/* A write that has to wait does not hold reads back. */
+		tag = occ_first_read(occ);
+		if (tag == CORE_NONE || !has_room(occ, &occ->slots[tag]))
+			return CORE_NONE;
+		is_overdue = false;
 	}
 	if (!is_overdue && occ_waits(occ, now, tag))
 		return CORE_NONE;
 	give(occ, now, tag, is_overdue);
 	return tag;
-}
-
-static void correct(struct occ *occ, u64 now, struct occ_slot *slot, u64 gap)
-{
-	u64 predicted = slot->predicted, actual;
-	s64 most = 16 * (s64)predicted, by;
-
-	gap = core_min(gap, CORE_SECOND_NS);
-	actual = gap;
-	if (occ_is_known(&occ->model, slot->write)) {
-		s64 due = occ->carry + (s64)gap;
-
-		actual = core_max(due > 0 ? (u64)due : 0, predicted / 2);
-		actual = core_min(actual, predicted + predicted / 2);
-	}
-	occ->carry += (s64)gap - (s64)actual;
-	if (occ->carry > most)
-		occ->carry = most;
-	if (occ->carry < -most)
-		occ->carry = -most;
-	by = (s64)charged(occ, slot->write, actual) - (s64)charged(occ, slot->write, predicted);
-	charge(occ, now, slot->process, by, slot->weight);
 }
 
 static void measure(struct occ *occ, u64 now, struct occ_slot *slot, u64 before)
@@ -294,23 +260,16 @@ static void measure(struct occ *occ, u64 now, struct occ_slot *slot, u64 before)
 	};
 	u32 class = occ_predicted_class(slot);
 
-	if (occ_on(occ, OCC_CORRECTION))
-		correct(occ, now, slot, gap);
-	occ_model_completed(occ, &sample, slot->since < before, gap);
+	occ_model_completed(&occ->model, &sample, slot->since < before, gap);
 	if (slot->write) {
-		occ->window.writes = true;
 		/* Caches and garbage collection decide when a write completes. */
 		if (class != OCC_OF_REAL_TIME)
 			class = OCC_OF_ASYNC;
 	} else {
 		occ_model_respond(&occ->model, slot->nr_sectors, slot->bucket,
 				  slot->alone && !occ->in_flight, delay);
-		occ->window.reads++;
-		occ->window.reads_missed += delay > occ->targets[OCC_OF_SYNC];
 	}
-	occ_window_completed(occ, now, class, delay,
-			     occ->set[OCC_LEAST_WINDOW] * occ_mean_ns(&occ->model));
-	occ_window_tick(occ, now);
+	occ_window_completed(occ, now, class);
 }
 
 void occ_complete(void *core, u64 now, u32 tag)
@@ -323,7 +282,7 @@ void occ_complete(void *core, u64 now, u32 tag)
 	now = occ_now(occ, now);
 	occ->mark = now;
 	occ->in_flight--;
-	occ->load -= slot->predicted;
+	occ->load[slot->write] -= slot->predicted;
 	of->in_flight--;
 	measure(occ, now, slot, before);
 	occ_refresh(occ);

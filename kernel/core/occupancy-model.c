@@ -6,14 +6,13 @@
 #include "occupancy-parts.h"
 
 #define BITS 8
-#define KAPPA_BITS 16
-#define KAPPA_ONE (1ull << KAPPA_BITS)
 #define MOST (((s64)(10 * CORE_SECOND_NS)) << BITS)
 #define LEAST 250ull		/* ns */
 #define COLD (100000ll << BITS)
 #define MIDDLE 64ll		/* sectors for which base and slope learn equally */
 #define LARGEST (1u << 16)	/* sectors; larger requests count as this */
 #define SLOWEST 5000ll		/* ns per sector at 100 MB/s, before any is learned */
+#define FLASH 1000000ull	/* ns that a small read takes alone; less: no positions */
 #define FAR 16			/* bucket from which distances are far: 32 MiB */
 #define ENOUGH 16		/* near and far samples needed to judge positions */
 
@@ -46,7 +45,6 @@ void occ_model_init(struct occ_model *model)
 {
 	model->of[0].base = COLD;
 	model->of[1].base = COLD;
-	model->kappa = KAPPA_ONE;
 }
 
 u64 occ_predict(const struct occ *occ, bool write, u32 nr_sectors, u32 bucket)
@@ -58,7 +56,7 @@ u64 occ_predict(const struct occ *occ, bool write, u32 nr_sectors, u32 bucket)
 	if (!occ_on(occ, OCC_LEARNING))
 		return 100000 + 5000 * (u64)size;
 	raw = (of->base + of->slope * size + of->pos[bucket].value) >> BITS;
-	return core_max((raw > 0 ? (u64)raw : 0) * occ->model.kappa >> KAPPA_BITS, LEAST);
+	return core_max(raw > 0 ? (u64)raw : 0, LEAST);
 }
 
 s64 occ_positional_ns(const struct occ_model *model, u32 bucket)
@@ -69,29 +67,6 @@ s64 occ_positional_ns(const struct occ_model *model, u32 bucket)
 bool occ_is_known(const struct occ_model *model, bool write)
 {
 	return model->of[write].nr >= 8;
-}
-
-static void rescale(struct occ *occ, u64 predicted, u64 gap)
-{
-	struct occ_model *model = &occ->model;
-	s64 ratio, step;
-
-	model->gaps += gap;
-	model->predicted += predicted;
-	if (++model->nr < 16)
-		return;
-	if (occ_on(occ, OCC_KAPPA)) {
-		ratio = (s64)core_div(model->gaps << 10, core_max(model->predicted, 1));
-		ratio = clamped(ratio, 1 << 8, 1 << 12);
-		step = core_div_signed((s64)model->kappa * (ratio - (1 << 10)), 32 << 10);
-		model->kappa = (u64)clamped((s64)model->kappa + step, KAPPA_ONE / 8,
-					    KAPPA_ONE * 8);
-	} else {
-		model->kappa = KAPPA_ONE;
-	}
-	model->gaps = 0;
-	model->predicted = 0;
-	model->nr = 0;
 }
 
 /* Copies a value to empty neighbours, up to the next filled bucket. */
@@ -128,16 +103,27 @@ static void learn_by_distance(struct occ_direction *of, s64 size, u32 bucket, s6
 		spread(of->pos, bucket);
 }
 
-static void learn(struct occ *occ, const struct occ_sample *of, u64 gap)
+/*
+ * A read occupies flash no longer than it takes alone: the rest of its gap belongs to the writes
+ * with it. On a disk the mean of far reads is no limit.
+ */
+static u64 longest_read(const struct occ_model *model, u32 nr_sectors)
 {
-	struct occ_model *model = &occ->model;
+	if (!model->unloaded || model->unloaded >= FLASH)
+		return CORE_MAX;
+	return model->unloaded + (nr_sectors > 8 ? (u64)SLOWEST * (nr_sectors - 8) : 0);
+}
+
+static void learn(struct occ_model *model, const struct occ_sample *of, u64 gap)
+{
 	struct occ_direction *direction = &model->of[of->write];
 	s64 size = size_of(of->nr_sectors), sample, error, unsized_gap;
 	bool known = occ_is_known(model, of->write);
 
 	/* A stall of the device must not be attributed to one request. */
 	gap = core_min(gap, known ? core_mul(of->predicted, 16) : CORE_SECOND_NS);
-	rescale(occ, of->predicted, gap);
+	if (!of->write)
+		gap = core_min(gap, longest_read(model, of->nr_sectors));
 	sample = (s64)(gap << BITS);
 	error = clamped((s64)(((u64)((s64)gap - (s64)of->predicted)) << BITS), -MOST, MOST);
 	if (direction->nr != ~0u)
@@ -161,25 +147,23 @@ static void learn(struct occ *occ, const struct occ_sample *of, u64 gap)
 	}
 }
 
-static void learn_together(struct occ *occ)
+static void learn_together(struct occ_model *model)
 {
-	struct occ_model *model = &occ->model;
 	u32 nr = model->nr_together, at;
 	u64 gap = model->gap;
 
 	model->nr_together = 0;
 	model->gap = 0;
 	for (at = 0; at < nr; at++)
-		learn(occ, &model->together[at], nr == 1 ? gap : core_div(gap, nr));
+		learn(model, &model->together[at], nr == 1 ? gap : core_div(gap, nr));
 }
 
-void occ_model_completed(struct occ *occ, const struct occ_sample *sample, bool beside, u64 gap)
+void occ_model_completed(struct occ_model *model, const struct occ_sample *sample, bool beside,
+			 u64 gap)
 {
-	struct occ_model *model = &occ->model;
-
 	/* Requests that complete together share the gap before them. */
 	if (!beside || gap >= sample->predicted / 8 || model->nr_together == OCC_TOGETHER)
-		learn_together(occ);
+		learn_together(model);
 	model->together[model->nr_together++] = *sample;
 	model->gap += core_min(gap, 10 * CORE_SECOND_NS);
 }
@@ -220,16 +204,17 @@ u64 occ_far_ns(const struct occ_model *model)
 	return (u64)(model->far.value >> BITS);
 }
 
-u64 occ_mean_ns(const struct occ_model *model)
+/* Small reads take so long alone that positions may matter. */
+bool occ_seeks(const struct occ_model *model)
 {
-	return core_max((u64)(model->all.value >> BITS), LEAST);
+	return model->unloaded >= FLASH;
 }
 
 /* Far reads are slow enough to try near ones, of which too few were seen. */
 bool occ_may_have_positions(const struct occ_model *model)
 {
-	return model->slow.nr >= ENOUGH && model->unloaded >= CORE_SECOND_NS / 1000 &&
-	       model->slow.value >= (s64)CORE_SECOND_NS / 1000;
+	return model->slow.nr >= ENOUGH && occ_seeks(model) &&
+	       model->slow.value >= (s64)FLASH;
 }
 
 enum occ_answer occ_positions_matter(const struct occ_model *model)

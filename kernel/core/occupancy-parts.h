@@ -13,17 +13,17 @@
 #define OCC_VIRTUAL_BITS 10
 
 /* In order of precedence within the slack. */
+/* OCC_ASYNC: async requests, the idle class and, on flash, all writes. */
 enum { OCC_REAL_TIME, OCC_ON_CREDIT, OCC_SYNC, OCC_ASYNC, OCC_CLASSES };
 enum { OCC_OF_REAL_TIME, OCC_OF_SYNC, OCC_OF_ASYNC, OCC_TARGETS };
 
 /* In row order. Those from OCC_FAIRNESS on are internal. */
 enum {
 	OCC_TARGET_RT, OCC_TARGET_SYNC, OCC_TARGET_ASYNC,
-	OCC_FAIRNESS, OCC_LEARNING, OCC_CORRECTION, OCC_KAPPA, OCC_WINDOW, OCC_STEERING, OCC_DEBT,
-	OCC_ANTICIPATION, OCC_HOLDS, OCC_POSITIONS, OCC_CREDIT, OCC_BY_CLASS, OCC_OVERDUE,
+	OCC_FAIRNESS, OCC_LEARNING, OCC_WINDOW, OCC_ANTICIPATION, OCC_HOLDS, OCC_POSITIONS, OCC_CREDIT, OCC_BY_CLASS, OCC_OVERDUE,
 	OCC_SLACK_COSTS, OCC_SLACK_WINDOW, OCC_RT_COSTS, OCC_SYNC_COSTS, OCC_ASYNC_COSTS, OCC_TURN,
-	OCC_OVERDUE_TARGETS, OCC_LEAST_WINDOW, OCC_CREDIT_COSTS, OCC_CREDIT_SHARE,
-	OCC_IDLE_PERCENT, OCC_DEBT_MOST, OCC_EXPOSED, OCC_TUNABLES
+	OCC_OVERDUE_TARGETS, OCC_CREDIT_COSTS, OCC_CREDIT_SHARE,
+	OCC_IDLE_PERCENT, OCC_EXPOSED, OCC_TUNABLES
 };
 
 /* A plain mean of the first samples, then exponential with weight 1/most. */
@@ -71,8 +71,6 @@ struct occ_model {
 	struct occ_sample together[OCC_TOGETHER];
 	u32 nr_together;
 	u64 gap;
-	u64 kappa, gaps, predicted;
-	u32 nr;
 	/*
 	 * Without the size part: sequential and far reads, and far reads minus the slowest
 	 * transfer.
@@ -91,45 +89,28 @@ u64 occ_predict(const struct occ *occ, bool write, u32 nr_sectors, u32 bucket);
 s64 occ_positional_ns(const struct occ_model *model, u32 bucket);
 bool occ_is_known(const struct occ_model *model, bool write);
 /* @beside: in the device at the previous completion. */
-void occ_model_completed(struct occ *occ, const struct occ_sample *sample, bool beside, u64 gap);
+void occ_model_completed(struct occ_model *model, const struct occ_sample *sample, bool beside,
+			 u64 gap);
 void occ_model_respond(struct occ_model *model, u32 nr_sectors, u32 bucket, bool alone,
 		       u64 response);
 u64 occ_unloaded_ns(const struct occ_model *model);
 u64 occ_random_ns(const struct occ_model *model);
 u64 occ_far_ns(const struct occ_model *model);
-u64 occ_mean_ns(const struct occ_model *model);
 void occ_mean_add(struct occ_mean *mean, s64 sample, u32 most);
 
 enum occ_answer { OCC_NO, OCC_YES, OCC_UNKNOWN };
 enum occ_answer occ_positions_matter(const struct occ_model *model);
+bool occ_seeks(const struct occ_model *model);
 bool occ_may_have_positions(const struct occ_model *model);
 
-struct occ_delays {
-	u32 nr;
-	u32 above[4];		/* longer than 0.8, 1, 1 1/3 and 2 targets */
-	u64 since, last;	/* last completion, or 0 */
-	u32 relaxed;		/* log2 of the target's relaxation */
-	u64 missed_since;	/* or 0 */
-};
-
 struct occ_window {
-	u64 window;		/* 0: not set yet */
+	u64 last[OCC_TARGETS];	/* last completion of each class, or 0 */
 	u32 ruling;
-	bool doubling;
-	bool blocked;		/* has held back a request since its last change */
-	bool writes;
-	struct occ_delays of[OCC_TARGETS];
-	u64 debt;		/* write factor, in halves */
-	u64 tick;
-	u32 reads, reads_missed;
 };
 
-void occ_window_init(struct occ_window *window);
 /* Recomputes occ->size. */
 void occ_window_refresh(struct occ *occ);
-u64 occ_with_debt(const struct occ *occ, u64 occupancy);
-void occ_window_completed(struct occ *occ, u64 now, u32 class, u64 delay, u64 least);
-void occ_window_tick(struct occ *occ, u64 now);
+void occ_window_completed(struct occ *occ, u64 now, u32 class);
 
 struct occ_fifo {
 	u32 head, tail;
@@ -168,7 +149,7 @@ struct occ_slot {
 	struct occ_process *process;
 	u64 rank;		/* order of arrival */
 	u64 since;		/* when it was exposed; later, issued */
-	u64 predicted, weight;	/* occupancy, and the weight charged */
+	u64 predicted;		/* occupancy charged, or 0 */
 	u32 nr_sectors;
 	u32 left, right, height;	/* in the treap */
 	u32 before, after;	/* in the FIFO; @after also links requeued requests */
@@ -202,7 +183,7 @@ struct occ {
 	u64 targets[OCC_TARGETS];
 	u64 slack;		/* ns at the usual weight */
 	u64 virtual_slack;
-	u64 size;		/* of the window */
+	u64 size;		/* of the windows */
 	u32 most;
 
 	struct occ_model model;
@@ -226,9 +207,8 @@ struct occ {
 	bool is_open;
 
 	u32 in_flight;
-	u64 load;		/* predicted occupancy in the device */
+	u64 load[2];		/* predicted occupancy of reads and writes in the device */
 	u64 mark;		/* last completion, or first issue to an idle device */
-	s64 carry;		/* busy time not yet charged, if positive */
 	u64 head;		/* end of the last dispatch */
 	struct occ_process *last;	/* of the last dispatch, if sync */
 	struct occ_thinks thinks;	/* for processes without history */
@@ -311,12 +291,14 @@ void occ_touched(struct occ *occ, u64 now, struct occ_process *of);
 u32 occ_class_of(const struct occ *occ, const struct occ_process *of,
 		 const struct core_request *rq);
 u64 occ_weight_of(const struct occ *occ, const struct occ_slot *slot);
-void occ_spend(struct occ *occ, const struct occ_slot *slot, u64 charge);
+void occ_spend(struct occ *occ, const struct occ_slot *slot);
 void occ_count(struct occ *occ, struct occ_process *of);
 void occ_follow(struct occ *occ);
 void occ_forget(struct occ *occ, struct occ_process *of);
 
 u32 occ_choose(struct occ *occ, u64 now, bool *overdue);
+/* The first request of the classes above the writes', or CORE_NONE. */
+u32 occ_first_read(const struct occ *occ);
 /* Whether to wait instead of dispatching @tag. Sets the timer. */
 bool occ_waits(struct occ *occ, u64 now, u32 tag);
 

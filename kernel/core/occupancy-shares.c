@@ -114,7 +114,8 @@ u32 occ_class_of(const struct occ *occ, const struct occ_process *of,
 		return OCC_SYNC;
 	if (rq->prio_class == CORE_REAL_TIME)
 		return OCC_REAL_TIME;
-	if (rq->prio_class == CORE_IDLE || !rq->sync)
+	/* Where requests seek, one sweep serves the reads and the sync writes. */
+	if (rq->prio_class == CORE_IDLE || !rq->sync || (rq->write && !occ_seeks(&occ->model)))
 		return OCC_ASYNC;
 	return of->credit ? OCC_ON_CREDIT : OCC_SYNC;
 }
@@ -126,18 +127,18 @@ u64 occ_weight_of(const struct occ *occ, const struct occ_slot *slot)
 
 	if (slot->prio_class == CORE_IDLE)
 		return core_max(of->weight / OCC_WEIGHT_SCALE, 1);
-	if (!of->credit || !slot->sync || slot->class == OCC_REAL_TIME)
+	if (!of->credit || slot->class == OCC_ASYNC || slot->class == OCC_REAL_TIME)
 		return of->weight;
 	together = occ->set[OCC_CREDIT_SHARE] * (occ->weights - occ->credit_weights);
 	return core_max(of->weight, core_div(together, core_max(occ->nr_on_credit, 1)));
 }
 
-void occ_spend(struct occ *occ, const struct occ_slot *slot, u64 charge)
+void occ_spend(struct occ *occ, const struct occ_slot *slot)
 {
 	struct occ_process *of = slot->process;
 
 	if (of->credit && slot->class != OCC_ASYNC && slot->class != OCC_REAL_TIME)
-		of->credit = of->credit > charge ? of->credit - charge : 0;
+		of->credit = of->credit > slot->predicted ? of->credit - slot->predicted : 0;
 	occ_count(occ, of);
 }
 

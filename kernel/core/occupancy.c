@@ -2,11 +2,11 @@
 /*
  * occupancy: fair queueing of device time, which is learned from completions.
  *
- * A request advances its process's start tag by its predicted occupancy, corrected at completion.
+ * A request advances its process's start tag by its predicted occupancy.
  * Virtual time is the minimum start tag of processes with requests. A process may run ahead of it
  * by the slack; within the slack, class, age and, if the device has positions, one-way sector order
- * and anticipation decide. The window bounds the predicted occupancy in flight. Completion latency
- * adjusts it to the target of the strictest class.
+ * and anticipation decide. Two windows bound the predicted occupancy of reads and of writes in the
+ * device to the target of the strictest class.
  *
  * Differences from crates/elevator/src/algorithm/occupancy/: a flow is a process, weighted by its I/O
  * priority; a process exits after its last request (core_ops.shares); values derived from tunables
@@ -22,11 +22,7 @@ static const struct core_tunable tunables[] = {
 	{ "target_async", "µs", 0, 60000000, 0 },
 	SWITCH("fairness"),
 	SWITCH("learning"),
-	SWITCH("correction"),
-	SWITCH("kappa"),
 	SWITCH("window"),
-	SWITCH("steering"),
-	SWITCH("write_debt"),
 	SWITCH("anticipation"),
 	SWITCH("holds"),
 	SWITCH("positions"),
@@ -40,11 +36,9 @@ static const struct core_tunable tunables[] = {
 	{ "async_costs", "requests", 1, 10000, 200 },
 	{ "turn", "percent", 0, 1000, 25 },
 	{ "overdue_targets", "targets", 1, 1000, 4 },
-	{ "least_window", "requests", 1, 1024, 32 },
 	{ "credit_costs", "requests", 0, 100000, 1000 },
 	{ "credit_share", "weights", 1, 100, 7 },
 	{ "idle_percent", "percent", 0, 100, 12 },
-	{ "debt_most", "times", 1, 100, 9 },
 	{ "exposed", "requests", 1, 4096, 32 },
 };
 
@@ -201,7 +195,7 @@ static void init(void *core, const struct core_config *config)
 	occ->head = CORE_MAX >> 1;
 	occ->idle_tokens = CORE_SECOND_NS / 8;
 	occ_model_init(&occ->model);
-	occ_window_init(&occ->window);
+	occ->window.ruling = OCC_OF_SYNC;
 	occ_refresh(occ);
 }
 

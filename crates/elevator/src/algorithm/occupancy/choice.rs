@@ -1,16 +1,17 @@
 //! The next request, and whether to wait instead.
 //!
 //! Among flows within the slack: 1. overdue requests, at most every other dispatch; 2. by class; 3.
-//! asynchronous requests, if nothing else is eligible, or for a turn when the flow at virtual time
-//! has only these or the others have had a slack of occupancy since the last turn. Within a class:
-//! one-way sector order if positions matter or are unknown, otherwise the least start tag.
+//! writes, if nothing else is eligible, or for a turn when the flow at virtual time has only these
+//! or the others have had a slack of occupancy since the last turn. Within a class: one-way sector
+//! order if positions matter or are unknown, otherwise the least start tag. If the window of writes
+//! is full, reads pass.
 //!
 //! Waiting for the last process pays if the expected gain exceeds the expected idle time: it saves
 //! the way back where positions matter and, for a process on credit or behind with more weight, the
 //! other request's time. While the process has a request in the device, waiting is free. Failed
 //! waits take at most 12 % of the time.
 
-use crate::algorithm::occupancy::model::bucket;
+use crate::algorithm::occupancy::model::{bucket, side};
 use crate::algorithm::occupancy::requests::{
     ASYNC, CLASSES, ON_CREDIT, REAL_TIME, SYNC, TARGET_OF,
 };
@@ -26,15 +27,33 @@ impl Occupancy {
         {
             return Some((tag, true));
         }
-        let class = self.class_in_turn()?;
-        let positions =
-            self.settings.on(Key::Positions) && self.model.positions_matter() != Some(false);
-        let tag = if positions {
-            self.requests.next_up(class, self.head)
-        } else {
-            self.requests.first_by_start(class)
+        let tag = self.first_of(self.class_in_turn()?)?;
+        Some((tag, false))
+    }
+
+    fn first_of(&self, class: usize) -> Option<u32> {
+        match self.settings.on(Key::Positions) && self.model.positions_matter() != Some(false) {
+            true => self.requests.next_up(class, self.head),
+            false => self.requests.first_by_start(class),
+        }
+    }
+
+    /// Of the classes above the writes'.
+    pub(super) fn first_read(&self) -> Option<u32> {
+        let class = (0..ASYNC).find(|class| self.requests.is_eligible(*class))?;
+        self.first_of(class)
+    }
+
+    /// Whether the window takes it. An empty one takes any request.
+    pub(super) fn has_room(&self, tag: u32) -> bool {
+        let request = &self.requests.slot(tag).request;
+        let load = match self.model.seeks() {
+            true => self.load[0] + self.load[1],
+            false => self.load[side(request.op)],
         };
-        tag.map(|tag| (tag, false))
+        let occupancy = self.predict(request, bucket(self.head, request.sector));
+        let window = self.window.size(&self.settings, &self.targets());
+        load == 0 || load.saturating_add(occupancy) <= window
     }
 
     fn class_in_turn(&self) -> Option<usize> {

@@ -3,7 +3,7 @@
 //! A requeued request goes first and is not charged again. Requests of different flows never merge,
 //! and there are no front merges: they alone would need a tree by ends.
 
-use crate::algorithm::occupancy::model::bucket;
+use crate::algorithm::occupancy::model::side;
 use crate::algorithm::occupancy::requests::Position;
 use crate::algorithm::occupancy::{Occupancy, WEIGHT_SCALE};
 use crate::request::{BlockRequest, Finished};
@@ -18,7 +18,7 @@ impl Elevator for Occupancy {
             let slot = self.requests.slot_mut(request.tag);
             slot.position = Position::Head;
             slot.request = request;
-            self.load -= slot.predicted;
+            self.load[side(slot.request.op)] -= slot.predicted;
             let process = &mut self.requests.processes[request.process as usize];
             process.busy -= 1;
             process.queued += 1;
@@ -36,7 +36,8 @@ impl Elevator for Occupancy {
             self.requests.flows[flow].weight =
                 (8 - u64::from(request.priority.level.min(7))) * 25 * WEIGHT_SCALE;
         }
-        let class = self.shares.class_of(&self.settings, &self.requests.flows[flow], &request);
+        let (of, seeks) = (&self.requests.flows[flow], self.model.seeks());
+        let class = self.shares.class_of(&self.settings, of, &request, seeks);
         self.learn_arrival(now, &request);
         self.shares.touched(now, &mut self.requests.flows[flow]);
         if at == InsertAt::Head {
@@ -57,7 +58,7 @@ impl Elevator for Occupancy {
         let now = self.now(now);
         if let Some(tag) = self.requeued.pop() {
             self.end_wait(now, self.requests.slot(tag).request.process);
-            if self.requests.slot(tag).weight == 0 {
+            if self.requests.slot(tag).predicted == 0 {
                 self.account(now, tag);
             }
             self.issue(now, tag);
@@ -69,13 +70,10 @@ impl Elevator for Occupancy {
         self.timer = None;
         let limit = self.limit();
         self.free(now, limit);
-        let (tag, overdue) = self.choose(now)?;
-        let request = self.requests.slot(tag).request;
-        let occupancy = self.predict(&request, bucket(self.head, request.sector));
-        let window = self.window.size(&self.settings, &self.targets());
-        if self.in_flight > 0 && self.load.saturating_add(occupancy) > window {
-            self.window.blocked = true;
-            return None;
+        let (mut tag, mut overdue) = self.choose(now)?;
+        if !self.has_room(tag) {
+            // A write that has to wait does not hold reads back.
+            (tag, overdue) = (self.first_read().filter(|tag| self.has_room(*tag))?, false);
         }
         if !overdue && self.waits(now, tag) {
             return None;
@@ -91,7 +89,7 @@ impl Elevator for Occupancy {
         debug_assert_eq!(slot.position, Position::InFlight, "a completed request was dispatched");
         let flow = slot.flow as usize;
         self.in_flight -= 1;
-        self.load -= slot.predicted;
+        self.load[side(slot.request.op)] -= slot.predicted;
         self.requests.flows[flow].in_flight -= 1;
         self.measure(now, tag, before);
         self.requests.forget(tag);

@@ -1,16 +1,15 @@
 //! occupancy: fair queueing by the time that requests occupy the device, learned from completions.
 //! The laboratory's own scheduler.
 //!
-//! A flow (process or declared group) has a start tag, moved by each request's predicted occupancy
-//! and corrected at completion. Virtual time V is the least start tag of flows with requests; a
-//! flow may run ahead of V by the slack T. Within the slack decide class, age and, where the device
-//! has positions, one-way sector order and waiting for the last process. A window bounds the
-//! predicted occupancy in flight; completion delays adjust it to the strictest class's target.
-//! Nothing depends on a rotational flag.
+//! A flow (process or declared group) has a start tag, moved by each request's predicted
+//! occupancy. Virtual time V is the least start tag of flows with requests; a flow may run ahead of
+//! V by the slack T. Within the slack decide class, age and, where the device has positions,
+//! one-way sector order and waiting for the last process. One window bounds the predicted occupancy
+//! of the reads in the device, another that of the writes. Nothing depends on a rotational flag.
 //!
 //! Sources: start-time fair queueing (SFQ), FlashFQ (throttle, occupancy as cost), BFQ (one-way
-//! order in budgets, raising of new processes), anticipatory (expected gain), Kyber (targets, delay
-//! control), Gimbal (write debt). The combination is [P]; see `research/occupancy.md`.
+//! order in budgets, raising of new processes), anticipatory (expected gain), Kyber (targets, reads
+//! and writes apart). The combination is [P]; see `research/occupancy.md`.
 //!
 //! Tunables: a latency target per class; see `settings.rs`, also for constants. Integers only, with
 //! tables by tag, flow and process, so that a kernel module can have the same rules
@@ -32,7 +31,7 @@ use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
 use crate::request::{BlockRequest, PrioClass};
 use crate::scheduler::{Anticipation, Elevator};
 use crate::vocabulary::{Op, Time};
-use model::{Model, Sample, bucket};
+use model::{Model, Sample, bucket, side};
 use requests::{ASYNC, Position, Process, REAL_TIME, Requests, SYNC, Slot, TARGET_OF};
 use settings::{Key, Settings, TUNABLES};
 use shares::Shares;
@@ -42,8 +41,8 @@ use window::{TARGETS, Window};
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "occupancy",
     origin: Origin::BlkMq,
-    help: "schedlab's own: fair shares of learned device time, a delay-controlled window, idling only where it pays",
-    source: "this laboratory; parts from SFQ, FlashFQ, BFQ, the anticipatory scheduler, Kyber and Gimbal",
+    help: "schedlab's own: fair shares of learned device time, windows of reads and of writes, idling only where it pays",
+    source: "this laboratory; parts from SFQ, FlashFQ, BFQ, the anticipatory scheduler and Kyber",
     evidence: Evidence::Proposed,
     guarantees: &[
         Guarantee::IdlesWithTimer,
@@ -79,13 +78,11 @@ struct Occupancy {
     shares: Shares,
     /// Requeued tags, the next one last.
     requeued: Vec<u32>,
-    /// Requests in the device, and their predicted occupancy.
+    /// Requests in the device, and the predicted occupancy of reads and of writes.
     in_flight: u32,
-    load: u64,
+    load: [u64; 2],
     /// The last completion, or the first issue to an idle device.
     mark: u64,
-    /// Busy time not yet charged, if positive.
-    carry: i64,
     head: u64,
     /// The process of the last dispatch, if synchronous.
     last: Option<u32>,
@@ -121,9 +118,8 @@ impl Occupancy {
             shares: Shares::new(),
             requeued: Vec::new(),
             in_flight: 0,
-            load: 0,
+            load: [0; 2],
             mark: 0,
-            carry: 0,
             head: u64::MAX >> 1,
             last: None,
             thinks: Thinks::default(),
@@ -169,10 +165,6 @@ impl Occupancy {
         let costs = self.settings.value(Key::SlackCosts) * self.model.random_ns();
         let window = self.window.size(&self.settings, &self.targets()).min(10 * SECOND);
         costs.max(window * self.settings.value(Key::SlackWindow) / 100)
-    }
-
-    fn least_window(&self) -> u64 {
-        self.settings.value(Key::LeastWindow) * self.model.mean_ns()
     }
 
     fn most(&self) -> u32 {
@@ -231,34 +223,23 @@ impl Occupancy {
         let predicted = self.predict(&slot.request, distance);
         let weight = self.shares.weight_of(&self.settings, &self.requests.flows[flow], &slot);
         let of = self.requests.slot_mut(tag);
-        (of.bucket, of.predicted, of.weight) = (distance as u8, predicted, weight);
-        let charge = self.charged(slot.request.op, predicted);
-        self.charge(now, flow, charge as i64, weight);
-        self.shares.spend(flow, &mut self.requests.flows[flow], usize::from(slot.class), charge);
+        (of.bucket, of.predicted) = (distance as u8, predicted);
+        self.charge(now, flow, predicted, weight);
+        self.shares.spend(flow, &mut self.requests.flows[flow], usize::from(slot.class), predicted);
         predicted
-    }
-
-    fn charged(&self, op: Op, occupancy: u64) -> u64 {
-        match op {
-            Op::Read => occupancy,
-            Op::Write => self.window.with_debt(&self.settings, occupancy),
-        }
     }
 
     fn predict(&self, request: &BlockRequest, distance: usize) -> u64 {
         self.model.predict(&self.settings, request.op, request.nr_sectors, distance)
     }
 
-    fn charge(&mut self, now: u64, flow: usize, occupancy: i64, weight: u64) {
-        if !self.settings.on(Key::Fairness) {
-            self.bound(now, flow);
-            return;
+    fn charge(&mut self, now: u64, flow: usize, occupancy: u64, weight: u64) {
+        if self.settings.on(Key::Fairness) {
+            let by = (occupancy << VIRTUAL_BITS) / weight;
+            let start = self.requests.flows[flow].start.saturating_add(by);
+            self.requests.restart(flow, start);
+            self.shares.restarted(flow, &self.requests.flows[flow]);
         }
-        let by = (occupancy.unsigned_abs() << VIRTUAL_BITS) / weight;
-        let start = self.requests.flows[flow].start;
-        let start = if occupancy < 0 { start.saturating_sub(by) } else { start.saturating_add(by) };
-        self.requests.restart(flow, start);
-        self.shares.restarted(flow, &self.requests.flows[flow]);
         self.bound(now, flow);
     }
 
@@ -306,13 +287,10 @@ impl Occupancy {
         of.queued = of.queued.saturating_sub(1);
         of.busy += 1;
         self.in_flight += 1;
-        self.load += predicted;
+        self.load[side(request.op)] += predicted;
         self.head = request.end();
         self.last = request.sync.then_some(request.process);
         self.timer = None;
-        if request.op == Op::Write {
-            self.window.wrote();
-        }
     }
 
     fn end_wait(&mut self, now: u64, process: u32) {
@@ -331,55 +309,35 @@ impl Occupancy {
     fn measure(&mut self, now: u64, tag: u32, before: u64) {
         let gap = now.saturating_sub(before);
         let slot = *self.requests.slot(tag);
-        let (request, flow) = (slot.request, slot.flow as usize);
-        let known = self.model.is_known(request.op);
         let distance = usize::from(slot.bucket);
-        let targets = self.targets();
-        let delay = now - slot.since;
-        if self.settings.on(Key::Correction) {
-            let actual = match known {
-                true => {
-                    let due = (self.carry + gap.min(SECOND) as i64).max(0) as u64;
-                    due.clamp(slot.predicted / 2, slot.predicted + slot.predicted / 2)
-                }
-                false => gap.min(SECOND),
-            };
-            let most = 16 * slot.predicted as i64;
-            self.carry = (self.carry + gap.min(SECOND) as i64 - actual as i64).clamp(-most, most);
-            let by = self.charged(request.op, actual) as i64
-                - self.charged(request.op, slot.predicted) as i64;
-            self.charge(now, flow, by, slot.weight);
-        }
         let Slot { predicted, request: BlockRequest { op, nr_sectors, .. }, .. } = slot;
         self.model.completed(
-            &self.settings,
             Sample { op, nr_sectors, bucket: distance, predicted },
             slot.since < before,
             gap,
         );
-        if request.op == Op::Read {
-            let alone = slot.alone && self.in_flight == 0;
-            self.model.respond(request.nr_sectors, distance, alone, delay);
-            self.window.read(delay > targets[1]);
-        } else {
-            self.window.wrote();
-        }
         // Writes have the asynchronous target: caches and garbage collection determine their
         // completion.
-        let class = match (usize::from(slot.class), request.op) {
+        let class = match (usize::from(slot.class), op) {
             (REAL_TIME, _) => 0,
             (_, Op::Write) => TARGET_OF[ASYNC],
             (class, _) => TARGET_OF[class],
         };
-        self.window.completed(&self.settings, now, class, delay, &targets, self.least_window());
-        self.window.tick(&self.settings, now);
+        if op == Op::Read {
+            let alone = slot.alone && self.in_flight == 0;
+            self.model.respond(nr_sectors, distance, alone, now - slot.since);
+        }
+        self.window.completed(now, class);
     }
 }
 
-fn plain_class(request: &BlockRequest) -> usize {
-    match (request.priority.class, request.sync) {
+/// Where requests seek, one sweep serves the reads and the synchronous writes.
+fn plain_class(request: &BlockRequest, seeks: bool) -> usize {
+    match (request.priority.class, request.op) {
         (PrioClass::RealTime, _) => REAL_TIME,
-        (PrioClass::Idle, _) | (_, false) => ASYNC,
+        (PrioClass::Idle, _) => ASYNC,
+        _ if !request.sync => ASYNC,
+        (_, Op::Write) if !seeks => ASYNC,
         _ => SYNC,
     }
 }

@@ -2,9 +2,8 @@
 //!
 //! A completion's gap is the device's busy time since the previous completion, so charges by gaps
 //! add up to the busy time. A prediction is a base and a size slope per direction, plus a part by
-//! distance from the previous dispatch, in power-of-two buckets; κ scales it by the error of recent
-//! completions. Normalised least mean squares and exponential means, in nanoseconds with 8
-//! fractional bits.
+//! distance from the previous dispatch, in power-of-two buckets. Normalised least mean squares and
+//! exponential means, in nanoseconds with 8 fractional bits.
 
 use crate::algorithm::occupancy::settings::{Key, Settings};
 use crate::vocabulary::Op;
@@ -12,8 +11,6 @@ use crate::vocabulary::Op;
 /// Buckets of distance: 0, then powers of two of sectors.
 pub(super) const BUCKETS: usize = 32;
 const BITS: u32 = 8;
-const KAPPA_BITS: u32 = 16;
-const KAPPA_ONE: u64 = 1 << KAPPA_BITS;
 const SECOND: u64 = 1_000_000_000;
 const MAX_ESTIMATE: i64 = (10 * SECOND as i64) << BITS;
 const LEAST: u64 = 250;
@@ -25,6 +22,8 @@ const MIDDLE: i64 = 64;
 const LARGEST: u32 = 1 << 16;
 /// Nanoseconds per sector at 100 MB/s, the slowest transfer assumed before any is learned.
 const SLOWEST: i64 = 5_000;
+/// A device whose small reads take less alone has no positions, in nanoseconds.
+const FLASH: u64 = 1_000_000;
 const TOGETHER: usize = 8;
 /// From this bucket on, distances are far: 32 MiB.
 const FAR: usize = 16;
@@ -73,10 +72,6 @@ pub(super) struct Model {
     together: [Sample; TOGETHER],
     nr_together: usize,
     gap: u64,
-    kappa: u64,
-    gaps: u64,
-    predicted: u64,
-    nr: u32,
     /// Gaps, without the size part, of sequential and of far reads.
     near: Mean,
     far: Mean,
@@ -97,7 +92,7 @@ pub(super) fn bucket(from: u64, sector: u64) -> usize {
 }
 
 #[inline]
-fn side(op: Op) -> usize {
+pub(super) fn side(op: Op) -> usize {
     match op {
         Op::Read => 0,
         Op::Write => 1,
@@ -118,10 +113,6 @@ impl Model {
             together: [Sample { op: Op::Read, nr_sectors: 0, bucket: 0, predicted: 0 }; TOGETHER],
             nr_together: 0,
             gap: 0,
-            kappa: KAPPA_ONE,
-            gaps: 0,
-            predicted: 0,
-            nr: 0,
             near: Mean::default(),
             far: Mean::default(),
             slow: Mean::default(),
@@ -147,8 +138,7 @@ impl Model {
         }
         let of = &self.of[side(op)];
         let raw = (of.base + of.slope * i64::from(size) + of.pos[bucket].value) >> BITS;
-        let raw = u64::try_from(raw).unwrap_or(0);
-        ((raw * self.kappa) >> KAPPA_BITS).max(LEAST)
+        u64::try_from(raw).unwrap_or(0).max(LEAST)
     }
 
     /// The distance part of a read's prediction; may be negative.
@@ -164,35 +154,29 @@ impl Model {
 
     /// `beside`: in the device at the previous completion. Requests that complete together share
     /// the time since the one before.
-    pub(super) fn completed(
-        &mut self,
-        settings: &Settings,
-        sample: Sample,
-        beside: bool,
-        gap: u64,
-    ) {
+    pub(super) fn completed(&mut self, sample: Sample, beside: bool, gap: u64) {
         if !(beside && gap < sample.predicted / 8) || self.nr_together == TOGETHER {
-            self.learn_together(settings);
+            self.learn_together();
         }
         self.together[self.nr_together] = sample;
         self.nr_together += 1;
         self.gap += gap.min(10 * SECOND);
     }
 
-    fn learn_together(&mut self, settings: &Settings) {
+    fn learn_together(&mut self) {
         let (nr, gap) = (self.nr_together, self.gap);
         (self.nr_together, self.gap) = (0, 0);
         for at in 0..nr {
-            self.learn(settings, self.together[at], gap / nr as u64);
+            self.learn(self.together[at], gap / nr as u64);
         }
     }
 
-    fn learn(&mut self, settings: &Settings, sample: Sample, gap: u64) {
+    fn learn(&mut self, sample: Sample, gap: u64) {
         let Sample { op, nr_sectors, bucket, predicted } = sample;
         let known = self.is_known(op);
         // A stall of the device is not a property of the request that met it.
         let gap = gap.min(if known { predicted.saturating_mul(16) } else { SECOND });
-        self.rescale(settings, predicted, gap);
+        let gap = if op == Op::Read { gap.min(self.longest_read(nr_sectors)) } else { gap };
         let size = i64::from(nr_sectors.min(LARGEST));
         let (sample, error) = ((gap << BITS) as i64, (gap as i64 - predicted as i64) << BITS);
         let error = error.clamp(-MAX_ESTIMATE, MAX_ESTIMATE);
@@ -229,23 +213,6 @@ impl Model {
         }
     }
 
-    fn rescale(&mut self, settings: &Settings, predicted: u64, gap: u64) {
-        (self.gaps, self.predicted, self.nr) =
-            (self.gaps + gap, self.predicted + predicted, self.nr + 1);
-        if self.nr < 16 {
-            return;
-        }
-        if settings.on(Key::Kappa) {
-            let ratio = ((self.gaps << 10) / self.predicted.max(1)).clamp(1 << 8, 1 << 12) as i64;
-            let step = self.kappa as i64 * (ratio - (1 << 10)) / (32 << 10);
-            self.kappa =
-                (self.kappa as i64 + step).clamp(KAPPA_ONE as i64 / 8, KAPPA_ONE as i64 * 8) as u64;
-        } else {
-            self.kappa = KAPPA_ONE;
-        }
-        (self.gaps, self.predicted, self.nr) = (0, 0, 0);
-    }
-
     /// `alone`: nothing else was in the device.
     pub(super) fn respond(&mut self, nr_sectors: u32, bucket: usize, alone: bool, response: u64) {
         let extra = i64::from(nr_sectors.min(LARGEST)).saturating_sub(8).max(0);
@@ -260,6 +227,15 @@ impl Model {
             self.unloaded += (sample.max(self.unloaded) - self.unloaded) / 16;
         }
         self.unloaded_far |= far && alone;
+    }
+
+    /// A read occupies flash no longer than it takes alone: the rest of its gap belongs to the
+    /// writes with it. On a disk the mean of far reads is no limit.
+    fn longest_read(&self, nr_sectors: u32) -> u64 {
+        match self.unloaded {
+            1..FLASH => self.unloaded + SLOWEST as u64 * u64::from(nr_sectors.saturating_sub(8)),
+            _ => u64::MAX,
+        }
     }
 
     /// 1 ms while unknown.
@@ -279,15 +255,14 @@ impl Model {
         (self.far.value >> BITS) as u64
     }
 
-    pub(super) fn mean_ns(&self) -> u64 {
-        ((self.all.value >> BITS) as u64).max(LEAST)
+    /// Small reads take so long alone that positions may matter.
+    pub(super) fn seeks(&self) -> bool {
+        self.unloaded >= FLASH
     }
 
     /// Far reads are slow enough (1 ms alone), and near ones too few.
     pub(super) fn may_have_positions(&self) -> bool {
-        self.slow.nr >= MIN_SAMPLES
-            && self.unloaded >= SECOND / 1000
-            && self.slow.value >= SECOND as i64 / 1000
+        self.slow.nr >= MIN_SAMPLES && self.seeks() && self.slow.value >= FLASH as i64
     }
 
     /// None: too few samples.

@@ -16,6 +16,7 @@ use crate::request::BlockRequest;
 pub(super) const REAL_TIME: usize = 0;
 pub(super) const ON_CREDIT: usize = 1;
 pub(super) const SYNC: usize = 2;
+/// Asynchronous requests, the idle class and, on flash, all writes.
 pub(super) const ASYNC: usize = 3;
 pub(super) const CLASSES: usize = 4;
 pub(super) const TARGET_OF: [usize; CLASSES] = [0, 1, 1, 2];
@@ -43,9 +44,8 @@ pub(super) struct Slot {
     rank: u64,
     /// When it was exposed; later, when it was issued.
     pub(super) since: u64,
-    /// Predicted occupancy, and the weight charged.
+    /// Occupancy charged to its flow.
     pub(super) predicted: u64,
-    pub(super) weight: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -193,7 +193,6 @@ impl Requests {
             rank,
             since: 0,
             predicted: 0,
-            weight: 0,
         });
     }
 

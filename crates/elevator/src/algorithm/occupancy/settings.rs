@@ -22,33 +22,27 @@ macro_rules! settings {
 
 settings! {
     TargetRt Knob "target_rt" "µs" 0..=60000000, 0, "latency target of the real-time class in the device; 0: 4 × a small read's service";
-    TargetSync Knob "target_sync" "µs" 0..=60000000, 0, "latency target of synchronous requests in the device; 0: 32 × a small read's service";
-    TargetAsync Knob "target_async" "µs" 0..=60000000, 0, "latency target of asynchronous requests in the device; 0: 200 × a small read's service";
+    TargetSync Knob "target_sync" "µs" 0..=60000000, 0, "latency target of reads in the device; 0: 32 × a small read's service";
+    TargetAsync Knob "target_async" "µs" 0..=60000000, 0, "latency target of writes and asynchronous requests in the device; 0: 200 × a small read's service";
     Fairness Internal "fairness" "switch" 0..=1, 1, "order and bound flows by start tags; 0: flows do not matter";
     Learning Internal "learning" "switch" 0..=1, 1, "predict occupancy by size, direction and distance; 0: 100 µs and 10 µs a KiB";
-    Correction Internal "correction" "switch" 0..=1, 1, "charge what was measured at the completion; 0: what was predicted";
-    Kappa Internal "kappa" "switch" 0..=1, 1, "scale all predictions by the recent error";
-    Window Internal "window" "switch" 0..=1, 1, "bound the occupancy in the device; 0: the device takes what it can";
-    Steering Internal "steering" "switch" 0..=1, 1, "steer the window by the delay of completions; 0: it is the target";
-    Debt Internal "write_debt" "switch" 0..=1, 1, "charge writes more while reads beside them miss their target";
+    Window Internal "window" "switch" 0..=1, 1, "bound the reads and the writes in the device; 0: it takes what it can";
     Anticipation Internal "anticipation" "switch" 0..=1, 1, "wait for the last process where that saves more time than it takes";
     Holds Internal "holds" "switch" 0..=1, 1, "wait for flows of more weight or with credit";
     Positions Internal "positions" "switch" 0..=1, 1, "one-way order of sectors where positions matter";
     Credit Internal "credit" "switch" 0..=1, 1, "burst credit for processes that start on a busy device";
-    Classes Internal "classes" "switch" 0..=1, 1, "real-time before synchronous before asynchronous requests, within the slack";
+    Classes Internal "classes" "switch" 0..=1, 1, "real-time before reads before writes, within the slack";
     Overdue Internal "overdue" "switch" 0..=1, 1, "requests that are overdue go first, every second time";
     SlackCosts Internal "slack_costs" "requests" 0..=1024, 8, "slack: how many mean random requests a flow may run ahead";
     SlackWindow Internal "slack_window" "percent" 0..=1000, 25, "slack: at least this part of the window";
     RtCosts Internal "rt_costs" "requests" 1..=1024, 4, "automatic target of the real-time class, in services of a small read";
-    SyncCosts Internal "sync_costs" "requests" 1..=1024, 32, "automatic target of synchronous requests, in services of a small read";
-    AsyncCosts Internal "async_costs" "requests" 1..=10000, 200, "automatic target of asynchronous requests, in services of a small read";
-    Turn Internal "turn" "percent" 0..=1000, 25, "length of an asynchronous turn, relative to the slack";
+    SyncCosts Internal "sync_costs" "requests" 1..=1024, 32, "automatic target of reads, in services of a small read";
+    AsyncCosts Internal "async_costs" "requests" 1..=10000, 200, "automatic target of writes, in services of a small read";
+    Turn Internal "turn" "percent" 0..=1000, 25, "length of a turn of writes, relative to the slack";
     OverdueTargets Internal "overdue_targets" "targets" 1..=1000, 4, "a request is overdue this many targets after its fair service time";
-    LeastWindow Internal "least_window" "requests" 1..=1024, 32, "minimum window, in mean requests";
     CreditCosts Internal "credit_costs" "requests" 0..=100000, 1000, "burst credit of a process, in mean random requests";
     CreditShare Internal "credit_share" "weights" 1..=100, 7, "weight of all processes on credit, relative to all others";
     IdlePercent Internal "idle_percent" "percent" 0..=100, 12, "maximum share of time for failed waits";
-    DebtMost Internal "debt_most" "times" 1..=100, 9, "largest charge of a write, as a multiple of its occupancy";
     Exposed Internal "exposed" "requests" 1..=4096, 32, "how many requests of a flow the one-way order sees";
 }
 

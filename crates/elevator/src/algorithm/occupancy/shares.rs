@@ -224,11 +224,17 @@ impl Shares {
         self.last = now.max(1);
     }
 
-    pub(super) fn class_of(&self, settings: &Settings, of: &Flow, request: &BlockRequest) -> usize {
+    pub(super) fn class_of(
+        &self,
+        settings: &Settings,
+        of: &Flow,
+        request: &BlockRequest,
+        seeks: bool,
+    ) -> usize {
         if !settings.on(Key::Classes) {
             return SYNC;
         }
-        match plain_class(request) {
+        match plain_class(request, seeks) {
             SYNC if of.credit > 0 => ON_CREDIT,
             class => class,
         }
@@ -238,8 +244,7 @@ impl Shares {
         if slot.request.priority.class == PrioClass::Idle {
             return (of.weight / WEIGHT_SCALE).max(1);
         }
-        let on_credit = of.credit > 0 && slot.request.sync && usize::from(slot.class) != REAL_TIME;
-        if on_credit {
+        if of.credit > 0 && !matches!(usize::from(slot.class), REAL_TIME | ASYNC) {
             let others = self.weights - self.credit_weights;
             let together = settings.value(Key::CreditShare) * others;
             return of.weight.max(together / self.nr_on_credit.max(1));

@@ -5,8 +5,7 @@ use super::*;
 use crate::algorithm::flow_testing::{Drive, MS, of};
 use crate::request::Finished;
 use crate::request::Priority;
-use crate::scheduler::InsertAt;
-use crate::scheduler::NoDisk;
+use crate::scheduler::{InsertAt, NoDisk};
 
 fn drive(weights: &[u32], set: &[(&str, u64)]) -> Drive {
     Drive::new(&ROW, weights, set)
@@ -53,32 +52,15 @@ fn a_weight_of_two_is_served_twice_as_often() {
 }
 
 #[test]
-fn the_window_halves_above_twice_the_target_and_grows_below_four_fifths_if_it_blocked() {
-    let (settings, targets) = (Settings::new(), [0, 4 * MS, 0]);
-    let window = |delay: u64| {
-        let mut window = Window::new();
-        window.set(4 * MS);
-        window.blocked = true;
-        (0..17).for_each(|nr| window.completed(&settings, nr * 4 * MS, 1, delay, &targets, MS));
+fn the_strictest_class_of_the_last_second_sets_the_window() {
+    let (settings, targets) = (Settings::new(), [1, 2, 3]);
+    let mut window = Window::new();
+    let mut after = |ms: u64, class: usize| {
+        window.completed(ms * MS, TARGET_OF[class]);
         window.size(&settings, &targets)
     };
-    assert_eq!(window(9 * MS), 2 * MS);
-    assert_eq!(window(2 * MS), 4 * MS + MS / 4);
-    assert_eq!(window(35 * MS / 10), 4 * MS, "within the target, but not by a fifth");
-    assert_eq!(window(6 * MS), 4 * MS / 8 * 5);
-}
-
-#[test]
-fn writes_are_charged_more_while_reads_beside_them_miss_their_target() {
-    let (settings, mut window) = (Settings::new(), Window::new());
-    let mut factors = Vec::new();
-    for tick in 0..5u64 {
-        window.wrote();
-        (0..20).for_each(|_| window.read(tick < 3));
-        window.tick(&settings, tick * 100 * MS);
-        factors.push(window.debt_in_halves());
-    }
-    assert_eq!(factors, [10, 14, 16, 15, 14], "5, 7 and 8 times, then less");
+    let sizes = [(1, ASYNC), (2, REAL_TIME), (3, SYNC), (900, ASYNC), (1003, SYNC), (2100, ASYNC)];
+    assert_eq!(sizes.map(|(ms, class)| after(ms, class)), [3, 1, 1, 1, 2, 3]);
 }
 
 /// Process 0 has read sequentially, process 1 far away, at `far_ns` per far seek; process 0's last
@@ -339,25 +321,34 @@ fn the_device_gets_requests_up_to_the_window_and_no_more() {
 }
 
 #[test]
-fn a_write_in_debt_moves_its_flow_by_its_charge() {
+fn writes_in_the_device_do_not_hold_a_read_back() {
     let mut occupancy = bare();
-    for tick in 0..5u64 {
-        occupancy.window.wrote();
-        (0..20).for_each(|_| occupancy.window.read(true));
-        occupancy.window.tick(&occupancy.settings, tick * 100 * MS);
+    occupancy.set("target_sync", 1_000);
+    let write = |tag: u32| BlockRequest { op: Op::Write, ..far(0, tag, tag.into()) };
+    (0..40).for_each(|tag| insert(&mut occupancy, MS, write(tag)));
+    let writes = std::iter::from_fn(|| next(&mut occupancy, MS)).count();
+    assert_eq!(writes, 10, "1 ms of 100 µs");
+    insert(&mut occupancy, MS, far(1, 50, 1));
+    assert_eq!(next(&mut occupancy, MS).map(|request| request.process), Some(1));
+    assert_eq!(next(&mut occupancy, MS), None);
+}
+
+#[test]
+fn a_read_on_flash_is_not_charged_for_the_writes_beside_it() {
+    let (mut occupancy, mut now) = (bare(), 0);
+    let write = |nr: u64| BlockRequest { op: Op::Write, nr_sectors: 256, ..far(0, 0, nr) };
+    for nr in 0..200u64 {
+        let alone = nr < 40;
+        let mut given = Vec::new();
+        for request in [write(nr), far(1, 1, nr)].into_iter().skip(usize::from(alone)) {
+            insert(&mut occupancy, now, request);
+            given.extend(next(&mut occupancy, now));
+        }
+        now += if alone { 100_000 } else { MS };
+        given.into_iter().rev().for_each(|request| complete(&mut occupancy, now, request));
     }
-    insert(&mut occupancy, SECOND, BlockRequest { op: Op::Write, ..far(0, 0, 1) });
-    insert(&mut occupancy, SECOND, far(1, 1, 1));
-    let given: Vec<BlockRequest> = std::iter::from_fn(|| next(&mut occupancy, SECOND)).collect();
-    let predicted: Vec<u64> =
-        given.iter().map(|request| occupancy.requests.slot(request.tag).predicted).collect();
-    let start = |flow: usize| occupancy.requests.flows[flow].start;
-    assert!(
-        predicted[0] == predicted[1] && start(0) >= 8 * start(1),
-        "{predicted:?}, {} and {}",
-        start(0),
-        start(1)
-    );
+    let read = occupancy.predict(&far(1, 1, 2), bucket(0, 102_000_000));
+    assert!((50_000..=110_000).contains(&read), "{read} ns, 100 µs alone");
 }
 
 #[test]
