@@ -174,7 +174,7 @@ faults![
     "births do not halve credit" in "occupancy-shares.c":
         "most >> core_min(births, 63)" => "most";
     "credit does not end" in "occupancy-shares.c":
-        "of->credit > charge ? of->credit - charge : 0;" => "of->credit;";
+        "of->credit > slot->predicted ? of->credit - slot->predicted : 0;" => "of->credit;";
     "those on credit count among the others" in "occupancy-shares.c":
         "(occ->weights - occ->credit_weights)" => "occ->weights";
     "the idle class counts once" in "occupancy-shares.c":
