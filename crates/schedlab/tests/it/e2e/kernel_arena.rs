@@ -233,6 +233,7 @@ fn a_program_in_a_guest_prints_and_ends_as_it_does_anywhere() {
     // Files of the machine there remain visible, byte for byte.
     let bytes: Vec<u8> =
         (0..300_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    fs::set_permissions(arena.lab.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     write_for_all(&arena.lab.path("bytes"), &bytes);
     let same =
         arena.command("kernel exec -q -- cat").arg(arena.lab.path("bytes")).output().unwrap();
