@@ -63,17 +63,18 @@ kernels: build-tests
 	for kernel in $(KERNELS); do $(TARGET)/debug/schedlab kernel build --source $$kernel || exit 1; done
 	$(TARGET)/debug/schedlab kernel build --source debian:6.1 --hz 1000
 
-# What packages contain: built for size and speed. FEATURES=s3 adds fleets in a bucket.
+# What packages contain: built for size and speed, with a profile. PROFILE=none or `cargo build --release` is faster;
+# FEATURES=s3 adds fleets in a bucket.
 release:
 	@scripts/need build bpf
-	cargo build -p schedlab --release --locked $(if $(FEATURES),--features $(FEATURES))
+	scripts/release
 
 # The same without any library of the system.
 static: export CC_$(subst -,_,$(STATIC)) ?= cc
 static:
 	@scripts/need build bpf
 	rustup target add $(STATIC)
-	cargo build -p schedlab --release --locked --target $(STATIC)
+	scripts/release $(STATIC)
 
 # As root with a binary that is there already, nothing is compiled.
 install: $(if $(wildcard $(BINARY)),,release)
@@ -93,11 +94,14 @@ wheel:
 	@scripts/need build test
 	target/tools/python/bin/maturin build --release --locked --manifest-path python/Cargo.toml --out $(TARGET)/package
 
+# Packages are tested without a profile, which would double the builds.
+test-packages: export PROFILE ?= none
 # Without a network for rustup the static program is left out, and a line says so.
 test-packages: release
 	@if rustup target add $(STATIC); then $(MAKE) static; \
 	else echo 'SKIPPED: the static program, for rustup cannot add the target $(STATIC) here'; rm -f $(TARGET)/$(STATIC)/release/schedlab; fi
 	cargo test -p lab -p recorder --no-default-features --lib --locked file
+	cargo test -p fleet --lib --locked bucket
 	@scripts/need package
 	scripts/test-wheel
 	$(SUDO) scripts/test-packages $(BINARY) $(TARGET)/$(STATIC)/release/schedlab
