@@ -47,6 +47,7 @@ struct modeldisk {
 	size_t tables_len;
 	unsigned int nr_requests, queue_depth, timeout_ms, log_entries, memory_backed;
 	unsigned int submit_ns, complete_ns;	/* CPU time of a request */
+	unsigned int charge_all;		/* nothing of it is credited */
 	bool on;
 
 	struct blk_mq_tag_set set;

@@ -15,6 +15,7 @@
  * log            number of commands to log in debugfs
  * submit_ns      CPU time of a request before it reaches the disk; see burn()
  * complete_ns    CPU time after the disk has completed it
+ * charge_all     1: a request costs all of it; 0: less what the CPU has worked between requests
  * timeout_ms     request timeout of the block layer
  * power          1: creates the disk; 0: removes it after its requests have completed
  * epoch          resets the idle model, log and counters, with time 0 at this CLOCK_MONOTONIC in ns
@@ -81,6 +82,7 @@ FIXED_NUMBER(queue_depth, queue_depth, 65535);
 FIXED_NUMBER(memory_backed, memory_backed, 1);
 FIXED_NUMBER(submit_ns, submit_ns, MOST_CPU_NS);
 FIXED_NUMBER(complete_ns, complete_ns, MOST_CPU_NS);
+FIXED_NUMBER(charge_all, charge_all, 1);
 FIXED_NUMBER(timeout_ms, timeout_ms, 3600000);
 FIXED_NUMBER(log, log_entries, MOST_LOG);
 
@@ -279,6 +281,7 @@ static struct configfs_attribute *dev_attributes[] = {
 	&dev_attr_memory_backed,
 	&dev_attr_submit_ns,
 	&dev_attr_complete_ns,
+	&dev_attr_charge_all,
 	&dev_attr_timeout_ms,
 	&dev_attr_log,
 	&dev_attr_power,

@@ -199,8 +199,9 @@ static u64 busy_ns(void)
 
 /*
  * The CPU works for @ns, less what it has worked between calls, when requests were inserted: in a
- * guest of infinite speed the kernel takes 256 ns for each reading of its clock. Virtual time
- * passes, and timers fire; the outer call then works for the inner one, too.
+ * guest of infinite speed the kernel takes 256 ns for each reading of its clock. With charge_all,
+ * that work was the programs'. Virtual time passes, and timers fire; the outer call then works for
+ * the inner one, too.
  */
 static void burn(struct modeldisk *dev, unsigned int ns)
 {
@@ -213,7 +214,7 @@ static void burn(struct modeldisk *dev, unsigned int ns)
 	dev->owed_ns += ns;
 	if (!dev->burning) {
 		dev->burning = true;
-		left = busy_ns() - dev->busy_ns;
+		left = dev->charge_all ? 0 : busy_ns() - dev->busy_ns;
 		dev->owed_ns = max(dev->owed_ns - max(left, 0ll), -MOST_CREDIT_NS);
 		while ((left = dev->owed_ns) > 0) {
 			spin_unlock_irqrestore(&dev->lock, flags);

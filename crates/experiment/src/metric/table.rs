@@ -116,8 +116,7 @@ pub static METRICS: &[Metric] = table! {
     row("deceptive_idle_ms", "deceptive idle", "deceptive idle ms", "ms", Descriptive,
         "time in which the device had nothing to do although requests were waiting in the scheduler");
     row("seek_distance_cylinders", "seek distance cylinders", "seek distance", "cylinders",
-        LowerIsBetter,
-        "mean movement of the actuator per request").with_counts(Requests);
+        LowerIsBetter, "mean movement of the actuator per request").with_counts(Requests);
     row("seek_ms", "seek", "seek time", "ms", LowerIsBetter,
         "mean time of moving the actuator and switching heads per request").with_counts(Requests);
     row("rotation_ms", "rotation", "rotational wait", "ms", LowerIsBetter,
@@ -193,8 +192,7 @@ pub static METRICS: &[Metric] = table! {
     latency!(max, "response", "response", "response time",
         "time from a request's arrival to its answer");
     row("requests_per_s", "requests per second", "requests per second", "requests/s",
-        HigherIsBetter,
-        "requests answered per second");
+        HigherIsBetter, "requests answered per second");
     latency!(p50, "frame", "frame time", "frame time",
         "time from the moment of a frame until it is computed");
     latency!(p99, "frame", "frame time", "frame time",
@@ -204,24 +202,26 @@ pub static METRICS: &[Metric] = table! {
     row("frames_per_s", "frames per second", "frames per second", "frames/s", HigherIsBetter,
         "frames computed per second").with_counts(Frames);
     row("missed_frames_percent", "missed frames percent", "share of missed frames", "%",
-        LowerIsBetter,
-        "part of the frames whose moment passed while an earlier one was computed")
+        LowerIsBetter, "part of the frames whose moment passed while an earlier one was computed")
         .with_counts(Frames);
+    row("files_per_s", "files per second", "files per second", "files/s", HigherIsBetter,
+        "files compiled per second");
+    latency!(p50, "file", "file time", "file time",
+        "time to compile a file, with its reads and writes");
+    latency!(max, "file", "file time", "file time",
+        "time to compile a file, with its reads and writes");
     row("latency_violations", "latency violations", "violated latency bounds", "requests",
-        LowerIsBetter,
-        "requests inside their flow's arrival curve that exceeded its latency bound")
+        LowerIsBetter, "requests inside their flow's arrival curve that exceeded its latency bound")
         .with_counts(Requests);
     row("schedulable_streams", "schedulable streams", "schedulable streams", "streams",
-        HigherIsBetter,
-        "the largest number of streams without a missed deadline");
+        HigherIsBetter, "the largest number of streams without a missed deadline");
     row("share_percent", "share percent", "share of the bytes", "%", HigherIsBetter,
         "share of the bytes that a flow moved").with_counts(Requests);
     row("share_error_percent", "share error percent", "share error", "points", LowerIsBetter,
         "largest difference between a flow's share of the bytes and its share by weight")
         .with_counts(Requests);
     row("share_error_1s_percent", "share error 1s percent", "share error of the worst second", "points",
-        LowerIsBetter,
-        "the same over the worst second");
+        LowerIsBetter, "the same over the worst second");
     row("slowdown", "slowdown", "slowdown", "times", LowerIsBetter,
         "a flow's throughput alone by its throughput beside the others").with_counts(Requests);
     row("slowdown_max", "slowdown max", "largest slowdown", "times", LowerIsBetter,

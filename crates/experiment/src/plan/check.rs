@@ -22,7 +22,7 @@ impl Plan {
             return Err(PlanError::Schema { found: i64::from(self.schema) });
         }
         self.check_sizes()?;
-        if self.arena.is_cpu() && self.device != CPU_DEVICE {
+        if self.arena == &super::CPU && self.device != CPU_DEVICE {
             let problem = format!("is {}, but the cpu arena has none", self.device);
             return Err(value("device", problem, "remove it, or write arena = \"disk\""));
         }

@@ -90,9 +90,9 @@ pub fn within<T>(
                 None => arena,
             })
         }
-        UnderTest::KernelCpu { source, variants, loads } => {
-            Box::new(KernelCpuArena::open(&source, variants, workloads, loads, options, console)?)
-        }
+        UnderTest::KernelCpu { source, variants, loads, model } => Box::new(KernelCpuArena::open(
+            &source, variants, workloads, loads, model, options, console,
+        )?),
     };
     let result = arena.try_out().and_then(|()| work(&plan, arena.as_mut()));
     progress.clear();

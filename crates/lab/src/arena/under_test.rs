@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use elevator::Named;
-use experiment::plan::{ArenaFacts, ArenaKind, Plan, Variant};
+use experiment::plan::{ArenaFacts, ArenaKind, CPU_DEVICE, Plan, Variant};
 use guest::Source;
 
 use super::model::Model;
@@ -35,6 +35,8 @@ pub enum UnderTest {
         source: Source,
         variants: Variants<kernel_cpu::Setting>,
         loads: cpu::background::BackgroundLoads,
+        /// Of the disk; None: nothing does I/O.
+        model: Option<Model>,
     },
 }
 
@@ -72,6 +74,7 @@ impl UnderTest {
                 variants: Variants::read(variants, kernel_cpu_setting)?,
                 source: kernel::usual_source(kernel.as_deref())?,
                 loads: cpu::background::BackgroundLoads::read(&mut plan.workloads)?,
+                model: (device != CPU_DEVICE).then(|| Model::read(device)).transpose()?,
             },
         })
     }

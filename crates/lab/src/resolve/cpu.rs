@@ -13,6 +13,9 @@ use crate::arena::under_test::UnderTest;
 use crate::failure::usage;
 use crate::workloads::Workloads;
 
+/// The disk of a guest in which something does I/O, if the plan names none.
+const DEFAULT_DISK: &str = "nvme";
+
 /// Refuses CPU workloads on devices and device workloads on CPUs.
 pub(super) fn check_work(plan: &Plan, workloads: &Workloads) -> Result<()> {
     if plan.arena.is_cpu() && plan.files.is_some() {
@@ -115,6 +118,15 @@ pub(super) fn settle(plan: &mut Plan) {
         {
             spec.params.entry("on".to_owned()).or_insert_with(|| "cpu".to_owned());
         }
+    }
+    let needs_disk = |spec: &WorkloadSpec| {
+        spec.kind == "build" || spec.background.iter().any(|load| load.kind == "io")
+    };
+    if plan.arena.is_virtual()
+        && plan.device == plan::CPU_DEVICE
+        && plan.workloads.iter().any(needs_disk)
+    {
+        DEFAULT_DISK.clone_into(&mut plan.device);
     }
 }
 

@@ -4,20 +4,22 @@
 //! Each writes an unnamed file (O_TMPFILE) from start to end repeatedly, with fdatasync after a
 //! number of writes.
 
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::fs::{Mode, OFlags, fdatasync, open};
-use rustix::io::{Errno, pwrite};
+use rustix::fs::fdatasync;
 use serde::{Deserialize, Serialize};
 
+use crate::cpu::clock::charge_step;
 use crate::cpu::load::beside;
+use crate::cpu::place::{Place, block, refused};
 use crate::cpu::{Failure, Report};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
     pub threads: u32,
-    /// Determines the file system.
+    /// Determines the file system; in virtual time, all is on the guest's disk.
     pub dir: PathBuf,
     /// Bytes per thread.
     pub size: u64,
@@ -33,7 +35,7 @@ pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     beside(
         spec.threads,
         stop,
-        |_| one(spec, stop),
+        |at| one(spec, at, stop),
         |done, seconds| {
             let (writes, syncs) =
                 done.iter().fold((0u64, 0u64), |sum, one| (sum.0 + one.0, sum.1 + one.1));
@@ -44,45 +46,29 @@ pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
 }
 
 /// Returns the numbers of writes and syncs.
-fn one(spec: &Spec, stop: &AtomicBool) -> Result<(u64, u64), Failure> {
-    let refused =
-        |what: &'static str| move |errno: Errno| Failure::Refused { what, cause: errno.into() };
-    let file = unnamed(&spec.dir).map_err(refused(
-        "make a file without a name in dir=… (name a directory on ext4, xfs, btrfs or tmpfs)",
-    ))?;
-    let block: Vec<u8> =
-        (0..spec.block).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+fn one(spec: &Spec, at: u32, stop: &AtomicBool) -> Result<(u64, u64), Failure> {
+    let place = Place::open(&spec.dir, at, spec.size, false)?;
+    let mut block = block(spec.block)?;
     let (mut writes, mut syncs) = (0, 0);
     let blocks = (spec.size / spec.block).max(1);
     while !stop.load(Ordering::Relaxed) {
-        let mut rest = &block[..];
-        while !rest.is_empty() {
-            let at = writes % blocks * spec.block + (block.len() - rest.len()) as u64;
-            match pwrite(&file, rest, at) {
-                Ok(written) => rest = &rest[written..],
-                Err(Errno::INTR) => {}
-                Err(errno) => {
-                    return Err(refused("write in dir=… (name a directory with more room)")(
-                        errno,
-                    ));
-                }
-            }
-        }
+        let offset = place.start + writes % blocks * spec.block;
+        let written = place.file.write_all_at(block.all(), offset);
+        written.map_err(refused("write in dir=… (name a directory with more room)"))?;
         writes += 1;
         if writes.is_multiple_of(u64::from(spec.sync_every.max(1))) {
-            fdatasync(&file).map_err(refused("wait for what was written in dir=…"))?;
+            fdatasync(&place.file).map_err(refused("wait for what was written in dir=…"))?;
             syncs += 1;
         }
+        charge_step();
     }
     Ok((writes, syncs))
 }
 
-fn unnamed(dir: &Path) -> rustix::io::Result<rustix::fd::OwnedFd> {
-    open(dir, OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::cpu::load::stopped_after;
 

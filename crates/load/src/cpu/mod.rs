@@ -1,9 +1,10 @@
-//! CPU workloads ([`linpack`], [`messaging`], [`wakeup`], [`cyclic`], [`request`], [`frames`]), and
-//! background loads ([`spin`], [`memory`], [`forks`], [`io`]).
+//! CPU workloads ([`linpack`], [`messaging`], [`wakeup`], [`cyclic`], [`request`], [`frames`],
+//! [`build`]), and background loads ([`spin`], [`memory`], [`forks`], [`io`]).
 //!
 //! Each runs in a process of this program with a hidden subcommand, so that it is placed and ended
 //! like any program. Its parameters are a [`Spec`], its result a [`Report`].
 
+pub mod build;
 mod clock;
 mod counted;
 pub mod cyclic;
@@ -17,6 +18,7 @@ pub mod memory;
 pub mod messaging;
 mod messenger;
 mod periodic;
+mod place;
 mod report;
 pub mod request;
 mod spec;

@@ -5,7 +5,8 @@ use std::sync::atomic::AtomicBool;
 use serde::{Deserialize, Serialize};
 
 use crate::cpu::{
-    Failure, Report, cyclic, forks, frames, io, linpack, memory, messaging, request, spin, wakeup,
+    Failure, Report, build, cyclic, forks, frames, io, linpack, memory, messaging, request, spin,
+    wakeup,
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -17,6 +18,7 @@ pub enum Spec {
     Cyclic(cyclic::Spec),
     Request(request::Spec),
     Frames(frames::Spec),
+    Build(build::Spec),
     /// Runs until `stop`, like the following ones.
     Spin(spin::Spec),
     Memory(memory::Spec),
@@ -28,6 +30,11 @@ impl Spec {
     /// Whether it runs until `stop`; other workloads are incomplete if stopped.
     pub fn is_load(&self) -> bool {
         matches!(self, Spec::Spin(_) | Spec::Memory(_) | Spec::Forks(_) | Spec::Io(_))
+    }
+
+    /// Whether it does I/O.
+    pub fn needs_disk(&self) -> bool {
+        matches!(self, Spec::Build(_) | Spec::Io(_))
     }
 
     /// Whether its first thread, which alone can have a policy of deadline, does all the work.
@@ -51,6 +58,7 @@ pub fn run(spec: &Spec, stop: &AtomicBool, begun: impl FnOnce()) -> Result<Repor
         Spec::Cyclic(spec) => cyclic::run(spec, stop),
         Spec::Request(spec) => request::run(spec, stop),
         Spec::Frames(spec) => frames::run(spec, stop),
+        Spec::Build(spec) => build::run(spec, stop),
         Spec::Spin(spec) => spin::run(spec, stop),
         Spec::Memory(spec) => memory::run(spec, stop),
         Spec::Forks(spec) => forks::run(spec, stop),

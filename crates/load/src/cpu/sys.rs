@@ -10,6 +10,7 @@ use rustix::process::{
     waitpid,
 };
 
+use crate::cpu::build::Compiler;
 use crate::cpu::clock::compute;
 use crate::cpu::messenger::{Role, task};
 
@@ -76,6 +77,40 @@ pub(crate) fn fork_computing(ns: u64) -> io::Result<Pid> {
     }
 }
 
+/// Bytes of a compiler's stack.
+const STACK: usize = 256 << 10;
+
+/// The stack of the compilers of one job, which run one after the other.
+#[derive(Debug)]
+pub(crate) struct Stack(Vec<u8>);
+
+impl Stack {
+    pub(crate) fn new() -> Stack {
+        Stack(vec![0; STACK])
+    }
+}
+
+/// Runs a compiler in a process that shares this one's memory, as vfork has it, and returns when it
+/// has ended: copying the memory would take a guest ten times as long as all else. False if its I/O
+/// failed.
+pub(crate) fn run_compiler(compiler: Compiler<'_>, stack: &mut Stack) -> io::Result<bool> {
+    extern "C" fn begin(compiler: *mut libc::c_void) -> libc::c_int {
+        // SAFETY: the parent thread waits for the end of this process, and lends it the compiler.
+        let compiler = unsafe { (*compiler.cast::<Option<Compiler<'_>>>()).take() };
+        libc::c_int::from(!compiler.is_some_and(Compiler::run))
+    }
+    let mut compiler = Some(compiler);
+    let end = stack.0.as_mut_ptr_range().end;
+    // SAFETY: `end` is within the stack's allocation, or one past it.
+    let end = unsafe { end.sub(end.addr() % 16) };
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+    // SAFETY: the new process has a separate stack, and this thread does nothing until it has
+    // ended, so that nothing it uses of this thread's is used twice. A compiler does not unwind.
+    let pid = unsafe { libc::clone(begin, end.cast(), flags, (&raw mut compiler).cast()) };
+    let pid = Pid::from_raw(pid).filter(|_| pid > 0).ok_or_else(io::Error::last_os_error)?;
+    Ok(wait(pid))
+}
+
 /// Exits with `work`'s result; killed when the forking thread exits.
 ///
 /// # Safety
@@ -105,8 +140,18 @@ pub(crate) fn online_cpus() -> u32 {
     u32::try_from(online).unwrap_or(1).max(1)
 }
 
-pub(crate) fn wait(pid: Pid) {
-    while matches!(waitpid(Some(pid), WaitOptions::empty()), Err(rustix::io::Errno::INTR)) {}
+/// Whether it ended with status 0.
+pub(crate) fn wait(pid: Pid) -> bool {
+    loop {
+        match waitpid(Some(pid), WaitOptions::empty()) {
+            Err(rustix::io::Errno::INTR) => {}
+            ended => {
+                return ended.is_ok_and(|ended| {
+                    ended.is_some_and(|(_, status)| status.exit_status() == Some(0))
+                });
+            }
+        }
+    }
 }
 
 /// Processes that are killed on drop.

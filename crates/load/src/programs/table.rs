@@ -16,6 +16,7 @@ pub static RUNNERS: &[&RunnerKind] = &[
     &cpu::CYCLIC,
     &cpu::REQUEST,
     &cpu::FRAMES,
+    &cpu::BUILD,
 ];
 
 pub fn find(name: &str) -> Option<&'static RunnerKind> {

@@ -96,9 +96,9 @@ pub(crate) enum FormatArg {
 }
 
 impl DesignArgs {
-    /// `--arena kernel` without a device means the CPU scheduler if every workload is one of CPUs.
+    /// `--arena kernel` means the CPU scheduler if every workload is one of CPUs.
     pub(crate) fn complete_arena(&mut self) -> Result<()> {
-        if self.arena != &KERNEL || !self.device.is_empty() {
+        if self.arena != &KERNEL {
             return Ok(());
         }
         let of_cpus = |word: &String| {
@@ -107,14 +107,20 @@ impl DesignArgs {
                     || load::programs::find(&spec.kind).is_some_and(|row| row.needs == Needs::Cpus)
             })
         };
-        if self.workload.is_empty() || !self.workload.iter().all(of_cpus) {
-            return Err(usage(
+        let is_of_cpus = !self.workload.is_empty() && self.workload.iter().all(of_cpus);
+        match (is_of_cpus, self.device.is_empty()) {
+            (false, true) => Err(usage(
                 "--device: missing; name a modelled device, e.g. --device hp97560, or compare CPU schedulers with --workload wakeup",
-            ));
+            )),
+            (false, false) => Ok(()),
+            (true, has_none) => {
+                self.arena = &KERNEL_CPU;
+                if has_none {
+                    plan::CPU_DEVICE.clone_into(&mut self.device);
+                }
+                Ok(())
+            }
         }
-        self.arena = &KERNEL_CPU;
-        plan::CPU_DEVICE.clone_into(&mut self.device);
-        Ok(())
     }
 }
 

@@ -5,22 +5,33 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use guest::inside::Inside;
 use sim::device::DeviceStats;
 
-use super::order::{Disk, Scheduler};
+use super::order::{self, Disk, DiskRequest, Scheduler};
 use super::setting::DEPTH;
 
 const CONFIG: &str = "/sys/kernel/config/modeldisk";
 const NAME: &str = "disk0";
 
 #[derive(Debug)]
-pub(super) struct Modelled {
+pub(in crate::arena) struct Modelled {
     path: PathBuf,
     queue: PathBuf,
     counters: PathBuf,
 }
 
 impl Modelled {
+    /// Makes the disk of a CPU experiment.
+    pub(in crate::arena) fn of(inside: &Inside, request: &DiskRequest) -> Result<Modelled> {
+        for (module, parameters) in &request.modules {
+            inside.load(module, parameters)?;
+        }
+        let disk = Modelled::make(&request.disk, &inside.workdir().join(order::TABLES))?;
+        disk.apply(&request.scheduler)?;
+        Ok(disk)
+    }
+
     pub(super) fn make(disk: &Disk, tables: &Path) -> Result<Modelled> {
         let config = Path::new(CONFIG).join(NAME);
         fs::create_dir(&config).context("modelled disk: cannot create")?;
@@ -33,6 +44,7 @@ impl Modelled {
             ("log", disk.log.to_string()),
             ("submit_ns", disk.cpu_ns[0].to_string()),
             ("complete_ns", disk.cpu_ns[1].to_string()),
+            ("charge_all", u8::from(disk.is_charged_all).to_string()),
             ("power", "1".to_owned()),
         ] {
             put(&config.join(name), value.as_bytes())?;
@@ -135,7 +147,7 @@ impl Modelled {
     }
 
     /// Counters since `begin_at`.
-    pub(super) fn stats(&self) -> Result<DeviceStats> {
+    pub(in crate::arena) fn stats(&self) -> Result<DeviceStats> {
         let of = self.numbers(&self.counters.join("stats"))?;
         let at = |name: &str| of.get(name).copied().unwrap_or(0);
         Ok(DeviceStats {

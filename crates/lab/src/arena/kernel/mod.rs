@@ -33,6 +33,8 @@ use machine::settings::DEPTH_NOTE;
 pub(super) use built::Built;
 pub use built::{build, cache};
 pub use choice::{KernelChoice, path_of, series, source, usual_source};
+pub(super) use disk::Modelled;
+pub(super) use order::DiskRequest;
 use setting::Clients;
 pub use setting::{ATTRIBUTES, KERNEL, MODULES, Setting};
 
@@ -359,6 +361,23 @@ fn traces(workload: &WorkloadSpec) -> impl Iterator<Item = &String> {
     of_flows.chain([&workload.params]).filter_map(|params| params.get(TRACE))
 }
 
+/// What a guest for CPU experiments makes its disk of; the model is in a file beside the request.
+pub(super) fn disk_of(
+    dir: &Path,
+    built: &Built,
+    setting: &Setting,
+    model: &Model,
+    seed: u64,
+) -> Result<DiskRequest> {
+    std::fs::write(dir.join(order::TABLES), tables(model, seed)?)
+        .context("tables of the disk: cannot write")?;
+    Ok(DiskRequest {
+        modules: modules(built, setting, model),
+        disk: Disk { is_charged_all: true, ..disk(setting, model) },
+        scheduler: setting.scheduler(&built.kernel),
+    })
+}
+
 /// The device model for the guest's driver.
 fn tables(model: &Model, seed: u64) -> Result<Vec<u8>> {
     Ok(model.make(seed)?.tables())
@@ -387,6 +406,7 @@ fn disk(setting: &Setting, model: &Model) -> Disk {
         log: 0,
         memory_backed: setting.files.is_some(),
         cpu_ns: [cost.submission, cost.completion].map(|phase| phase.free_ns + phase.held_ns),
+        is_charged_all: false,
     }
 }
 
@@ -454,7 +474,7 @@ fn replay_buffers(kind: &sim::workload::WorkloadKind, params: &sim::workload::Pa
 
 /// Memory of the modelled device. Where files are prepared on it, it is made again before the
 /// trial.
-fn model_mib(model: &Model, is_prepared: bool) -> u32 {
+pub(super) fn model_mib(model: &Model, is_prepared: bool) -> u32 {
     let bytes = model.look(|device| device.guest_bytes()) * (1 + u64::from(is_prepared));
     u32::try_from(bytes.div_ceil(1 << 20)).expect("the capacity of devices is bounded")
 }

@@ -38,6 +38,15 @@ pub(super) struct TrialRequest {
     pub(super) traced: bool,
 }
 
+/// The disk of a guest for CPU experiments.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct DiskRequest {
+    /// In order of loading.
+    pub(super) modules: Vec<(PathBuf, String)>,
+    pub(super) disk: Disk,
+    pub(super) scheduler: Scheduler,
+}
+
 /// The scheduler of a guest's disk.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Scheduler {
@@ -61,6 +70,8 @@ pub(super) struct Disk {
     pub(super) memory_backed: bool,
     /// CPU time of a request before and after the disk.
     pub(super) cpu_ns: [u64; 2],
+    /// Whether all of that time is charged, or only what the CPU has not worked between requests.
+    pub(super) is_charged_all: bool,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

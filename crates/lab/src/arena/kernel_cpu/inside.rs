@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::LOG;
 use super::request::{Program, TrialRequest};
-use crate::arena::kernel::order;
+use crate::arena::kernel::{Modelled, order};
 use crate::arena::processes::BEGUN;
 use crate::arena::program::too_few;
 use crate::role::{DONE, line};
@@ -41,6 +41,7 @@ fn trial(inside: &Inside) -> Result<Observation> {
     for (key, value) in &request.attributes {
         set_attribute(key, value)?;
     }
+    let disk = request.disk.map(|disk| Modelled::of(inside, &disk)).transpose()?;
     let group = (!request.group.is_empty()).then(|| make_group(&request.group)).transpose()?;
     let loads = request.loads.iter().map(|(name, spec)| {
         let (spec, placement) = (spec.clone(), BTreeMap::new());
@@ -60,6 +61,15 @@ fn trial(inside: &Inside) -> Result<Observation> {
     observation.counters.extend(run_queue(group.is_some())?);
     if let Some(group) = group {
         observation.counters.extend(throttling(&group)?);
+    }
+    if let Some(disk) = disk {
+        let done = disk.stats()?;
+        let counters = [
+            ("device_transfers", done.transfers),
+            ("device_bytes", done.bytes),
+            ("device_busy_ns", done.busy_ns),
+        ];
+        observation.counters.extend(counters.map(|(name, value)| (name.to_owned(), value as f64)));
     }
     for load in loads {
         let name = load.name.clone();
@@ -253,7 +263,6 @@ pub(crate) fn program() -> Result<u8> {
 pub(super) fn runs_in_virtual_time(spec: &Spec) -> Result<(), &'static str> {
     match spec {
         Spec::Memory(_) => Err("virtual time has neither caches nor memory bandwidth"),
-        Spec::Io(_) => Err("the guest of a CPU experiment has no disk"),
         Spec::Messaging(spec) if !spec.pipes => Err("the guest has no sockets; give it pipes=true"),
         _ => Ok(()),
     }

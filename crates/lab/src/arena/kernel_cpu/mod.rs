@@ -30,11 +30,12 @@ use self::request::{Program, TrialRequest};
 use super::ahead::Job;
 use super::cpu::background::BackgroundLoads;
 use super::invalid::interrupted;
-use super::kernel::{Built, cache, order};
+use super::kernel::{self, Built, cache, order};
+use super::model::Model;
 use super::open::OpenOptions;
 use super::parallel::Key;
 use super::traced::{TraceTo, Traces};
-use super::virtual_time::{Progression, Virtual};
+use super::virtual_time::{Progression, Virtual, facts_of};
 use super::{TrialSpec, VariantIndex, Variants};
 use crate::console::Console;
 use crate::failure::usage;
@@ -79,6 +80,8 @@ struct Fixed {
     kernels: BTreeMap<String, Built>,
     workloads: Workloads,
     loads: BackgroundLoads,
+    /// Of the disk; None: nothing does I/O.
+    model: Option<Model>,
     stop: Stop,
     flag: Arc<AtomicBool>,
     exe: PathBuf,
@@ -96,11 +99,12 @@ impl KernelCpuArena {
         variants: Variants<Setting>,
         workloads: Workloads,
         loads: BackgroundLoads,
+        model: Option<Model>,
         options: &OpenOptions,
         console: Console<'_>,
     ) -> Result<KernelCpuArena> {
         let Console { stop, progress } = console;
-        check_work(&workloads, &loads)?;
+        check_work(&workloads, &loads, model.as_ref())?;
         let cache = cache(options.cache_dir.as_deref())?;
         let mut kernels = BTreeMap::new();
         for (_, _, setting) in variants.iter() {
@@ -113,6 +117,7 @@ impl KernelCpuArena {
             kernels,
             workloads,
             loads,
+            model,
             stop: stop.clone(),
             flag: stop.flag(),
             exe: match &options.program {
@@ -135,14 +140,15 @@ impl KernelCpuArena {
     }
 }
 
-/// Refuses work that takes no virtual time.
-fn check_work(workloads: &Workloads, loads: &BackgroundLoads) -> Result<()> {
+/// Refuses work that takes no virtual time, and a disk that nothing uses.
+fn check_work(workloads: &Workloads, loads: &BackgroundLoads, model: Option<&Model>) -> Result<()> {
+    let mut is_used = false;
     for (number, workload) in workloads.iter().enumerate() {
         let program = workload.program().expect("the work of CPUs is programs");
         let spec = load::programs::cpu::spec_of(program.kind, &program.options, Duration::ZERO, 0);
         let Some(spec) = spec else {
             return Err(usage(format!(
-                "workload {}: {} computes natively, which takes no virtual time; compare it with --arena cpu, or take wakeup, cyclic, request, frames, messaging or linpack",
+                "workload {}: {} computes natively, which takes no virtual time; compare it with --arena cpu, or take wakeup, cyclic, request, frames, build, messaging or linpack",
                 workload.name, program.kind.name
             )));
         };
@@ -151,7 +157,14 @@ fn check_work(workloads: &Workloads, loads: &BackgroundLoads) -> Result<()> {
         for (name, spec) in own.chain(background) {
             inside::runs_in_virtual_time(spec)
                 .map_err(|why| usage(format!("{name}: {why} (--arena kernel)")))?;
+            is_used |= spec.needs_disk();
         }
+    }
+    if let Some(model) = model.filter(|_| !is_used) {
+        return Err(usage(format!(
+            "device {}: nothing here does I/O, so I/O schedulers do not affect it; leave out --device, or take --workload build or --background io",
+            model.word()
+        )));
     }
     Ok(())
 }
@@ -181,7 +194,12 @@ impl Guests {
             format!("{}: cannot create a guest's working directory", fixed.cache.display())
         })?;
         let log = if trace.is_some() { MAX_EVENTS } else { 0 };
-        let request = TrialRequest { log, ..self.request(built, key, trial)? };
+        let disk = fixed.model.as_ref().map(|model| {
+            let setting = &self.variants.setting(key.variant).io;
+            kernel::disk_of(dir.path(), built, setting, model, key.seed)
+        });
+        let disk = disk.transpose()?;
+        let request = TrialRequest { log, disk, ..self.request(built, key, trial)? };
         order::write(dir.path(), order::ORDER, &request)?;
         let boot = Boot {
             kernel: &built.image,
@@ -189,7 +207,9 @@ impl Guests {
             role: "guest-cpu",
             readable: &[built.modules.dir().to_owned()],
             reachable: &[],
-            memory_mib: MEMORY_MIB + if trace.is_some() { TRACE_MEMORY_MIB } else { 0 },
+            memory_mib: MEMORY_MIB
+                + if trace.is_some() { TRACE_MEMORY_MIB } else { 0 }
+                + fixed.model.as_ref().map_or(0, |model| kernel::model_mib(model, false)),
             time_travel: TimeTravel::InfiniteCpu,
             patience: guest::PATIENCE,
         };
@@ -234,6 +254,7 @@ impl Guests {
                 group: None,
                 is_measured: true,
             },
+            disk: None,
             loads: self.fixed.loads.of(key.workload).to_vec(),
             warmup_ns: u64::try_from(trial.warmup.as_nanos()).unwrap_or(u64::MAX)
                 + sim::stream(key.seed, "phase").below(PHASE_NS),
@@ -281,9 +302,14 @@ impl Virtual for KernelCpuArena {
     }
 
     fn facts(&self) -> Environment {
-        let mut facts = Environment::new();
         let one = |name: &str, value: String| BTreeMap::from([(name.to_owned(), value)]);
-        facts.insert("schedlab".to_owned(), one("build", text::build::identity().to_owned()));
+        let mut facts = match &self.guests.fixed.model {
+            Some(model) => facts_of(model, &self.guests.fixed.workloads),
+            None => Environment::from([(
+                "schedlab".to_owned(),
+                one("build", text::build::identity().to_owned()),
+            )]),
+        };
         facts.insert("cpu".to_owned(), one("model", "one CPU in virtual time".to_owned()));
         let about = facts.entry("kernel".to_owned()).or_default();
         for (label, Built { kernel, .. }) in &self.guests.fixed.kernels {

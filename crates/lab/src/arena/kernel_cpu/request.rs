@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use load::cpu::Spec;
 use serde::{Deserialize, Serialize};
 
+use crate::arena::kernel::DiskRequest;
+
 /// One trial.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct TrialRequest {
@@ -18,6 +20,8 @@ pub(super) struct TrialRequest {
     /// Files of the program's control group and what is written into them; no group if empty.
     pub(super) group: Vec<(String, String)>,
     pub(super) program: Program,
+    /// None: nothing does I/O.
+    pub(super) disk: Option<DiskRequest>,
     /// By name.
     pub(super) loads: Vec<(String, Spec)>,
     /// From the start of the background to that of the program.

@@ -9,7 +9,7 @@ use guest::{Request, Source, TICK_RATES};
 use machine::cpu::{Attribute, KEYS};
 use text::{Field, Form, expected_one_of, field};
 
-use crate::arena::kernel::{KERNEL, KernelChoice};
+use crate::arena::kernel::{self, KERNEL, KernelChoice};
 use crate::failure::usage;
 
 /// Ticks a second, if the variant does not say.
@@ -41,7 +41,19 @@ pub static ATTRIBUTES: &[Field] = &[
         Form::Text,
         "kernel of this variant alone, named as for `kernel build --source`; debian/6.12 is debian:6.12 [the plan's]",
     ),
+    field(
+        IO,
+        "",
+        Form::Text,
+        "a setting of the disk that build and io use, as in the kernel arena: io:scheduler=bfq [mq-deadline], io:low_latency=0, io:cpu_percent=100",
+    ),
 ];
+
+/// Begins the names of the disk's settings.
+const IO: &str = "io:";
+const DEFAULT_IO_SCHEDULER: &str = "mq-deadline";
+/// Settings of the kernel arena for its clients, which are not those of a CPU experiment.
+const OF_CLIENTS: [&str; 5] = [KERNEL, "clients", "fs", "turnaround_us", "run"];
 
 /// Settings of the machine's CPUs that a guest does not have.
 const OF_MACHINES: [&str; 5] = ["isolate", "governor", "boost", "autogroup", "run"];
@@ -60,6 +72,8 @@ pub struct Setting {
     pub hz: u32,
     pub weight: Option<u32>,
     pub max: Option<Bandwidth>,
+    /// Of the disk, if the work has one.
+    pub io: kernel::Setting,
     /// Of the scheduler, written before the program starts.
     pub attributes: Vec<Attribute>,
     /// Of the program, as the variant writes them: nice, policy, affinity, slice.
@@ -90,6 +104,7 @@ impl Setting {
             hz: own("hz").map_or(Ok(DEFAULT_HZ), read_hz)?,
             weight: own("cpu.weight").map(read_weight).transpose()?,
             max: own("cpu.max").map(read_max).transpose()?,
+            io: read_io(variant)?,
             attributes: Vec::new(),
             placement: BTreeMap::new(),
         };
@@ -97,6 +112,7 @@ impl Setting {
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .filter(|(name, _)| ATTRIBUTES.iter().all(|row| row.name != *name))
+            .filter(|(name, _)| !name.starts_with(IO))
             .collect();
         if let Some((name, _)) = others.iter().find(|(name, _)| OF_MACHINES.contains(name)) {
             return Err(usage(format!(
@@ -148,6 +164,31 @@ pub fn names() -> impl Iterator<Item = &'static str> + Clone {
 /// Some names end in a colon, after which one of the kernel's own follows.
 fn is_known(name: &str) -> bool {
     names().any(|known| known == name || known.ends_with(':') && name.starts_with(known))
+}
+
+/// The settings of the disk, as a variant of the kernel arena.
+fn read_io(variant: &Variant) -> Result<kernel::Setting> {
+    let mut of_disk = Variant {
+        scheduler: DEFAULT_IO_SCHEDULER.to_owned(),
+        tunables: BTreeMap::new(),
+        ..variant.clone()
+    };
+    for (name, value) in &variant.tunables {
+        let Some(own) = name.strip_prefix(IO) else { continue };
+        if OF_CLIENTS.contains(&own) || value.contains('@') {
+            return Err(usage(format!("{name}={value}: not a setting of a disk")));
+        }
+        match own {
+            "scheduler" => value.trim().clone_into(&mut of_disk.scheduler),
+            _ => drop(of_disk.tunables.insert(own.to_owned(), value.clone())),
+        }
+    }
+    let setting = kernel::Setting::of(&of_disk)?;
+    setting.check_known(None)?;
+    match setting.controls.first() {
+        Some(control) => Err(usage(format!("{IO}{}: not a setting of a disk", control.word()))),
+        None => Ok(setting),
+    }
 }
 
 fn read_hz(word: &str) -> Result<u32> {
@@ -208,6 +249,9 @@ mod tests {
         assert_eq!(setting.attributes[0].key, "feature:RUN_TO_PARITY");
         assert_eq!(read("cpu.max=25%").unwrap().max.unwrap().quota_us, 25_000);
         assert_eq!(read("default").unwrap().hz, 1000);
+        let io = read("io:scheduler=bfq+io:low_latency=0+io:cpu_percent=200").unwrap().io;
+        assert_eq!((io.scheduler.as_str(), io.cpu_percent), ("bfq", Some(200)));
+        assert_eq!(io.tunables, [("low_latency".to_owned(), "0".to_owned())]);
     }
 
     #[test]
@@ -221,6 +265,9 @@ mod tests {
             ("affinity=1", "one CPU"),
             ("governor=performance", "virtual time"),
             ("nice=20", "-20 to 19"),
+            ("io:scheduler=bfqq", "did you mean"),
+            ("io:fs=ext4", "not a setting of a disk"),
+            ("io:scheduler=bfq@x.patch", "not a setting of a disk"),
         ] {
             let error = format!("{:#}", read(word).unwrap_err());
             assert!(error.contains(says), "{word}: {error}");

@@ -1,6 +1,6 @@
 //! Background loads: without competition, a CPU scheduler has nothing to decide.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::cpu::{Spec, forks, io, memory, spin};
 
@@ -72,12 +72,7 @@ pub static LOADS: &[LoadKind] = &[
         help: "threads that write files without a name and wait for the device",
         options: &[
             field("threads", "1", Form::Whole(1, 1024), "how many"),
-            field(
-                "dir",
-                "/var/tmp",
-                Form::Text,
-                "a directory on the file system that is written to",
-            ),
+            DIR,
             field("size", "64M", Form::Size(4 << 10, 64 << 30), "maximum size of a thread's file"),
             field("block", "64k", Form::Size(512, 1 << 20), "bytes of a write, at most the size"),
             field("sync", "16", Form::Whole(1, 10_000), "writes before each fdatasync"),
@@ -86,15 +81,12 @@ pub static LOADS: &[LoadKind] = &[
             if options.size("block") > options.size("size") {
                 return Err("block is at most size".to_string());
             }
-            match options.text("dir") {
-                Some(dir) if Path::new(dir).is_absolute() => Ok(()),
-                _ => Err("dir is a directory's path from the root, e.g. /var/tmp".to_string()),
-            }
+            check_dir(options)
         },
         order: |options| {
             Spec::Io(io::Spec {
                 threads: number(options, "threads"),
-                dir: options.text("dir").unwrap_or("/var/tmp").into(),
+                dir: dir(options),
                 size: options.size("size").unwrap_or(64 << 20),
                 block: options.size("block").unwrap_or(64 << 10),
                 sync_every: number(options, "sync"),
@@ -105,6 +97,24 @@ pub static LOADS: &[LoadKind] = &[
 
 const THREADS: Field =
     field("threads", "0", Form::Whole(0, 1024), "how many; 0 is one for each CPU");
+
+pub(super) const DIR: Field = field(
+    "dir",
+    "/var/tmp",
+    Form::Text,
+    "a directory on the file system that is used; in virtual time, the guest's disk is",
+);
+
+pub(super) fn check_dir(options: &Options) -> Result<(), String> {
+    match options.text("dir") {
+        Some(dir) if Path::new(dir).is_absolute() => Ok(()),
+        _ => Err("dir is a directory's path from the root, e.g. /var/tmp".to_string()),
+    }
+}
+
+pub(super) fn dir(options: &Options) -> PathBuf {
+    options.text("dir").unwrap_or("/var/tmp").into()
+}
 
 impl LoadKind {
     /// Applies options to the row's defaults.

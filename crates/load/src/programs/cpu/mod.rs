@@ -17,7 +17,7 @@ use crate::programs::options::Options;
 
 pub use loads::{LOADS, LoadKind, find as find_load};
 pub use workloads::spec_of;
-pub(crate) use workloads::{CYCLIC, FRAMES, LINPACK, MESSAGING, REQUEST, WAKEUP};
+pub(crate) use workloads::{BUILD, CYCLIC, FRAMES, LINPACK, MESSAGING, REQUEST, WAKEUP};
 
 /// Hidden; runs the spec on standard input.
 pub const SUBCOMMAND: &str = "cpu-work";
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn every_cpu_workload_accepts_its_own_defaults() {
         let rows = || RUNNERS.iter().filter(|row| row.needs == Needs::Cpus);
-        assert_eq!(rows().count(), 6);
+        assert_eq!(rows().count(), 7);
         for row in rows() {
             let options = row.read([]).unwrap_or_else(|e| panic!("{e}"));
             assert!((row.primary)(&options).contains(['s', 'k']), "{}", row.name);
@@ -125,6 +125,8 @@ mod tests {
             ("wakeup", "work", "51ms", "50ms"),
             ("cyclic", "interval", "10us", "20us to 100ms"),
             ("cyclic", "threads", "99999999999", "1 to 256"),
+            ("build", "read", "5000", "multiple of 4k"),
+            ("build", "dir", "tmp", "/var/tmp"),
         ] {
             let error = find(name).expect("a row").read([(key, value)]).unwrap_err().to_string();
             assert!(error.contains(name) && error.contains(right), "{name}:{key}={value}: {error}");

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::cpu::{Spec, cyclic, frames, linpack, messaging, request, wakeup};
+use crate::cpu::{Spec, build, cyclic, frames, linpack, messaging, request, wakeup};
 
-use super::{WORK, duration_ns, nanoseconds, number, own};
+use super::{WORK, duration_ns, loads, nanoseconds, number, own};
 use crate::programs::kind::{Needs, RunnerKind};
 use crate::programs::options::Options;
 use text::{Form, field};
@@ -116,16 +116,43 @@ pub(crate) static FRAMES: RunnerKind = RunnerKind {
     ..ROW
 };
 
+pub(crate) static BUILD: RunnerKind = RunnerKind {
+    name: "build",
+    help: "a build: jobs that each fork a process for one file after the other, which reads, computes and writes",
+    primary: |_| "files_per_s".to_string(),
+    options: &[
+        field("jobs", "4", Form::Whole(1, 32), "files at the same time"),
+        field("work", "10ms", WORK, "computing time of a file, on average"),
+        field("read", "64k", BLOCK, "bytes of a source, past the page cache"),
+        field("write", "32k", BLOCK, "bytes of an object"),
+        loads::DIR,
+    ],
+    check: |options| {
+        let odd = ["read", "write"].into_iter().find(|name| {
+            options.size(name).is_some_and(|bytes| !bytes.is_multiple_of(build::BLOCK))
+        });
+        match odd {
+            Some(name) => Err(format!("{name} is a multiple of 4k")),
+            None => loads::check_dir(options),
+        }
+    },
+    make: |options| own("build", options, build_spec),
+    ..ROW
+};
+
+const BLOCK: Form = Form::Size(build::BLOCK, 1 << 20);
+
 /// A CPU workload's spec for a measured window and a trial's seed.
 pub(super) type MakeSpec = fn(&Options, Duration, u64) -> Spec;
 
-static SPECS: [(&RunnerKind, MakeSpec); 6] = [
+static SPECS: [(&RunnerKind, MakeSpec); 7] = [
     (&LINPACK, linpack_spec),
     (&MESSAGING, messaging_spec),
     (&WAKEUP, wakeup_spec),
     (&CYCLIC, cyclic_spec),
     (&REQUEST, request_spec),
     (&FRAMES, frames_spec),
+    (&BUILD, build_spec),
 ];
 
 /// What a CPU workload of schedlab's own does in a window; `None` for other programs.
@@ -183,6 +210,18 @@ fn frames_spec(options: &Options, window: Duration, _seed: u64) -> Spec {
         threads: number(options, "threads"),
         interval_ns: nanoseconds(options, "interval"),
         work_ns: nanoseconds(options, "work"),
+        duration_ns: duration_ns(window),
+    })
+}
+
+fn build_spec(options: &Options, window: Duration, seed: u64) -> Spec {
+    Spec::Build(build::Spec {
+        jobs: number(options, "jobs"),
+        work_ns: nanoseconds(options, "work"),
+        read: options.size("read").unwrap_or(64 << 10),
+        write: options.size("write").unwrap_or(32 << 10),
+        dir: loads::dir(options),
+        seed,
         duration_ns: duration_ns(window),
     })
 }

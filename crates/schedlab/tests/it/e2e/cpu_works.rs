@@ -62,7 +62,7 @@ fn pid(child: &Child) -> Pid {
 }
 
 /// With the primary metric of each.
-fn works() -> [(Value, &'static str); 6] {
+fn works() -> [(Value, &'static str); 7] {
     let duration_ns = 200_000_000;
     let messaging = |threads: bool| json!({"work": "messaging", "groups": 1, "fds": 3, "bytes": 100, "threads": threads, "pipes": threads, "duration_ns": duration_ns});
     [
@@ -77,6 +77,10 @@ fn works() -> [(Value, &'static str); 6] {
         (
             json!({"work": "cyclic", "threads": 2, "interval_ns": 200_000, "duration_ns": duration_ns}),
             "timer_latency_p99_us",
+        ),
+        (
+            json!({"work": "build", "jobs": 2, "work_ns": 1_000_000, "read": 65536, "write": 4096, "dir": "/var/tmp", "seed": 1, "duration_ns": duration_ns}),
+            "files_per_s",
         ),
     ]
 }
@@ -279,6 +283,7 @@ fn works_and_loads_are_listed_with_what_they_need_and_take() {
         ("cyclic", "timer_latency_p99_us"),
         ("request", "response_p99_us"),
         ("frames", "frame_p99_us"),
+        ("build", "files_per_s"),
     ] {
         let row = row(name);
         assert_eq!(

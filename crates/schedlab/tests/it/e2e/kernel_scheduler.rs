@@ -143,13 +143,16 @@ fn every_workload_and_background_of_the_cpu_arena_takes_virtual_time() {
         ("kind = \"cyclic\"", "timer_latency_max_us"),
         ("kind = \"request\"", "response_max_us"),
         ("kind = \"frames\"", "frame_max_us"),
+        ("kind = \"build\"\nparams = { work = \"500us\" }", "file_max_us"),
     ]
     .into_iter()
     .enumerate()
     {
         let forks = "[[workload.background]]\nkind = \"forks\"\nparams = { work = \"0\", rate = \"500\" }\n";
+        let io = "[[workload.background]]\nkind = \"io\"\n";
+        let io = if metric == "file_max_us" { io } else { "" };
         let work = format!("{work}\nprimary = \"{metric}\"");
-        let plan = plan(&["", "nice = \"5\""], &work, &format!("{SPIN}{forks}"))
+        let plan = plan(&["", "nice = \"5\""], &work, &format!("{SPIN}{forks}{io}"))
             .replace("duration_ms = 4000", "duration_ms = 20")
             .replace("warmup_ms = 100", "warmup_ms = 10");
         run(&lab, &plan, &number.to_string());
@@ -160,6 +163,46 @@ fn every_workload_and_background_of_the_cpu_arena_takes_virtual_time() {
             "{work}: {trials:?}"
         );
     }
+}
+
+#[test]
+fn a_build_competes_for_the_cpu_and_its_disk() {
+    if kernel_cache().is_none() {
+        return;
+    }
+    let lab = Lab::new();
+    let variants = [
+        "\"io:scheduler\" = \"none\"",
+        "\"io:scheduler\" = \"bfq\", \"io:low_latency\" = \"0\"",
+        "\"io:scheduler\" = \"none\", \"io:cpu_percent\" = \"10000\"",
+        "\"io:scheduler\" = \"none\", nice = \"-10\"",
+    ];
+    let work = "kind = \"build\"\nparams = { work = \"1ms\" }";
+    let plan = plan(&variants, work, SPIN).replace("duration_ms = 4000", "duration_ms = 500");
+    let ran = run(&lab, &plan, "first");
+    run(&lab, &plan, "second");
+    let bytes = |out: &str| fs::read_to_string(lab.path(out).join("results.jsonl")).unwrap();
+    assert!(bytes("first") == bytes("second"), "virtual time is the same in every run");
+    assert!(bytes("first").contains("\"device\":\"nvme\""), "the disk is named: {}", ran.stderr);
+    let trials = trials(&lab.path("first"));
+    let of = |variant: usize, kind: &str, name: &str| {
+        let observation = observed(&trials, variant);
+        observation[kind][name].as_f64().unwrap_or_else(|| panic!("no {name}: {observation}"))
+    };
+    for variant in 0..variants.len() {
+        let files = of(variant, "counters", "files");
+        assert!(files > 20.0, "{}", observed(&trials, variant));
+        // A source and an object, of 64 and 32 KiB.
+        assert_eq!(of(variant, "counters", "device_transfers"), 2.0 * files);
+        assert_eq!(of(variant, "counters", "device_bytes"), f64::from(96 << 10) * files);
+        // The disk takes 60 us; a process that has waited for it waits for the CPU as well.
+        assert!(of(variant, "counters", "read_mean_us") > 60.0);
+        assert!(of(variant, "counters", "queue_wait_max_us") > 500.0);
+    }
+    let rate = |variant| of(variant, "metrics", "files_per_s");
+    // 100 times as long as the disk's own: some 100 us of the CPU for each request.
+    assert!(rate(2) < 0.97 * rate(0), "the CPU time of requests: {} {}", rate(2), rate(0));
+    assert!(rate(3) > 1.2 * rate(0), "a low nice level: {} {}", rate(3), rate(0));
 }
 
 #[test]
@@ -289,6 +332,9 @@ fn what_virtual_time_cannot_have_is_refused_before_a_kernel_boots() {
         ),
         (format!("{compare} wakeup --background memory"), "neither caches nor memory bandwidth"),
         (format!("{compare} messaging:pipes=false"), "pipes=true"),
+        (format!("{compare} wakeup --device hp97560"), "nothing here does I/O"),
+        (format!("{compare} build:read=5000"), "read is a multiple of 4k"),
+        (format!("{compare} build").replace("nice=5", "io:scheduler=bfqq"), "did you mean \"bfq\""),
         (format!("{compare} randread"), "--device: missing"),
         (
             "compare --arena kernel --workload wakeup --schedulers default,affinity=1".to_owned(),
