@@ -56,13 +56,24 @@ pub(crate) fn charge_step() {
     }
 }
 
+/// Computes for `ns` of CPU time, however often the thread is preempted.
 pub(crate) fn compute(ns: u64) {
     if let Some(device) = DEVICE.get() {
         return compute_in(device, ns.max(MIN_STEP_NS));
     }
-    let end = now_ns() + ns;
+    // The clock of CPU time costs a system call, and stands while the thread is preempted.
+    let used_ns = || machine::now_ns(ClockId::ThreadCPUTime);
+    let end = used_ns() + ns;
+    let mut left = ns;
+    while left > 0 {
+        spin_until(now_ns() + left);
+        left = end.saturating_sub(used_ns());
+    }
+}
+
+fn spin_until(moment: u64) {
     let mut x = 1u64;
-    while now_ns() < end {
+    while now_ns() < moment {
         for _ in 0..100 {
             x = black_box(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
         }
@@ -102,5 +113,46 @@ fn compute_in(device: &File, ns: u64) {
             Err(rustix::io::Errno::INTR) => {}
             other => panic!("/dev/modelcpu takes and returns 8 bytes: {other:?}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+    use super::*;
+
+    #[test]
+    fn a_thread_that_shares_its_cpu_computes_for_as_long() {
+        const NS: u64 = 30_000_000;
+        let stop = AtomicBool::new(false);
+        let on_one_cpu = || {
+            let all = sched_getaffinity(None).unwrap();
+            let first = (0..CpuSet::MAX_CPU).find(|cpu| all.is_set(*cpu)).unwrap();
+            let mut one = CpuSet::new();
+            one.set(first);
+            sched_setaffinity(None, &one).unwrap();
+        };
+        let used = thread::scope(|scope| {
+            scope.spawn(|| {
+                on_one_cpu();
+                while !stop.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+            let computing = scope.spawn(|| {
+                on_one_cpu();
+                let before = machine::now_ns(ClockId::ThreadCPUTime);
+                compute(NS);
+                machine::now_ns(ClockId::ThreadCPUTime) - before
+            });
+            let used = computing.join().unwrap();
+            stop.store(true, Ordering::Relaxed);
+            used
+        });
+        assert!(used >= NS, "{used} ns of CPU time");
     }
 }
