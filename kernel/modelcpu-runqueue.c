@@ -47,11 +47,16 @@ struct entry {
 	struct task_struct *task;
 	u64 weight;
 	bool is_measured;
+	/* measure.service when it became runnable, and its time on the CPU since. */
+	u64 since;
+	u64 got_ns;
 };
 
 #define MAX_RUNNABLE 4096
 /* Fractions of a nanosecond in which the share by weight is summed. */
 #define SHARE_SHIFT 8
+/* And those of the time that a unit of weight gets. */
+#define SERVICE_SHIFT 20
 
 static struct times waits, slices;
 static struct entry pool[MAX_RUNNABLE];
@@ -76,6 +81,12 @@ static struct {
 	/* Longest time behind the share and ahead of it. */
 	s64 behind_ns;
 	s64 ahead_ns;
+	/* The same of a single task: before it runs, and after. */
+	s64 task_behind_ns;
+	s64 task_ahead_ns;
+	/* Time of a unit of weight, in 1 / 2^SERVICE_SHIFT ns, and the task that gets it. */
+	u64 service;
+	struct entry *running;
 } measure;
 
 static struct modelcpu_record *records;
@@ -133,6 +144,9 @@ static void advance(u64 now)
 	if (!measure.is_on || !measure.runs_fair || !measure.weight)
 		return;
 	measure.ideal += div64_u64((ns << SHARE_SHIFT) * measure.measured_weight, measure.weight);
+	measure.service += div64_u64(ns << SERVICE_SHIFT, measure.weight);
+	if (measure.running)
+		measure.running->got_ns += ns;
 	if (measure.runs_measured)
 		measure.got_ns += ns;
 	lag = (s64)(measure.ideal >> SHARE_SHIFT) - (s64)measure.got_ns;
@@ -148,6 +162,20 @@ static struct entry *find(struct task_struct *p)
 		if (entry->task == p)
 			return entry;
 	return NULL;
+}
+
+/* Time by weight, less the time on the CPU, since the task became runnable. */
+static s64 lag_of(const struct entry *entry)
+{
+	u64 ideal = entry->weight * (measure.service - entry->since);
+
+	return (s64)(ideal >> SERVICE_SHIFT) - (s64)entry->got_ns;
+}
+
+static void begin_lag(struct entry *entry)
+{
+	entry->since = measure.service;
+	entry->got_ns = 0;
 }
 
 /* Takes a task out of the sums; its entry stays. */
@@ -173,6 +201,7 @@ static void remove(struct task_struct *p)
 static void update(struct task_struct *p)
 {
 	struct entry *entry = find(p);
+	u64 weight = is_fair(p) ? p->se.load.weight >> SCHED_FIXEDPOINT_SHIFT : 0;
 
 	if (is_idle(p))
 		return;
@@ -185,10 +214,13 @@ static void update(struct task_struct *p)
 		entry = hlist_entry(unused_entries.first, struct entry, node);
 		hash_del(&entry->node);
 		entry->task = p;
+		entry->weight = 0;
 		hash_add(runnable, &entry->node, (unsigned long)p);
 	}
+	if (entry->weight != weight)
+		begin_lag(entry);
 	entry->is_measured = is_measured(p);
-	entry->weight = is_fair(p) ? p->se.load.weight >> SCHED_FIXEDPOINT_SHIFT : 0;
+	entry->weight = weight;
 	measure.weight += entry->weight;
 	if (!entry->is_measured)
 		return;
@@ -231,11 +263,16 @@ static void on_switch(void *data, bool preempt, struct task_struct *prev, struct
 		record->prev_prio = prev->prio;
 	}
 	advance(now);
+	if (measure.is_on && measure.running && measure.running->is_measured)
+		measure.task_ahead_ns = max(measure.task_ahead_ns, -lag_of(measure.running));
 	if (state)
 		remove(prev);
 	else
 		update(prev);
 	update(next);
+	measure.running = is_idle(next) ? NULL : find(next);
+	if (measure.is_on && measure.running && measure.running->is_measured)
+		measure.task_behind_ns = max(measure.task_behind_ns, lag_of(measure.running));
 	measure.runs_fair = is_fair(next) && !is_idle(next);
 	measure.runs_measured = is_measured(next);
 	if (!measure.is_on)
@@ -281,8 +318,11 @@ void modelcpu_runqueue_begin(void)
 	measure.got_ns = 0;
 	measure.behind_ns = 0;
 	measure.ahead_ns = 0;
+	measure.task_behind_ns = 0;
+	measure.task_ahead_ns = 0;
 	measure.has_share = true;
 	update(current);
+	measure.running = find(current);
 	measure.runs_measured = true;
 	measure.runs_fair = is_fair(current);
 	measure.is_on = true;
@@ -336,6 +376,8 @@ static int stats_show(struct seq_file *file, void *unused)
 	seq_printf(file, "share_by_weight_ns %llu\n", measure.ideal >> SHARE_SHIFT);
 	seq_printf(file, "share_behind_max_ns %lld\n", measure.behind_ns);
 	seq_printf(file, "share_ahead_max_ns %lld\n", measure.ahead_ns);
+	seq_printf(file, "share_task_behind_max_ns %lld\n", measure.task_behind_ns);
+	seq_printf(file, "share_task_ahead_max_ns %lld\n", measure.task_ahead_ns);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(stats);

@@ -4,12 +4,13 @@
 //! exits or the scheduler stalls a task. The program belongs to the session, so the journal needs
 //! no entry. The kernel ejects a scheduler silently, so trials check for it.
 //!
-//! Source: Documentation/scheduler/sched-ext.rst (`/sys/kernel/sched_ext/state`, `root/ops`).
+//! Source: Documentation/scheduler/sched-ext.rst (`/sys/kernel/sched_ext/state`, `root/ops`,
+//! `root/events`).
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -26,6 +27,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 const NAME: &str = "sched_ext";
+const BYPASSED: &str = "SCX_EV_BYPASS_DISPATCH";
 
 /// CAP_SYS_ADMIN and CAP_BPF.
 const MAY_LOAD: u64 = 1 << 21 | 1 << 39;
@@ -37,6 +39,8 @@ pub(super) struct Loaded {
     running: Mutex<Running>,
     /// The kernel's name for it.
     ops: Option<String>,
+    /// Dispatches in bypass mode up to the last check.
+    bypassed: AtomicU64,
 }
 
 fn dir(root: &Root) -> PathBuf {
@@ -50,6 +54,13 @@ pub(super) fn state(root: &Root) -> Option<String> {
 
 pub(super) fn ops(root: &Root) -> Option<String> {
     root.read_optional(dir(root).join("root/ops"))
+}
+
+/// Dispatches that the kernel made itself in place of the scheduler, if it counts them.
+fn bypassed(root: &Root) -> u64 {
+    let events = root.read_optional(dir(root).join("root/events")).unwrap_or_default();
+    let mut words = events.split_ascii_whitespace().skip_while(|word| *word != BYPASSED);
+    words.nth(1).and_then(|count| count.parse().ok()).unwrap_or(0)
 }
 
 fn refused(binary: &Path, why: String) -> Error {
@@ -157,6 +168,7 @@ pub(super) fn load(
                 binary: binary.into(),
                 running: Mutex::new(running),
                 ops,
+                bypassed: AtomicU64::new(bypassed(root)),
             }));
         }
         let is_alive = running.is_alive();
@@ -168,13 +180,8 @@ pub(super) fn load(
             } else {
                 "ended".to_string()
             };
-            let gone = end(root, running);
-            return match gone {
-                Ok(()) => {
-                    failed(format!("its program {how}, and sched_ext is {found}; output: {said}"))
-                }
-                Err(error) => Err(error),
-            };
+            end(root, running)?;
+            return failed(format!("its program {how}, and sched_ext is {found}; output: {said}"));
         }
         thread::sleep(POLL_INTERVAL);
     }
@@ -189,6 +196,8 @@ impl Loaded {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let (state, ops) =
             (state(&self.root).unwrap_or_else(|| "not there".to_string()), ops(&self.root));
+        let bypassed = bypassed(&self.root);
+        let before = self.bypassed.swap(bypassed, Ordering::Relaxed);
         let found = if !running.is_alive() {
             format!(
                 "its program has ended, and sched_ext is {state}; output: {}",
@@ -199,6 +208,8 @@ impl Loaded {
             format!("{state} (see dmesg); output of its program: {}", last_words(&mut running))
         } else if ops != self.ops {
             format!("another scheduler, {}", ops.unwrap_or_else(|| "without a name".to_string()))
+        } else if bypassed > before {
+            format!("bypassed by the kernel for {} dispatches", bypassed - before)
         } else {
             // Frees the buffer of its output.
             let _ = running.stderr();

@@ -91,6 +91,29 @@ fn a_scheduler_that_the_kernel_takes_out_or_whose_program_ends_is_seen() {
 }
 
 #[test]
+fn dispatches_in_bypass_mode_are_seen_once_and_those_of_loading_are_not() {
+    let machine = FakeCpus::booted();
+    let root = machine.root();
+    let events = |dispatches: u32| {
+        let text = format!(
+            "SCX_EV_DISPATCH_KEEP_LAST 9\nSCX_EV_BYPASS_ACTIVATE 1\nSCX_EV_BYPASS_DISPATCH {dispatches}\n"
+        );
+        machine.put("sys/kernel/sched_ext/root/events", &text);
+    };
+    events(7);
+    let variant = variant(&with(&machine, LOADS));
+    let session = Session::begin(&root).unwrap();
+    let mut guard = Guard::begin(&root).unwrap();
+    assert_eq!(guard.apply(&variant, &session).unwrap(), []);
+    assert_eq!(guard.check(), [], "while a scheduler is loaded, the kernel bypasses it");
+    events(19);
+    let problems = guard.check();
+    let [Problem::ChangedMeanwhile { found, .. }] = &problems[..] else { panic!("{problems:?}") };
+    assert_eq!(found, "bypassed by the kernel for 12 dispatches");
+    assert_eq!(guard.check(), []);
+}
+
+#[test]
 fn a_program_that_loads_nothing_is_a_problem_with_its_last_words() {
     let machine = FakeCpus::booted();
     let root = machine.root();

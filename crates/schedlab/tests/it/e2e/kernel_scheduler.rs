@@ -270,6 +270,32 @@ fn waits_slices_and_shares_are_those_of_the_kernels_own_counters() {
     }
 }
 
+/// Lag is counted twice, by the program's sum and by task. What a fair class may owe a task is a
+/// slice and a tick; a task that begins may be some slices ahead.
+#[test]
+fn the_lag_of_the_only_thread_is_that_of_its_program_and_bounded() {
+    if kernel_cache().is_none() {
+        return;
+    }
+    let lab = Lab::new();
+    let three = SPIN.replace("\"1\"", "\"3\"");
+    let variants = ["", "nice = \"5\"", "nice = \"-10\"", "nice = \"19\""];
+    run(&lab, &plan(&variants, "kind = \"linpack\"", &three), "out");
+    let trials = trials(&lab.path("out"));
+    for (variant, tunables) in variants.iter().enumerate() {
+        let counters = &observed(&trials, variant)["counters"];
+        let figure = |name: &str| counters[name].as_f64().unwrap();
+        for (way, limit_us) in [("behind", 3_000.0), ("ahead", 6_000.0)] {
+            let of_task = figure(&format!("share_task_{way}_max_us"));
+            let of_program = figure(&format!("share_{way}_max_us"));
+            assert!(
+                of_task > 0.0 && of_task <= limit_us && (of_task - of_program).abs() < 1.0,
+                "{tunables}, {way}: {of_task} {of_program}"
+            );
+        }
+    }
+}
+
 /// Only the guest's init runs, for a clock read of 256 ns each 100 ms.
 #[test]
 fn a_thread_that_is_alone_hardly_waits_and_gets_all_of_the_cpu() {
