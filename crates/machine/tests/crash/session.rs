@@ -10,7 +10,8 @@ use std::time::Duration;
 use machine::loopdev::Removed;
 use machine::session::{Cleanup, FileSystem, Launch, Share};
 use machine::{LoopDevice, Outcome, Root, Session, restore_all};
-use testbed::Loop;
+use rustix::fs::{Mode, OFlags};
+use testbed::{Loop, eventually};
 
 use crate::common::{self, Bench, try_run};
 use crate::{Experiment, is_soak, recover};
@@ -27,7 +28,7 @@ pub(crate) fn be_killed(root: &Root, what: &str, at: &str, sleep: &str) {
             let device = made.expect("there is room");
             let session = with_files(root, device.name());
             let _server = session.start(&server(&session, sleep)).expect("a shell");
-            testbed::eventually("the server and the daemon sleep", || sleepers(sleep).count() == 2);
+            eventually("the server and the daemon sleep", || sleepers(sleep).count() == 2);
             wait_to_be_killed(root);
         }
         _ => {
@@ -187,7 +188,7 @@ fn killed_at_work(bench: &Bench, what: &str, at: &str, sleep: &str) -> String {
         .spawn()
         .expect("this program again");
     let ready = bench.dir.path().join("ready");
-    testbed::eventually("the victim has made its session", || {
+    eventually("the victim has made its session", || {
         assert!(child.try_wait().expect("our child").is_none(), "the victim makes its session");
         ready.exists()
     });
@@ -230,7 +231,17 @@ fn dead_and_unmounted(bench: &Bench, blank: &Loop) {
         .lines()
         .find(|line| line.contains(&format!("schedlab-session-{pid}-")))
         .expect("its mount");
-    common::run("umount", &[own.split(' ').nth(1).expect("a mount point")]);
+    unmount(own.split(' ').nth(1).expect("a mount point"), &blank.path);
+}
+
+/// Waits for mount namespaces that other tests made in between: their copies of the mount end with
+/// them, and until then nobody can have the device exclusively.
+fn unmount(place: &str, device: &str) {
+    common::run("umount", &[place]);
+    let exclusive = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;
+    eventually("the last copy of the mount is gone", || {
+        rustix::fs::open(device, exclusive, Mode::empty()).is_ok()
+    });
 }
 
 pub(crate) fn a_foreign_file_system_is_not_wiped() {
@@ -264,7 +275,7 @@ pub(crate) fn after_a_restart_only_the_file_system_is_taken_off_unless_it_is_mou
     fs::create_dir(&theirs).expect("own directory");
     common::run("mount", &[&blank.path, &theirs.display().to_string()]);
     let outcomes = restore_all(&bench.root, &[]).expect("readable");
-    common::run("umount", &[&theirs.display().to_string()]);
+    unmount(&theirs.display().to_string(), &blank.path);
     assert!(matches!(&outcomes[..], [Outcome::Failed { .. }]), "{outcomes:?}");
     assert!(outcomes[0].to_string().contains(&theirs.display().to_string()), "{}", outcomes[0]);
     assert_eq!(holds(&blank.path), "ext4", "what somebody has mounted is left alone");
