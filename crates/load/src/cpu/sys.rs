@@ -91,7 +91,7 @@ impl Stack {
 }
 
 /// Runs a compiler in a process that shares this one's memory, as vfork has it, and returns when it
-/// has ended: copying the memory would take a guest ten times as long as all else. False if its I/O
+/// has ended: with a copy of the memory, trials in a guest took five times as long. False if its I/O
 /// failed.
 pub(crate) fn run_compiler(compiler: Compiler<'_>, stack: &mut Stack) -> io::Result<bool> {
     extern "C" fn begin(compiler: *mut libc::c_void) -> libc::c_int {
