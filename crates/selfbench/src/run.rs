@@ -49,12 +49,7 @@ fn against_fio(args: &BenchEngineArgs) -> Result<()> {
         seconds,
         ..engine::Options::default()
     })?;
-    if args.json {
-        out::line(serde_json::to_string_pretty(&report)?)?;
-    } else {
-        out::print(&report)?;
-    }
-    Ok(())
+    show(args.json, &report)
 }
 
 fn recorded(args: &BenchRecordArgs) -> Result<()> {
@@ -63,12 +58,14 @@ fn recorded(args: &BenchRecordArgs) -> Result<()> {
     let options =
         record::Options { rounds: args.rounds, seconds, schedlab, dir: "/dev/shm".into() };
     let report = record::run(&options)?;
-    if args.json {
-        out::line(serde_json::to_string_pretty(&report)?)?
-    } else {
-        out::print(&report)?
+    show(args.json, &report)
+}
+
+fn show<T: serde::Serialize + std::fmt::Display>(json: bool, report: &T) -> Result<()> {
+    match json {
+        true => Ok(out::line(serde_json::to_string_pretty(report)?)?),
+        false => Ok(out::print(report)?),
     }
-    Ok(())
 }
 
 /// By default the program next to this one.
@@ -95,12 +92,7 @@ fn against_this_machine(args: &BenchCpuArgs) -> Result<()> {
         only: args.only.clone(),
         schedlab: schedlab(args.schedlab.clone())?,
     })?;
-    if args.json {
-        out::line(serde_json::to_string_pretty(&report)?)?;
-    } else {
-        out::print(&report)?;
-    }
-    Ok(())
+    show(args.json, &report)
 }
 
 fn compared(args: &BenchFleetArgs) -> Result<()> {
@@ -115,12 +107,7 @@ fn compared(args: &BenchFleetArgs) -> Result<()> {
 
 fn profiled(args: &BenchProfileArgs) -> Result<()> {
     let report = profile::run(args.requests, args.processes, args.rounds);
-    if args.json {
-        out::line(serde_json::to_string_pretty(&report)?)?
-    } else {
-        out::print(&report)?
-    }
-    Ok(())
+    show(args.json, &report)
 }
 
 fn against_the_original(args: &BenchOracleArgs) -> Result<()> {
@@ -135,12 +122,7 @@ fn against_c(args: &BenchLinpackArgs) -> Result<()> {
     load::cpu::linpack::check(args.array).map_err(|e| usage(format!("--array: {e}")))?;
     let options = linpack::Options { array: args.array, least_s, rounds: args.rounds };
     let report = linpack::run(&options, &Stop::install()?)?;
-    if args.json {
-        out::line(serde_json::to_string_pretty(&report)?)?;
-    } else {
-        out::print(&report)?;
-    }
-    Ok(())
+    show(args.json, &report)
 }
 
 fn of_the_arena(args: &BenchKernelArgs) -> Result<()> {
@@ -150,12 +132,7 @@ fn of_the_arena(args: &BenchKernelArgs) -> Result<()> {
     let kernels = kernels.collect::<Result<_>>()?;
     let report =
         kernel::run(&kernel::Options { rounds: args.rounds, reads: args.reads, kernels, cache })?;
-    if args.json {
-        out::line(serde_json::to_string_pretty(&report)?)?;
-    } else {
-        out::print(&report)?;
-    }
-    Ok(())
+    show(args.json, &report)
 }
 
 fn conform(args: &BenchConformanceArgs) -> Result<()> {

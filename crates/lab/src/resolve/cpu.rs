@@ -104,9 +104,9 @@ fn works_on_a_device(spec: &WorkloadSpec) -> anyhow::Error {
 }
 
 /// Programs that can run without a device do so by default.
-pub(super) fn settle(plan: &mut Plan) {
+pub(super) fn settle(plan: &mut Plan) -> Result<()> {
     if !plan.arena.is_cpu() {
-        return;
+        return Ok(());
     }
     for spec in plan.workloads.iter_mut() {
         // A guest has no sockets.
@@ -122,12 +122,17 @@ pub(super) fn settle(plan: &mut Plan) {
     let needs_disk = |spec: &WorkloadSpec| {
         spec.kind == "build" || spec.background.iter().any(|load| load.kind == "io")
     };
-    if plan.arena.is_virtual()
-        && plan.device == plan::CPU_DEVICE
-        && plan.workloads.iter().any(needs_disk)
-    {
-        DEFAULT_DISK.clone_into(&mut plan.device);
+    match (plan.device == plan::CPU_DEVICE, plan.workloads.iter().any(needs_disk)) {
+        (true, true) if plan.arena.is_virtual() => DEFAULT_DISK.clone_into(&mut plan.device),
+        (false, false) => {
+            return Err(usage(format!(
+                "device {}: nothing here does I/O, so I/O schedulers do not affect it; leave out --device, or take --workload build or --background io",
+                plan.device
+            )));
+        }
+        _ => {}
     }
+    Ok(())
 }
 
 /// Refuses the CPU device in other arenas.

@@ -104,7 +104,7 @@ impl Resolved {
 /// Every error that can be found without touching the machine.
 pub fn resolve(mut plan: Plan, say: &mut dyn FnMut(&str)) -> Result<Resolved> {
     cpu::check_arena(&plan)?;
-    cpu::settle(&mut plan);
+    cpu::settle(&mut plan)?;
     let under_test = UnderTest::read(&mut plan, say)?;
     check_virtual(&plan)?;
     let workloads = Workloads::read(&mut plan)?;

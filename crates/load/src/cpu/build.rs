@@ -7,7 +7,6 @@
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 
 use rustix::fs::fdatasync;
 use serde::{Deserialize, Serialize};
@@ -17,8 +16,9 @@ use crate::buffer::Buffer;
 use crate::cpu::clock::{charge_step, compute, is_virtual, now_ns};
 use crate::cpu::counted::{Counted, OWN};
 use crate::cpu::latency::{Latencies, Names, report};
+use crate::cpu::load::on_threads;
 use crate::cpu::place::{Place, block, refused};
-use crate::cpu::report::no_thread;
+use crate::cpu::request::computing_time;
 use crate::cpu::sys::{Stack, run_compiler};
 use crate::cpu::{Failure, Report};
 
@@ -28,8 +28,6 @@ const NAMES: Names = Names { prefix: "file", events: "files", percentiles: &[("p
 pub const BLOCK: u64 = 4096;
 /// Bytes of a job's sources, and of its objects.
 const TREE: u64 = 16 << 20;
-/// Longest computing time as a multiple of the mean: e^-20 of all would take longer.
-const LONGEST: u64 = 20;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
@@ -97,18 +95,8 @@ pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     let places: Vec<Place> =
         (0..spec.jobs).map(|at| tree(&spec.dir, at)).collect::<Result<_, _>>()?;
     let began = now_ns();
-    let jobs = thread::scope(|scope| {
-        let jobs: Vec<_> = (0..spec.jobs)
-            .zip(&places)
-            .map(|(at, place)| {
-                let job = move || job(spec, at, place, began + spec.duration_ns, stop);
-                thread::Builder::new().spawn_scoped(scope, job).map_err(no_thread)
-            })
-            .collect::<Result<_, _>>()
-            .inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
-        let done = jobs.into_iter().map(|job| job.join().expect("a job does not panic"));
-        done.collect::<Result<Vec<Job>, Failure>>()
-    })?;
+    let end = began.saturating_add(spec.duration_ns);
+    let jobs = on_threads(spec.jobs, stop, |at| job(spec, at, &places[at as usize], end, stop))?;
     let window_ns = (now_ns() - began).max(1);
     let files: u64 = jobs.iter().map(|job| job.files).sum();
     let reads = jobs.iter().map(|job| job.told.read_ns).sum::<u64>() as f64;
@@ -156,7 +144,7 @@ fn job(spec: &Spec, at: u32, place: &Place, end: u64, stop: &AtomicBool) -> Resu
             buffer: &mut buffer,
             source: (place.start + offset(&mut stream, spec.read), bytes(spec.read)),
             object: (place.start + TREE + offset(&mut stream, spec.write), bytes(spec.write)),
-            work_ns: stream.exponential(spec.work_ns).min(LONGEST * spec.work_ns),
+            work_ns: computing_time(&mut stream, spec.work_ns),
             told: &mut told,
         };
         charge_step();

@@ -1,4 +1,4 @@
-//! Threads of a background load.
+//! Threads of a background load, or of a workload.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -23,25 +23,31 @@ pub(crate) fn beside<T: Send>(
     counters: impl FnOnce(&[T], f64) -> Vec<(&'static str, f64)>,
 ) -> Result<Report, Failure> {
     let began = Instant::now();
-    let work = &|at: u32| one(at).inspect_err(|_| stop.store(true, Ordering::Relaxed));
-    let done: Vec<T> = thread::scope(|scope| {
-        let made: Result<Vec<_>, Failure> = (0..threads)
-            .map(|at| {
-                thread::Builder::new().spawn_scoped(scope, move || work(at)).map_err(no_thread)
-            })
-            .collect();
-        let threads = made.inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
-        threads
-            .into_iter()
-            .map(|thread| thread.join().expect("a load does not panic"))
-            .collect::<Result<_, _>>()
-    })?;
+    let done = on_threads(threads, stop, one)?;
     let took = began.elapsed();
     let counters = counters(&done, took.as_secs_f64().max(1e-9));
     Ok(Report {
         window_ns: u64::try_from(took.as_nanos()).unwrap_or(u64::MAX),
         counters: counters.into_iter().map(|(name, value)| (name.to_string(), value)).collect(),
         ..Report::default()
+    })
+}
+
+/// The threads' results, in order. If one fails, all end.
+pub(crate) fn on_threads<T: Send>(
+    threads: u32,
+    stop: &AtomicBool,
+    one: impl Fn(u32) -> Result<T, Failure> + Sync,
+) -> Result<Vec<T>, Failure> {
+    let work = &|at: u32| one(at).inspect_err(|_| stop.store(true, Ordering::Relaxed));
+    thread::scope(|scope| {
+        let made: Result<Vec<_>, Failure> = (0..threads)
+            .map(|at| {
+                thread::Builder::new().spawn_scoped(scope, move || work(at)).map_err(no_thread)
+            })
+            .collect();
+        let threads = made.inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
+        threads.into_iter().map(|thread| thread.join().expect("a load does not panic")).collect()
     })
 }
 

@@ -8,7 +8,6 @@
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::thread;
 
 use rustix::thread::set_current_timer_slack;
 use serde::{Deserialize, Serialize};
@@ -17,7 +16,7 @@ use sim::Stream;
 use crate::cpu::clock::{compute, now_ns, sleep_until};
 use crate::cpu::counted::{Counted, OWN};
 use crate::cpu::latency::{Latencies, Names, report};
-use crate::cpu::report::no_thread;
+use crate::cpu::load::on_threads;
 use crate::cpu::{Failure, Report};
 
 const NAMES: Names = Names {
@@ -70,25 +69,21 @@ impl Arrivals {
 
     fn take(&mut self) -> Request {
         self.last_ns += self.intervals.exponential(self.interval_ns);
-        let work_ns = self.work.exponential(self.work_ns).min(LONGEST * self.work_ns);
+        let work_ns = computing_time(&mut self.work, self.work_ns);
         Request { arrival_ns: self.last_ns, work_ns }
     }
+}
+
+/// Exponential.
+pub(crate) fn computing_time(stream: &mut Stream, mean_ns: u64) -> u64 {
+    stream.exponential(mean_ns).min(LONGEST * mean_ns)
 }
 
 /// [`Failure::Refused`] if no thread can be created.
 pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     let arrivals = Mutex::new(Arrivals::new(spec));
     let began = now_ns();
-    let worker = &|| worker(spec, &arrivals, began, stop);
-    let seen = thread::scope(|scope| {
-        let workers: Vec<_> = (0..spec.workers)
-            .map(|_| thread::Builder::new().spawn_scoped(scope, worker).map_err(no_thread))
-            .collect::<Result<_, _>>()
-            .inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
-        let done =
-            workers.into_iter().map(|worker| worker.join().expect("a worker does not panic"));
-        Ok(done.collect::<Vec<_>>())
-    })?;
+    let seen = on_threads(spec.workers, stop, |_| Ok(worker(spec, &arrivals, began, stop)))?;
     let window_ns = now_ns() - began;
     let unserved: u64 = seen.iter().map(|(.., unserved)| unserved).sum();
     let seen = seen.into_iter().map(|(latencies, counted, _)| (latencies, counted)).collect();

@@ -32,11 +32,6 @@ impl Spec {
         matches!(self, Spec::Spin(_) | Spec::Memory(_) | Spec::Forks(_) | Spec::Io(_))
     }
 
-    /// Whether it does I/O.
-    pub fn needs_disk(&self) -> bool {
-        matches!(self, Spec::Build(_) | Spec::Io(_))
-    }
-
     /// Whether its first thread, which alone can have a policy of deadline, does all the work.
     pub fn is_of_one_thread(&self) -> bool {
         match self {

@@ -361,7 +361,7 @@ fn traces(workload: &WorkloadSpec) -> impl Iterator<Item = &String> {
     of_flows.chain([&workload.params]).filter_map(|params| params.get(TRACE))
 }
 
-/// What a guest for CPU experiments makes its disk of; the model is in a file beside the request.
+/// What a guest for CPU experiments makes its disk of; the model is in a file next to the request.
 pub(super) fn disk_of(
     dir: &Path,
     built: &Built,

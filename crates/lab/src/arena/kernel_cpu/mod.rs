@@ -104,7 +104,7 @@ impl KernelCpuArena {
         console: Console<'_>,
     ) -> Result<KernelCpuArena> {
         let Console { stop, progress } = console;
-        check_work(&workloads, &loads, model.as_ref())?;
+        check_work(&workloads, &loads)?;
         let cache = cache(options.cache_dir.as_deref())?;
         let mut kernels = BTreeMap::new();
         for (_, _, setting) in variants.iter() {
@@ -140,9 +140,8 @@ impl KernelCpuArena {
     }
 }
 
-/// Refuses work that takes no virtual time, and a disk that nothing uses.
-fn check_work(workloads: &Workloads, loads: &BackgroundLoads, model: Option<&Model>) -> Result<()> {
-    let mut is_used = false;
+/// Refuses work that takes no virtual time.
+fn check_work(workloads: &Workloads, loads: &BackgroundLoads) -> Result<()> {
     for (number, workload) in workloads.iter().enumerate() {
         let program = workload.program().expect("the work of CPUs is programs");
         let spec = load::programs::cpu::spec_of(program.kind, &program.options, Duration::ZERO, 0);
@@ -157,14 +156,7 @@ fn check_work(workloads: &Workloads, loads: &BackgroundLoads, model: Option<&Mod
         for (name, spec) in own.chain(background) {
             inside::runs_in_virtual_time(spec)
                 .map_err(|why| usage(format!("{name}: {why} (--arena kernel)")))?;
-            is_used |= spec.needs_disk();
         }
-    }
-    if let Some(model) = model.filter(|_| !is_used) {
-        return Err(usage(format!(
-            "device {}: nothing here does I/O, so I/O schedulers do not affect it; leave out --device, or take --workload build or --background io",
-            model.word()
-        )));
     }
     Ok(())
 }
