@@ -32,46 +32,34 @@ static void bound(struct occ *occ, u64 now, struct occ_process *of)
 	free_flows(occ, now, limit);
 }
 
-static void charge(struct occ *occ, u64 now, struct occ_process *of, s64 occupancy, u64 weight)
+static void charge(struct occ *occ, u64 now, struct occ_process *of, u64 occupancy, u64 weight)
 {
-	u64 by = occupancy < 0 ? 0 - (u64)occupancy : (u64)occupancy;
-
-	if (occ_on(occ, OCC_FAIRNESS)) {
-		by = core_div(by << OCC_VIRTUAL_BITS, weight);
-		if (occupancy >= 0)
-			by = core_add(of->start, by);
-		else
-			by = of->start > by ? of->start - by : 0;
-		occ_restart(occ, of, by);
-	}
+	if (occ_on(occ, OCC_FAIRNESS))
+		occ_restart(occ, of, core_add(of->start, core_div(occupancy << OCC_VIRTUAL_BITS,
+								  weight)));
 	bound(occ, now, of);
-}
-
-static u64 charged(const struct occ *occ, bool write, u64 occupancy)
-{
-	return write ? occ_with_debt(occ, occupancy) : occupancy;
 }
 
 static void account(struct occ *occ, u64 now, struct occ_slot *slot)
 {
-	u64 cost;
-
 	slot->bucket = (u8)occ_bucket(occ->head, slot->sector);
 	slot->predicted = occ_predict(occ, slot->write, slot->nr_sectors, slot->bucket);
-	slot->weight = occ_weight_of(occ, slot);
-	cost = charged(occ, slot->write, slot->predicted);
-	charge(occ, now, slot->process, (s64)cost, slot->weight);
-	occ_spend(occ, slot, cost);
+	charge(occ, now, slot->process, slot->predicted, occ_weight_of(occ, slot));
+	occ_spend(occ, slot, slot->predicted);
 }
 
-/* The think time is the arrival minus the last completion. */
-static void learn_arrival(struct occ *occ, u64 now, const struct core_request *rq)
+/*
+ * The think time is the arrival minus the last completion. Returns whether it is a read far from
+ * its process's last request: no drive has read it ahead.
+ */
+static bool learn_arrival(struct occ *occ, u64 now, const struct core_request *rq)
 {
 	struct occ_process *of = occ_process_of(rq->process);
+	u32 distance;
 
 	of->waiting++;
 	if (!rq->sync)
-		return;
+		return false;
 	if (of->done) {
 		u64 thought = now > of->done ? now - of->done : 0;
 
@@ -79,11 +67,11 @@ static void learn_arrival(struct occ *occ, u64 now, const struct core_request *r
 		occ_thinks_add(&of->thinks, thought);
 		of->done = 0;
 	}
+	distance = occ_bucket(of->last_end, rq->sector);
 	if (of->last_end)
-		occ_mean_add(&of->own_position,
-			     occ_positional_ns(&occ->model, occ_bucket(of->last_end, rq->sector)),
-			     8);
+		occ_mean_add(&of->own_position, occ_positional_ns(&occ->model, distance), 8);
 	of->last_end = rq->sector + rq->nr_sectors;
+	return distance >= OCC_FAR && !rq->write;
 }
 
 static void fill(struct occ_slot *slot, const struct core_request *rq)
@@ -113,6 +101,7 @@ static void insert_again(struct occ *occ, const struct core_request *rq)
 	fill(slot, rq);
 	occ->load -= slot->predicted;
 	occ->in_flight--;
+	occ->writes_in_flight -= slot->write;
 	slot->process->busy--;
 	slot->process->waiting++;
 	push_came_back(occ, rq->tag);
@@ -134,14 +123,13 @@ void occ_insert(void *core, u64 now, const struct core_request *rq, bool at_head
 		occ_wakes(occ, now, of);
 	of->weight = (8 - core_min(rq->prio_level, 7)) * 25 * OCC_WEIGHT_SCALE;
 	slot->class = (u8)occ_class_of(occ, of, rq);
-	learn_arrival(occ, now, rq);
+	slot->reads = learn_arrival(occ, now, rq);
 	occ_touched(occ, now, of);
 	fill(slot, rq);
 	slot->process = of;
 	slot->rank = occ->arrived++;
 	slot->since = 0;
 	slot->predicted = 0;
-	slot->weight = 0;
 	slot->bucket = 0;
 	slot->exposed = false;
 	slot->alone = false;
@@ -182,16 +170,16 @@ static void issue(struct occ *occ, u64 now, struct occ_slot *slot)
 		occ->mark = now;
 	slot->place = OCC_IN_FLIGHT;
 	slot->alone = !occ->in_flight;
+	slot->reads *= occ->writes_in_flight ? 0 : occ->in_flight + 1;
 	slot->since = now;
 	of->waiting--;
 	of->busy++;
 	occ->in_flight++;
+	occ->writes_in_flight += slot->write;
 	occ->load += slot->predicted;
 	occ->head = occ_end_of(slot);
 	occ->last = slot->sync ? of : NULL;
 	occ->timer = CORE_NEVER;
-	if (slot->write)
-		occ->window.writes = true;
 }
 
 static void give(struct occ *occ, u64 now, u32 tag, bool is_overdue)
@@ -224,7 +212,7 @@ static u32 dispatch_again(struct occ *occ, u64 now)
 	occ->came_back = slot->after;
 	occ->nr_came_back--;
 	occ_end_wait(occ, now, slot->process);
-	if (!slot->weight)
+	if (!slot->predicted)
 		account(occ, now, slot);
 	issue(occ, now, slot);
 	return tag;
@@ -261,28 +249,6 @@ u32 occ_dispatch(void *core, u64 now)
 	return tag;
 }
 
-static void correct(struct occ *occ, u64 now, struct occ_slot *slot, u64 gap)
-{
-	u64 predicted = slot->predicted, actual;
-	s64 most = 16 * (s64)predicted, by;
-
-	gap = core_min(gap, CORE_SECOND_NS);
-	actual = gap;
-	if (occ_is_known(&occ->model, slot->write)) {
-		s64 due = occ->carry + (s64)gap;
-
-		actual = core_max(due > 0 ? (u64)due : 0, predicted / 2);
-		actual = core_min(actual, predicted + predicted / 2);
-	}
-	occ->carry += (s64)gap - (s64)actual;
-	if (occ->carry > most)
-		occ->carry = most;
-	if (occ->carry < -most)
-		occ->carry = -most;
-	by = (s64)charged(occ, slot->write, actual) - (s64)charged(occ, slot->write, predicted);
-	charge(occ, now, slot->process, by, slot->weight);
-}
-
 static void measure(struct occ *occ, u64 now, struct occ_slot *slot, u64 before)
 {
 	u64 gap = now > before ? now - before : 0, delay = now - slot->since;
@@ -291,26 +257,21 @@ static void measure(struct occ *occ, u64 now, struct occ_slot *slot, u64 before)
 		.nr_sectors = slot->nr_sectors,
 		.bucket = slot->bucket,
 		.write = slot->write,
+		.beside_writes = occ->writes_in_flight,
 	};
 	u32 class = occ_predicted_class(slot);
 
-	if (occ_on(occ, OCC_CORRECTION))
-		correct(occ, now, slot, gap);
 	occ_model_completed(occ, &sample, slot->since < before, gap);
-	if (slot->write) {
-		occ->window.writes = true;
-		/* Caches and garbage collection decide when a write completes. */
-		if (class != OCC_OF_REAL_TIME)
-			class = OCC_OF_ASYNC;
-	} else {
+	/* Caches and garbage collection decide when a write completes. */
+	if (slot->write && class != OCC_OF_REAL_TIME)
+		class = OCC_OF_ASYNC;
+	if (!slot->write)
 		occ_model_respond(&occ->model, slot->nr_sectors, slot->bucket,
 				  slot->alone && !occ->in_flight, delay);
-		occ->window.reads++;
-		occ->window.reads_missed += delay > occ->targets[OCC_OF_SYNC];
-	}
+	if (slot->reads && !occ->writes_in_flight)
+		occ_model_random_read(&occ->model, slot->nr_sectors, slot->reads, delay);
 	occ_window_completed(occ, now, class, delay,
 			     occ->set[OCC_LEAST_WINDOW] * occ_mean_ns(&occ->model));
-	occ_window_tick(occ, now);
 }
 
 void occ_complete(void *core, u64 now, u32 tag)
@@ -323,6 +284,7 @@ void occ_complete(void *core, u64 now, u32 tag)
 	now = occ_now(occ, now);
 	occ->mark = now;
 	occ->in_flight--;
+	occ->writes_in_flight -= slot->write;
 	occ->load -= slot->predicted;
 	of->in_flight--;
 	measure(occ, now, slot, before);

@@ -14,7 +14,6 @@
 #define MIDDLE 64ll		/* sectors for which base and slope learn equally */
 #define LARGEST (1u << 16)	/* sectors; larger requests count as this */
 #define SLOWEST 5000ll		/* ns per sector at 100 MB/s, before any is learned */
-#define FAR 16			/* bucket from which distances are far: 32 MiB */
 #define ENOUGH 16		/* near and far samples needed to judge positions */
 
 static s64 clamped(s64 value, s64 least, s64 most)
@@ -128,6 +127,23 @@ static void learn_by_distance(struct occ_direction *of, s64 size, u32 bucket, s6
 		spread(of->pos, bucket);
 }
 
+/* Without seeks, reads beside writes wait for them: what they take longer is the next write's. */
+static u64 without_writes(struct occ_model *model, const struct occ_sample *of, bool known,
+			  u64 gap)
+{
+	u64 own;
+
+	if (of->write) {
+		gap += model->owed;
+		model->owed = 0;
+	} else if (known && of->beside_writes) {
+		own = core_min(gap, of->predicted + of->predicted / 4);
+		model->owed += gap - own;
+		gap = own;
+	}
+	return gap;
+}
+
 static void learn(struct occ *occ, const struct occ_sample *of, u64 gap)
 {
 	struct occ_model *model = &occ->model;
@@ -137,6 +153,8 @@ static void learn(struct occ *occ, const struct occ_sample *of, u64 gap)
 
 	/* A stall of the device must not be attributed to one request. */
 	gap = core_min(gap, known ? core_mul(of->predicted, 16) : CORE_SECOND_NS);
+	if (occ_seeks(model) != OCC_YES)
+		gap = without_writes(model, of, known, gap);
 	rescale(occ, of->predicted, gap);
 	sample = (s64)(gap << BITS);
 	error = clamped((s64)(((u64)((s64)gap - (s64)of->predicted)) << BITS), -MOST, MOST);
@@ -149,16 +167,14 @@ static void learn(struct occ *occ, const struct occ_sample *of, u64 gap)
 	unsized_gap = sample - direction->slope * size;
 	unsized_gap = unsized_gap > 0 ? unsized_gap : 0;
 	occ_mean_add(&model->all, sample, 32);
-	if (of->bucket >= FAR)
+	if (of->bucket >= OCC_FAR)
 		occ_mean_add(&model->random, sample, 32);
 	if (of->write)
 		return;
-	if (of->bucket <= 1) {
+	if (of->bucket <= 1)
 		occ_mean_add(&model->near, unsized_gap, 64);
-	} else if (of->bucket >= FAR) {
+	else if (of->bucket >= OCC_FAR)
 		occ_mean_add(&model->far, unsized_gap, 64);
-		occ_mean_add(&model->slow, (s64)gap - SLOWEST * size, 64);
-	}
 }
 
 static void learn_together(struct occ *occ)
@@ -203,6 +219,14 @@ void occ_model_respond(struct occ_model *model, u32 nr_sectors, u32 bucket, bool
 	model->unloaded_far |= far && alone;
 }
 
+void occ_model_random_read(struct occ_model *model, u32 nr_sectors, u32 reads, u64 response)
+{
+	u64 transfer = (u64)SLOWEST * size_of(nr_sectors), own;
+
+	own = core_div(response > transfer ? response - transfer : 0, reads);
+	occ_mean_add(&model->quick, own < CORE_SECOND_NS / 1000 ? 1024 : 0, 64);
+}
+
 u64 occ_unloaded_ns(const struct occ_model *model)
 {
 	return model->unloaded ? model->unloaded : CORE_SECOND_NS / 1000;
@@ -225,11 +249,11 @@ u64 occ_mean_ns(const struct occ_model *model)
 	return core_max((u64)(model->all.value >> BITS), LEAST);
 }
 
-/* Far reads are slow enough to try near ones, of which too few were seen. */
-bool occ_may_have_positions(const struct occ_model *model)
+enum occ_answer occ_seeks(const struct occ_model *model)
 {
-	return model->slow.nr >= ENOUGH && model->unloaded >= CORE_SECOND_NS / 1000 &&
-	       model->slow.value >= (s64)CORE_SECOND_NS / 1000;
+	if (!model->quick.nr)
+		return OCC_UNKNOWN;
+	return model->quick.value < 256 ? OCC_YES : OCC_NO;
 }
 
 enum occ_answer occ_positions_matter(const struct occ_model *model)

@@ -19,11 +19,11 @@ enum { OCC_OF_REAL_TIME, OCC_OF_SYNC, OCC_OF_ASYNC, OCC_TARGETS };
 /* In row order. Those from OCC_FAIRNESS on are internal. */
 enum {
 	OCC_TARGET_RT, OCC_TARGET_SYNC, OCC_TARGET_ASYNC,
-	OCC_FAIRNESS, OCC_LEARNING, OCC_CORRECTION, OCC_KAPPA, OCC_WINDOW, OCC_STEERING, OCC_DEBT,
-	OCC_ANTICIPATION, OCC_HOLDS, OCC_POSITIONS, OCC_CREDIT, OCC_BY_CLASS, OCC_OVERDUE,
+	OCC_FAIRNESS, OCC_LEARNING, OCC_KAPPA, OCC_WINDOW, OCC_STEERING, OCC_ANTICIPATION,
+	 OCC_HOLDS, OCC_POSITIONS, OCC_CREDIT, OCC_BY_CLASS, OCC_OVERDUE,
 	OCC_SLACK_COSTS, OCC_SLACK_WINDOW, OCC_RT_COSTS, OCC_SYNC_COSTS, OCC_ASYNC_COSTS, OCC_TURN,
 	OCC_OVERDUE_TARGETS, OCC_LEAST_WINDOW, OCC_CREDIT_COSTS, OCC_CREDIT_SHARE,
-	OCC_IDLE_PERCENT, OCC_DEBT_MOST, OCC_EXPOSED, OCC_TUNABLES
+	OCC_IDLE_PERCENT, OCC_EXPOSED, OCC_TUNABLES
 };
 
 /* A plain mean of the first samples, then exponential with weight 1/most. */
@@ -49,6 +49,7 @@ bool occ_thinks_known(const struct occ_thinks *thinks);
 u64 occ_thinks_best_wait(const struct occ_thinks *thinks, u64 elapsed, u64 gain);
 
 #define OCC_BUCKETS 32
+#define OCC_FAR 16		/* bucket from which distances are far: 32 MiB */
 #define OCC_TOGETHER 8
 
 struct occ_direction {
@@ -63,6 +64,7 @@ struct occ_sample {
 	u32 nr_sectors;
 	u8 bucket;
 	bool write;
+	bool beside_writes;	/* in the device */
 };
 
 struct occ_model {
@@ -73,14 +75,12 @@ struct occ_model {
 	u64 gap;
 	u64 kappa, gaps, predicted;
 	u32 nr;
-	/*
-	 * Without the size part: sequential and far reads, and far reads minus the slowest
-	 * transfer.
-	 */
-	struct occ_mean near, far, slow;
+	struct occ_mean near, far;	/* sequential and far reads, without the size part */
+	struct occ_mean quick;	/* 1024 * the part of random reads that are quick */
 	struct occ_mean random, all;	/* gaps of far requests, and of all */
 	u64 unloaded;		/* service time of a small read alone; 0: unknown */
 	bool unloaded_far;
+	u64 owed;		/* gaps of reads that writes caused */
 };
 
 struct occ;
@@ -94,6 +94,8 @@ bool occ_is_known(const struct occ_model *model, bool write);
 void occ_model_completed(struct occ *occ, const struct occ_sample *sample, bool beside, u64 gap);
 void occ_model_respond(struct occ_model *model, u32 nr_sectors, u32 bucket, bool alone,
 		       u64 response);
+/* @reads shared the device. */
+void occ_model_random_read(struct occ_model *model, u32 nr_sectors, u32 reads, u64 response);
 u64 occ_unloaded_ns(const struct occ_model *model);
 u64 occ_random_ns(const struct occ_model *model);
 u64 occ_far_ns(const struct occ_model *model);
@@ -102,7 +104,8 @@ void occ_mean_add(struct occ_mean *mean, s64 sample, u32 most);
 
 enum occ_answer { OCC_NO, OCC_YES, OCC_UNKNOWN };
 enum occ_answer occ_positions_matter(const struct occ_model *model);
-bool occ_may_have_positions(const struct occ_model *model);
+/* Whether three of four random reads take over a millisecond. */
+enum occ_answer occ_seeks(const struct occ_model *model);
 
 struct occ_delays {
 	u32 nr;
@@ -117,19 +120,13 @@ struct occ_window {
 	u32 ruling;
 	bool doubling;
 	bool blocked;		/* has held back a request since its last change */
-	bool writes;
 	struct occ_delays of[OCC_TARGETS];
-	u64 debt;		/* write factor, in halves */
-	u64 tick;
-	u32 reads, reads_missed;
 };
 
 void occ_window_init(struct occ_window *window);
-/* Recomputes occ->size. */
-void occ_window_refresh(struct occ *occ);
-u64 occ_with_debt(const struct occ *occ, u64 occupancy);
+/* Sets occ->size and returns it. 0: a device without seeks takes what it can. */
+u64 occ_window_refresh(struct occ *occ);
 void occ_window_completed(struct occ *occ, u64 now, u32 class, u64 delay, u64 least);
-void occ_window_tick(struct occ *occ, u64 now);
 
 struct occ_fifo {
 	u32 head, tail;
@@ -145,7 +142,7 @@ struct occ_process {
 	u64 start;		/* start tag of the next request */
 	u64 weight;		/* scaled by OCC_WEIGHT_SCALE */
 	u64 touched;		/* last arrival or completion */
-	u64 credit;		/* ns of occupancy */
+	u64 credit;		/* in mean random requests, with fractional bits */
 	u64 counted;		/* weight included in the sum of active flows, or 0 */
 	u64 entered[OCC_HEAPS];	/* makes heaps FIFO for equal start tags */
 	u32 heap_at[OCC_HEAPS];	/* index + 1, or 0 */
@@ -168,8 +165,9 @@ struct occ_slot {
 	struct occ_process *process;
 	u64 rank;		/* order of arrival */
 	u64 since;		/* when it was exposed; later, issued */
-	u64 predicted, weight;	/* occupancy, and the weight charged */
+	u64 predicted;		/* occupancy; 0: not charged yet */
 	u32 nr_sectors;
+	u32 reads;		/* that share the device with a random read; 0: no sample */
 	u32 left, right, height;	/* in the treap */
 	u32 before, after;	/* in the FIFO; @after also links requeued requests */
 	u32 older, younger;	/* among the exposed requests of the class */
@@ -219,16 +217,13 @@ struct occ {
 	u64 virtual_time;
 	u64 weights, credit_weights;	/* of active flows, and of those on credit */
 	u32 nr_active, nr_on_credit;
-	u64 births, births_since;	/* new processes, halved every second */
 	u64 busy_since;		/* start of the busy period; gaps up to 1 s are ignored */
 	u64 last_touched;
-	u64 account, account_since;	/* credit that can be granted */
-	bool is_open;
+	u64 granted, granted_since;	/* credit whose time has not been earned yet */
 
-	u32 in_flight;
+	u32 in_flight, writes_in_flight;
 	u64 load;		/* predicted occupancy in the device */
 	u64 mark;		/* last completion, or first issue to an idle device */
-	s64 carry;		/* busy time not yet charged, if positive */
 	u64 head;		/* end of the last dispatch */
 	struct occ_process *last;	/* of the last dispatch, if sync */
 	struct occ_thinks thinks;	/* for processes without history */

@@ -8,6 +8,7 @@
 #define AWAY CORE_SECOND_NS	/* a process idle for longer counts as new */
 /* Above this, start tags restart from 0 when no flow is active. */
 #define REBASE (1ull << 48)
+#define CREDIT_BITS 8
 
 void occ_track(struct occ *occ, u64 now, struct occ_process *of)
 {
@@ -34,7 +35,7 @@ void occ_track(struct occ *occ, u64 now, struct occ_process *of)
 
 void occ_forget(struct occ *occ, struct occ_process *of)
 {
-	occ->account = core_add(occ->account, of->credit);
+	occ->granted = occ->granted > of->credit ? occ->granted - of->credit : 0;
 	of->credit = 0;
 	occ_count(occ, of);
 	if (of->next)
@@ -56,30 +57,24 @@ void occ_restart(struct occ *occ, struct occ_process *of, u64 start)
 			occ_heap_set(occ, heap, of);
 }
 
+static u64 in_requests(const struct occ *occ, u64 ns)
+{
+	return core_div(core_mul(ns, 1 << CREDIT_BITS), occ_random_ns(&occ->model));
+}
+
+/* What was granted is returned at an eighth of the time. */
 static void grant(struct occ *occ, u64 now, struct occ_process *of)
 {
-	u64 most = occ->set[OCC_CREDIT_COSTS] * occ_random_ns(&occ->model);
-	u64 seconds = core_div(now - occ->births_since, CORE_SECOND_NS), births;
+	u64 most = occ->set[OCC_CREDIT_COSTS] << CREDIT_BITS;
+	u64 earned = core_add(in_requests(occ, (now - occ->granted_since) / 8), of->credit);
 
-	if (!occ->is_open) {
-		occ->account = most;
-		occ->is_open = true;
-	} else {
-		u64 earned = core_add(occ->account, (now - occ->account_since) / 8);
-
-		occ->account = core_min(earned, most);
-	}
-	occ->account_since = now;
-	births = seconds < 64 ? occ->births >> seconds : 0;
-	if (seconds)
-		occ->births_since = now;
-	occ->births = core_min(births + 1, 1 << 20);
-	occ->account = core_min(core_add(occ->account, of->credit), most);
+	occ->granted = occ->granted > earned ? occ->granted - earned : 0;
+	occ->granted_since = now;
 	of->credit = 0;
 	if (!occ_on(occ, OCC_CREDIT) || now - occ->busy_since < CORE_SECOND_NS)
 		return;
-	of->credit = core_min(occ->account, most >> core_min(births, 63));
-	occ->account -= of->credit;
+	of->credit = (most > occ->granted ? most - occ->granted : 0) / 2;
+	occ->granted += of->credit;
 }
 
 /* The first request of a flow that was idle. */
@@ -135,9 +130,12 @@ u64 occ_weight_of(const struct occ *occ, const struct occ_slot *slot)
 void occ_spend(struct occ *occ, const struct occ_slot *slot, u64 charge)
 {
 	struct occ_process *of = slot->process;
+	u64 spent;
 
-	if (of->credit && slot->class != OCC_ASYNC && slot->class != OCC_REAL_TIME)
-		of->credit = of->credit > charge ? of->credit - charge : 0;
+	if (of->credit && slot->class != OCC_ASYNC && slot->class != OCC_REAL_TIME) {
+		spent = core_max(in_requests(occ, charge), 1);
+		of->credit = of->credit > spent ? of->credit - spent : 0;
+	}
 	occ_count(occ, of);
 }
 

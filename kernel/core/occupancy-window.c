@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The limit of predicted occupancy in flight, and write debt, as in
+ * The limit of predicted occupancy in flight, as in
  * crates/elevator/src/algorithm/occupancy/window.rs.
  */
 #include "occupancy-parts.h"
 
-#define WINDOW_TICK (CORE_SECOND_NS / 10)
 #define SAMPLES 16	/* completions of a class between changes */
 
 static const u64 percents[4] = { 80, 100, 133, 200 };
@@ -14,24 +13,20 @@ void occ_window_init(struct occ_window *window)
 {
 	window->ruling = OCC_OF_SYNC;
 	window->doubling = true;
-	window->debt = 2;
 }
 
-void occ_window_refresh(struct occ *occ)
+u64 occ_window_refresh(struct occ *occ)
 {
 	const struct occ_window *window = &occ->window;
 
-	if (!occ_on(occ, OCC_WINDOW))
-		occ->size = CORE_MAX >> 1;
-	else if (!window->window || !occ_on(occ, OCC_STEERING))
+	occ->size = CORE_MAX;
+	if (!occ_on(occ, OCC_WINDOW) || occ_seeks(&occ->model) != OCC_YES)
+		return 0;
+	if (!window->window || !occ_on(occ, OCC_STEERING))
 		occ->size = occ->targets[window->ruling];
 	else
 		occ->size = window->window;
-}
-
-u64 occ_with_debt(const struct occ *occ, u64 occupancy)
-{
-	return occ_on(occ, OCC_DEBT) ? core_mul(occupancy, occ->window.debt) / 2 : occupancy;
+	return occ->size;
 }
 
 static void start_count(struct occ_delays *of, u64 now)
@@ -121,24 +116,4 @@ void occ_window_completed(struct occ *occ, u64 now, u32 class, u64 delay, u64 le
 	if (class == occ->window.ruling)
 		steer(&occ->window, of, now, target, least);
 	start_count(of, now);
-}
-
-void occ_window_tick(struct occ *occ, u64 now)
-{
-	struct occ_window *window = &occ->window;
-	u64 most = 2 * occ->set[OCC_DEBT_MOST], halfway;
-
-	if (now < window->tick)
-		return;
-	window->tick = now + WINDOW_TICK;
-	if (window->writes && (u64)window->reads_missed * 10 > window->reads) {
-		halfway = (window->debt + most + 1) / 2;
-		window->debt = core_max(window->debt, core_min(most, halfway));
-	} else {
-		window->debt = core_max(window->debt - 1, 2);
-	}
-	window->debt = core_min(window->debt, core_max(most, 2));
-	window->writes = false;
-	window->reads = 0;
-	window->reads_missed = 0;
 }

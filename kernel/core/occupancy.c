@@ -2,11 +2,11 @@
 /*
  * occupancy: fair queueing of device time, which is learned from completions.
  *
- * A request advances its process's start tag by its predicted occupancy, corrected at completion.
- * Virtual time is the minimum start tag of processes with requests. A process may run ahead of it
- * by the slack; within the slack, class, age and, if the device has positions, one-way sector order
- * and anticipation decide. The window bounds the predicted occupancy in flight. Completion latency
- * adjusts it to the target of the strictest class.
+ * A request advances its process's start tag by its predicted occupancy. Virtual time is the
+ * minimum start tag of processes with requests. A process may run ahead of it by the slack; within
+ * the slack, class, age and, if the device has positions, one-way sector order and anticipation
+ * decide. On a device that seeks, the window bounds the predicted occupancy in flight. Completion
+ * latency adjusts it to the target of the strictest class.
  *
  * Differences from crates/elevator/src/algorithm/occupancy/: a flow is a process, weighted by its I/O
  * priority; a process exits after its last request (core_ops.shares); values derived from tunables
@@ -22,11 +22,9 @@ static const struct core_tunable tunables[] = {
 	{ "target_async", "µs", 0, 60000000, 0 },
 	SWITCH("fairness"),
 	SWITCH("learning"),
-	SWITCH("correction"),
 	SWITCH("kappa"),
 	SWITCH("window"),
 	SWITCH("steering"),
-	SWITCH("write_debt"),
 	SWITCH("anticipation"),
 	SWITCH("holds"),
 	SWITCH("positions"),
@@ -44,7 +42,6 @@ static const struct core_tunable tunables[] = {
 	{ "credit_costs", "requests", 0, 100000, 1000 },
 	{ "credit_share", "weights", 1, 100, 7 },
 	{ "idle_percent", "percent", 0, 100, 12 },
-	{ "debt_most", "times", 1, 100, 9 },
 	{ "exposed", "requests", 1, 4096, 32 },
 };
 
@@ -64,8 +61,7 @@ void occ_refresh(struct occ *occ)
 	occ->targets[OCC_OF_REAL_TIME] = target(occ, OCC_TARGET_RT, OCC_RT_COSTS, 100000);
 	occ->targets[OCC_OF_SYNC] = target(occ, OCC_TARGET_SYNC, OCC_SYNC_COSTS, 200000);
 	occ->targets[OCC_OF_ASYNC] = target(occ, OCC_TARGET_ASYNC, OCC_ASYNC_COSTS, 5000000);
-	occ_window_refresh(occ);
-	window = core_min(occ->size, 10 * CORE_SECOND_NS);
+	window = core_min(occ_window_refresh(occ), 10 * CORE_SECOND_NS);
 	occ->slack = core_max(costs, core_div(window * occ->set[OCC_SLACK_WINDOW], 100));
 	occ->virtual_slack = core_div(occ->slack << OCC_VIRTUAL_BITS, OCC_USUAL_WEIGHT);
 	occ->most = (u32)occ->set[OCC_EXPOSED];

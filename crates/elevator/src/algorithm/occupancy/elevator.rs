@@ -8,7 +8,7 @@ use crate::algorithm::occupancy::requests::Position;
 use crate::algorithm::occupancy::{Occupancy, WEIGHT_SCALE};
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Anticipation, Disk, Elevator, FlowSpec, InsertAt, Merge};
-use crate::vocabulary::Time;
+use crate::vocabulary::{Op, Time};
 
 impl Elevator for Occupancy {
     fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
@@ -23,6 +23,7 @@ impl Elevator for Occupancy {
             process.busy -= 1;
             process.queued += 1;
             self.in_flight -= 1;
+            self.writes_in_flight -= u32::from(request.op == Op::Write);
             self.requeued.push(request.tag);
             return;
         }
@@ -37,16 +38,16 @@ impl Elevator for Occupancy {
                 (8 - u64::from(request.priority.level.min(7))) * 25 * WEIGHT_SCALE;
         }
         let class = self.shares.class_of(&self.settings, &self.requests.flows[flow], &request);
-        self.learn_arrival(now, &request);
+        let is_random = self.learn_arrival(now, &request);
         self.shares.touched(now, &mut self.requests.flows[flow]);
         if at == InsertAt::Head {
-            self.requests.enter(request, flow as u32, class, Position::Head);
+            self.requests.enter(request, flow as u32, class, Position::Head, is_random);
             self.requests.flows[flow].in_flight += 1;
             self.shares.count(flow, &mut self.requests.flows[flow]);
             self.requeued.push(request.tag);
             return;
         }
-        self.requests.enter(request, flow as u32, class, Position::Queued);
+        self.requests.enter(request, flow as u32, class, Position::Queued, is_random);
         let most = self.most();
         self.requests.queue(now, request.tag, most);
         self.shares.count(flow, &mut self.requests.flows[flow]);
@@ -57,7 +58,7 @@ impl Elevator for Occupancy {
         let now = self.now(now);
         if let Some(tag) = self.requeued.pop() {
             self.end_wait(now, self.requests.slot(tag).request.process);
-            if self.requests.slot(tag).weight == 0 {
+            if self.requests.slot(tag).predicted == 0 {
                 self.account(now, tag);
             }
             self.issue(now, tag);
@@ -72,8 +73,8 @@ impl Elevator for Occupancy {
         let (tag, overdue) = self.choose(now)?;
         let request = self.requests.slot(tag).request;
         let occupancy = self.predict(&request, bucket(self.head, request.sector));
-        let window = self.window.size(&self.settings, &self.targets());
-        if self.in_flight > 0 && self.load.saturating_add(occupancy) > window {
+        let is_full = |window| self.load.saturating_add(occupancy) > window;
+        if self.in_flight > 0 && self.window_ns().is_some_and(is_full) {
             self.window.blocked = true;
             return None;
         }
@@ -86,11 +87,12 @@ impl Elevator for Occupancy {
     fn complete(&mut self, now: Time, done: &Finished) {
         let (now, tag) = (self.now(now), done.request.tag);
         let before = self.mark;
-        self.mark = now;
         let slot = *self.requests.slot(tag);
+        self.mark = now;
         debug_assert_eq!(slot.position, Position::InFlight, "a completed request was dispatched");
         let flow = slot.flow as usize;
         self.in_flight -= 1;
+        self.writes_in_flight -= u32::from(slot.request.op == Op::Write);
         self.load -= slot.predicted;
         self.requests.flows[flow].in_flight -= 1;
         self.measure(now, tag, before);

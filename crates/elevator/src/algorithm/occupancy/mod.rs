@@ -1,16 +1,16 @@
 //! occupancy: fair queueing by the time that requests occupy the device, learned from completions.
 //! The laboratory's own scheduler.
 //!
-//! A flow (process or declared group) has a start tag, moved by each request's predicted occupancy
-//! and corrected at completion. Virtual time V is the least start tag of flows with requests; a
-//! flow may run ahead of V by the slack T. Within the slack decide class, age and, where the device
-//! has positions, one-way sector order and waiting for the last process. A window bounds the
-//! predicted occupancy in flight; completion delays adjust it to the strictest class's target.
-//! Nothing depends on a rotational flag.
+//! A flow (process or declared group) has a start tag, moved by each request's predicted occupancy.
+//! Virtual time V is the least start tag of flows with requests; a flow may run ahead of V by the
+//! slack T. Within the slack decide class, age and, where the device has positions, one-way sector
+//! order and waiting for the last process. On a device that seeks, a window bounds the predicted
+//! occupancy in flight; completion delays adjust it to the strictest class's target. Nothing
+//! depends on a rotational flag.
 //!
 //! Sources: start-time fair queueing (SFQ), FlashFQ (throttle, occupancy as cost), BFQ (one-way
 //! order in budgets, raising of new processes), anticipatory (expected gain), Kyber (targets, delay
-//! control), Gimbal (write debt). The combination is [P]; see `research/occupancy.md`.
+//! control). The combination is [P]; see `research/occupancy.md`.
 //!
 //! Tunables: a latency target per class; see `settings.rs`, also for constants. Integers only, with
 //! tables by tag, flow and process, so that a kernel module can have the same rules
@@ -32,7 +32,7 @@ use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
 use crate::request::{BlockRequest, PrioClass};
 use crate::scheduler::{Anticipation, Elevator};
 use crate::vocabulary::{Op, Time};
-use model::{Model, Sample, bucket};
+use model::{FAR, Model, Sample, bucket};
 use requests::{ASYNC, Position, Process, REAL_TIME, Requests, SYNC, Slot, TARGET_OF};
 use settings::{Key, Settings, TUNABLES};
 use shares::Shares;
@@ -43,7 +43,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "occupancy",
     origin: Origin::BlkMq,
     help: "schedlab's own: fair shares of learned device time, a delay-controlled window, idling only where it pays",
-    source: "this laboratory; parts from SFQ, FlashFQ, BFQ, the anticipatory scheduler, Kyber and Gimbal",
+    source: "this laboratory; parts from SFQ, FlashFQ, BFQ, the anticipatory scheduler and Kyber",
     evidence: Evidence::Proposed,
     guarantees: &[
         Guarantee::IdlesWithTimer,
@@ -81,11 +81,10 @@ struct Occupancy {
     requeued: Vec<u32>,
     /// Requests in the device, and their predicted occupancy.
     in_flight: u32,
+    writes_in_flight: u32,
     load: u64,
     /// The last completion, or the first issue to an idle device.
     mark: u64,
-    /// Busy time not yet charged, if positive.
-    carry: i64,
     head: u64,
     /// The process of the last dispatch, if synchronous.
     last: Option<u32>,
@@ -121,9 +120,9 @@ impl Occupancy {
             shares: Shares::new(),
             requeued: Vec::new(),
             in_flight: 0,
+            writes_in_flight: 0,
             load: 0,
             mark: 0,
-            carry: 0,
             head: u64::MAX >> 1,
             last: None,
             thinks: Thinks::default(),
@@ -167,8 +166,14 @@ impl Occupancy {
     /// In nanoseconds of occupancy at the usual weight.
     fn slack(&self) -> u64 {
         let costs = self.settings.value(Key::SlackCosts) * self.model.random_ns();
-        let window = self.window.size(&self.settings, &self.targets()).min(10 * SECOND);
+        let window = self.window_ns().map_or(0, |window| window.min(10 * SECOND));
         costs.max(window * self.settings.value(Key::SlackWindow) / 100)
+    }
+
+    /// None: no bound. A device without seeks takes what it can.
+    fn window_ns(&self) -> Option<u64> {
+        let bounds = self.settings.on(Key::Window) && self.model.seeks() == Some(true);
+        bounds.then(|| self.window.size(&self.settings, &self.targets()))
     }
 
     fn least_window(&self) -> u64 {
@@ -179,8 +184,9 @@ impl Occupancy {
         self.settings.value(Key::Exposed) as u32
     }
 
-    /// Samples the think time: arrival minus the last completion.
-    fn learn_arrival(&mut self, now: u64, request: &BlockRequest) {
+    /// Samples the think time: arrival minus the last completion. Returns whether it is a read far
+    /// from its process's last request: no drive has read it ahead.
+    fn learn_arrival(&mut self, now: u64, request: &BlockRequest) -> bool {
         let process = request.process as usize;
         if self.requests.processes.len() <= process {
             self.requests.processes.resize(process + 1, Process::default());
@@ -188,18 +194,19 @@ impl Occupancy {
         let of = &mut self.requests.processes[process];
         of.queued += 1;
         if !request.sync {
-            return;
+            return false;
         }
         if of.done > 0 {
             self.thinks.add(now.saturating_sub(of.done));
             of.thinks.add(now.saturating_sub(of.done));
             of.done = 0;
         }
+        let distance = bucket(of.last_end, request.sector);
         if of.last_end > 0 {
-            let own = self.model.positional_ns(bucket(of.last_end, request.sector));
-            of.own_position.add(own, 8);
+            of.own_position.add(self.model.positional_ns(distance), 8);
         }
         of.last_end = request.end();
+        distance >= FAR && request.op == Op::Read
     }
 
     fn give(&mut self, now: u64, tag: u32, overdue: bool) -> BlockRequest {
@@ -231,34 +238,29 @@ impl Occupancy {
         let predicted = self.predict(&slot.request, distance);
         let weight = self.shares.weight_of(&self.settings, &self.requests.flows[flow], &slot);
         let of = self.requests.slot_mut(tag);
-        (of.bucket, of.predicted, of.weight) = (distance as u8, predicted, weight);
-        let charge = self.charged(slot.request.op, predicted);
-        self.charge(now, flow, charge as i64, weight);
-        self.shares.spend(flow, &mut self.requests.flows[flow], usize::from(slot.class), charge);
+        (of.bucket, of.predicted) = (distance as u8, predicted);
+        self.charge(now, flow, predicted, weight);
+        self.shares.spend(
+            &self.model,
+            flow,
+            &mut self.requests.flows[flow],
+            usize::from(slot.class),
+            predicted,
+        );
         predicted
-    }
-
-    fn charged(&self, op: Op, occupancy: u64) -> u64 {
-        match op {
-            Op::Read => occupancy,
-            Op::Write => self.window.with_debt(&self.settings, occupancy),
-        }
     }
 
     fn predict(&self, request: &BlockRequest, distance: usize) -> u64 {
         self.model.predict(&self.settings, request.op, request.nr_sectors, distance)
     }
 
-    fn charge(&mut self, now: u64, flow: usize, occupancy: i64, weight: u64) {
-        if !self.settings.on(Key::Fairness) {
-            self.bound(now, flow);
-            return;
+    fn charge(&mut self, now: u64, flow: usize, occupancy: u64, weight: u64) {
+        if self.settings.on(Key::Fairness) {
+            let by = (occupancy << VIRTUAL_BITS) / weight;
+            let start = self.requests.flows[flow].start.saturating_add(by);
+            self.requests.restart(flow, start);
+            self.shares.restarted(flow, &self.requests.flows[flow]);
         }
-        let by = (occupancy.unsigned_abs() << VIRTUAL_BITS) / weight;
-        let start = self.requests.flows[flow].start;
-        let start = if occupancy < 0 { start.saturating_sub(by) } else { start.saturating_add(by) };
-        self.requests.restart(flow, start);
-        self.shares.restarted(flow, &self.requests.flows[flow]);
         self.bound(now, flow);
     }
 
@@ -301,18 +303,17 @@ impl Occupancy {
         let slot = self.requests.slot_mut(tag);
         slot.position = Position::InFlight;
         (slot.alone, slot.since) = (in_flight == 0, now);
+        slot.reads *= if self.writes_in_flight == 0 { in_flight + 1 } else { 0 };
         let (request, predicted) = (slot.request, slot.predicted);
         let of = &mut self.requests.processes[request.process as usize];
         of.queued = of.queued.saturating_sub(1);
         of.busy += 1;
         self.in_flight += 1;
+        self.writes_in_flight += u32::from(request.op == Op::Write);
         self.load += predicted;
         self.head = request.end();
         self.last = request.sync.then_some(request.process);
         self.timer = None;
-        if request.op == Op::Write {
-            self.window.wrote();
-        }
     }
 
     fn end_wait(&mut self, now: u64, process: u32) {
@@ -329,50 +330,33 @@ impl Occupancy {
     }
 
     fn measure(&mut self, now: u64, tag: u32, before: u64) {
-        let gap = now.saturating_sub(before);
         let slot = *self.requests.slot(tag);
-        let (request, flow) = (slot.request, slot.flow as usize);
-        let known = self.model.is_known(request.op);
-        let distance = usize::from(slot.bucket);
-        let targets = self.targets();
-        let delay = now - slot.since;
-        if self.settings.on(Key::Correction) {
-            let actual = match known {
-                true => {
-                    let due = (self.carry + gap.min(SECOND) as i64).max(0) as u64;
-                    due.clamp(slot.predicted / 2, slot.predicted + slot.predicted / 2)
-                }
-                false => gap.min(SECOND),
-            };
-            let most = 16 * slot.predicted as i64;
-            self.carry = (self.carry + gap.min(SECOND) as i64 - actual as i64).clamp(-most, most);
-            let by = self.charged(request.op, actual) as i64
-                - self.charged(request.op, slot.predicted) as i64;
-            self.charge(now, flow, by, slot.weight);
-        }
-        let Slot { predicted, request: BlockRequest { op, nr_sectors, .. }, .. } = slot;
+        let gap = now.saturating_sub(before);
+        let (targets, delay) = (self.targets(), now - slot.since);
+        let Slot { predicted, bucket, reads, request, .. } = slot;
+        let BlockRequest { op, nr_sectors, .. } = request;
+        let bucket = usize::from(bucket);
         self.model.completed(
             &self.settings,
-            Sample { op, nr_sectors, bucket: distance, predicted },
+            Sample { op, nr_sectors, bucket, predicted, beside_writes: self.writes_in_flight > 0 },
             slot.since < before,
             gap,
         );
-        if request.op == Op::Read {
+        if op == Op::Read {
             let alone = slot.alone && self.in_flight == 0;
-            self.model.respond(request.nr_sectors, distance, alone, delay);
-            self.window.read(delay > targets[1]);
-        } else {
-            self.window.wrote();
+            self.model.respond(nr_sectors, bucket, alone, delay);
+            if reads > 0 && self.writes_in_flight == 0 {
+                self.model.random_read(nr_sectors, reads, delay);
+            }
         }
         // Writes have the asynchronous target: caches and garbage collection determine their
         // completion.
-        let class = match (usize::from(slot.class), request.op) {
+        let class = match (usize::from(slot.class), op) {
             (REAL_TIME, _) => 0,
             (_, Op::Write) => TARGET_OF[ASYNC],
             (class, _) => TARGET_OF[class],
         };
-        self.window.completed(&self.settings, now, class, delay, &targets, self.least_window());
-        self.window.tick(&self.settings, now);
+        self.window.completed(now, class, delay, &targets, self.least_window());
     }
 }
 

@@ -5,6 +5,9 @@
 //! distance from the previous dispatch, in power-of-two buckets; κ scales it by the error of recent
 //! completions. Normalised least mean squares and exponential means, in nanoseconds with 8
 //! fractional bits.
+//!
+//! Whether the device seeks shows in random reads without writes in the device. On one that does
+//! not, what a read takes longer beside writes than 1.25 predictions is added to the next write.
 
 use crate::algorithm::occupancy::settings::{Key, Settings};
 use crate::vocabulary::Op;
@@ -27,7 +30,7 @@ const LARGEST: u32 = 1 << 16;
 const SLOWEST: i64 = 5_000;
 const TOGETHER: usize = 8;
 /// From this bucket on, distances are far: 32 MiB.
-const FAR: usize = 16;
+pub(super) const FAR: usize = 16;
 /// Samples of near and far requests, to judge positions.
 const MIN_SAMPLES: u32 = 16;
 
@@ -64,6 +67,8 @@ pub(super) struct Sample {
     pub(super) nr_sectors: u32,
     pub(super) bucket: usize,
     pub(super) predicted: u64,
+    /// Whether writes are in the device.
+    pub(super) beside_writes: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -80,14 +85,16 @@ pub(super) struct Model {
     /// Gaps, without the size part, of sequential and of far reads.
     near: Mean,
     far: Mean,
-    /// Mean gap of far reads minus the slowest transfer, in nanoseconds.
-    slow: Mean,
+    /// 1024 × the part of random reads that are quick.
+    quick: Mean,
     /// Mean gaps of far requests, and of all.
     random: Mean,
     all: Mean,
     /// A small read alone in the device; 0: unknown.
     unloaded: u64,
     unloaded_far: bool,
+    /// Gaps of reads that writes caused.
+    owed: u64,
 }
 
 #[inline]
@@ -115,7 +122,13 @@ impl Model {
         };
         Model {
             of: [cold; 2],
-            together: [Sample { op: Op::Read, nr_sectors: 0, bucket: 0, predicted: 0 }; TOGETHER],
+            together: [Sample {
+                op: Op::Read,
+                nr_sectors: 0,
+                bucket: 0,
+                predicted: 0,
+                beside_writes: false,
+            }; TOGETHER],
             nr_together: 0,
             gap: 0,
             kappa: KAPPA_ONE,
@@ -124,11 +137,12 @@ impl Model {
             nr: 0,
             near: Mean::default(),
             far: Mean::default(),
-            slow: Mean::default(),
+            quick: Mean::default(),
             random: Mean::default(),
             all: Mean::default(),
             unloaded: 0,
             unloaded_far: false,
+            owed: 0,
         }
     }
 
@@ -188,10 +202,19 @@ impl Model {
     }
 
     fn learn(&mut self, settings: &Settings, sample: Sample, gap: u64) {
-        let Sample { op, nr_sectors, bucket, predicted } = sample;
+        let Sample { op, nr_sectors, bucket, predicted, beside_writes } = sample;
         let known = self.is_known(op);
         // A stall of the device is not a property of the request that met it.
-        let gap = gap.min(if known { predicted.saturating_mul(16) } else { SECOND });
+        let mut gap = gap.min(if known { predicted.saturating_mul(16) } else { SECOND });
+        if self.seeks() != Some(true) {
+            if op == Op::Write {
+                gap += std::mem::take(&mut self.owed);
+            } else if known && beside_writes {
+                let own = gap.min(predicted + predicted / 4);
+                self.owed += gap - own;
+                gap = own;
+            }
+        }
         self.rescale(settings, predicted, gap);
         let size = i64::from(nr_sectors.min(LARGEST));
         let (sample, error) = ((gap << BITS) as i64, (gap as i64 - predicted as i64) << BITS);
@@ -225,7 +248,6 @@ impl Model {
             self.near.add(unsized_gap, 64);
         } else if op == Op::Read && bucket >= FAR {
             self.far.add(unsized_gap, 64);
-            self.slow.add(gap as i64 - SLOWEST * size, 64);
         }
     }
 
@@ -283,11 +305,17 @@ impl Model {
         ((self.all.value >> BITS) as u64).max(LEAST)
     }
 
-    /// Far reads are slow enough (1 ms alone), and near ones too few.
-    pub(super) fn may_have_positions(&self) -> bool {
-        self.slow.nr >= MIN_SAMPLES
-            && self.unloaded >= SECOND / 1000
-            && self.slow.value >= SECOND as i64 / 1000
+    /// Whether three of four random reads take over a millisecond; None: there were none.
+    #[inline]
+    pub(super) fn seeks(&self) -> Option<bool> {
+        (self.quick.nr > 0).then_some(self.quick.value < 256)
+    }
+
+    /// `reads` shared the device.
+    pub(super) fn random_read(&mut self, nr_sectors: u32, reads: u32, response: u64) {
+        let transfer = SLOWEST as u64 * u64::from(nr_sectors.min(LARGEST));
+        let own = response.saturating_sub(transfer) / u64::from(reads);
+        self.quick.add(if own < SECOND / 1000 { 1024 } else { 0 }, 64);
     }
 
     /// None: too few samples.

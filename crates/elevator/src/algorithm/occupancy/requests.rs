@@ -37,15 +37,17 @@ pub(super) struct Slot {
     pub(super) bucket: u8,
     pub(super) position: Position,
     exposed: bool,
+    /// Of a read far from its process's last: how many reads shared the device when it was issued.
+    /// 0: another request, or beside writes.
+    pub(super) reads: u32,
     /// It has had the device to itself so far.
     pub(super) alone: bool,
     /// Order of arrival.
     rank: u64,
     /// When it was exposed; later, when it was issued.
     pub(super) since: u64,
-    /// Predicted occupancy, and the weight charged.
+    /// Predicted occupancy; 0: not charged yet.
     pub(super) predicted: u64,
-    pub(super) weight: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -87,7 +89,7 @@ pub(super) struct Flow {
     pub(super) eligible: bool,
     /// Last insertion or completion of a request.
     pub(super) touched: u64,
-    /// In nanoseconds of occupancy.
+    /// In mean random requests, with fractional bits.
     pub(super) credit: u64,
     /// Weight, and whether on credit.
     pub(super) counted: Option<(u64, bool)>,
@@ -175,6 +177,7 @@ impl Requests {
         flow: u32,
         class: usize,
         position: Position,
+        is_random: bool,
     ) {
         let tag = request.tag as usize;
         if self.slots.len() <= tag {
@@ -189,11 +192,11 @@ impl Requests {
             bucket: 0,
             position,
             exposed: false,
+            reads: u32::from(is_random),
             alone: false,
             rank,
             since: 0,
             predicted: 0,
-            weight: 0,
         });
     }
 

@@ -26,11 +26,9 @@ settings! {
     TargetAsync Knob "target_async" "µs" 0..=60000000, 0, "latency target of asynchronous requests in the device; 0: 200 × a small read's service";
     Fairness Internal "fairness" "switch" 0..=1, 1, "order and bound flows by start tags; 0: flows do not matter";
     Learning Internal "learning" "switch" 0..=1, 1, "predict occupancy by size, direction and distance; 0: 100 µs and 10 µs a KiB";
-    Correction Internal "correction" "switch" 0..=1, 1, "charge what was measured at the completion; 0: what was predicted";
     Kappa Internal "kappa" "switch" 0..=1, 1, "scale all predictions by the recent error";
-    Window Internal "window" "switch" 0..=1, 1, "bound the occupancy in the device; 0: the device takes what it can";
+    Window Internal "window" "switch" 0..=1, 1, "bound the occupancy in a device that seeks; 0: it takes what it can";
     Steering Internal "steering" "switch" 0..=1, 1, "steer the window by the delay of completions; 0: it is the target";
-    Debt Internal "write_debt" "switch" 0..=1, 1, "charge writes more while reads beside them miss their target";
     Anticipation Internal "anticipation" "switch" 0..=1, 1, "wait for the last process where that saves more time than it takes";
     Holds Internal "holds" "switch" 0..=1, 1, "wait for flows of more weight or with credit";
     Positions Internal "positions" "switch" 0..=1, 1, "one-way order of sectors where positions matter";
@@ -48,7 +46,6 @@ settings! {
     CreditCosts Internal "credit_costs" "requests" 0..=100000, 1000, "burst credit of a process, in mean random requests";
     CreditShare Internal "credit_share" "weights" 1..=100, 7, "weight of all processes on credit, relative to all others";
     IdlePercent Internal "idle_percent" "percent" 0..=100, 12, "maximum share of time for failed waits";
-    DebtMost Internal "debt_most" "times" 1..=100, 9, "largest charge of a write, as a multiple of its occupancy";
     Exposed Internal "exposed" "requests" 1..=4096, 32, "how many requests of a flow the one-way order sees";
 }
 

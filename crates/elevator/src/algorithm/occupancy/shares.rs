@@ -4,10 +4,10 @@
 //! thinking costs nothing.
 //!
 //! Credit: a process that starts, or returns after a second, while others have kept the device busy
-//! for 1 s, gets up to 1000 mean random requests of occupancy, halved for each process that started
-//! within the last second. Processes on credit together weigh 7 times as much as all others, which
-//! keep an eighth. Grants are taken from an account that earns an eighth of the time, so a stream
-//! of new processes cannot keep the device. Flows with a declared weight have a share instead.
+//! for 1 s, gets half of what is left of 1000 mean random requests. An eighth of the time goes
+//! back, so a stream of new processes cannot keep the device. Processes on credit together weigh 7
+//! times as much as all others, which keep an eighth. Flows with a declared weight have a share
+//! instead.
 
 use std::collections::BTreeMap;
 
@@ -24,6 +24,13 @@ use crate::scheduler::FlowSpec;
 /// A process away for this long counts as new.
 const AWAY: u64 = SECOND;
 
+/// Fractional bits of credit.
+const CREDIT_BITS: u32 = 8;
+
+fn in_requests(model: &Model, ns: u64) -> u64 {
+    ns.saturating_mul(1 << CREDIT_BITS) / model.random_ns()
+}
+
 /// Flows by process.
 #[derive(Debug)]
 pub(super) struct Shares {
@@ -39,15 +46,12 @@ pub(super) struct Shares {
     credit_weights: u64,
     nr_on_credit: u64,
     nr_active: u32,
-    /// Process starts, halved every second.
-    births: u64,
-    births_since: u64,
     /// Since when the device has not been idle for a second.
     busy_since: u64,
     pub(super) last: u64,
-    account: u64,
-    account_since: u64,
-    is_open: bool,
+    /// Credit of which the time has not been earned yet.
+    granted: u64,
+    granted_since: u64,
 }
 
 impl Shares {
@@ -62,13 +66,10 @@ impl Shares {
             credit_weights: 0,
             nr_on_credit: 0,
             nr_active: 0,
-            births: 0,
-            births_since: 0,
             busy_since: 0,
             last: 0,
-            account: 0,
-            account_since: 0,
-            is_open: false,
+            granted: 0,
+            granted_since: 0,
         }
     }
 
@@ -161,7 +162,7 @@ impl Shares {
     pub(super) fn release(&mut self, requests: &mut Requests, flow: usize) {
         let of = &mut requests.flows[flow];
         if of.has_exited && !of.is_active() && !of.is_free {
-            self.account = self.account.saturating_add(of.credit);
+            self.granted = self.granted.saturating_sub(of.credit);
             (of.credit, of.is_free) = (0, true);
             self.count(flow, of);
             self.free.push(flow as u32);
@@ -196,27 +197,14 @@ impl Shares {
         }
     }
 
+    /// What was granted is returned at an eighth of the time.
     fn grant(&mut self, now: u64, settings: &Settings, model: &Model, of: &mut Flow) {
-        let most = settings.value(Key::CreditCosts) * model.random_ns();
-        if !self.is_open {
-            (self.account, self.is_open) = (most, true);
-        } else {
-            self.account = self.account.saturating_add((now - self.account_since) / 8).min(most);
-        }
-        self.account_since = now;
-        let seconds = (now - self.births_since) / SECOND;
-        self.births = self.births.checked_shr(seconds.min(64) as u32).unwrap_or(0);
-        if seconds > 0 {
-            self.births_since = now;
-        }
-        let births = self.births;
-        self.births = (births + 1).min(1 << 20);
-        self.account = self.account.saturating_add(std::mem::take(&mut of.credit)).min(most);
-        if of.has_share || !settings.on(Key::Credit) || now - self.busy_since < SECOND {
-            return;
-        }
-        of.credit = self.account.min(most.checked_shr(births.min(63) as u32).unwrap_or(0));
-        self.account -= of.credit;
+        let most = settings.value(Key::CreditCosts) << CREDIT_BITS;
+        let earned = in_requests(model, (now - self.granted_since) / 8) + of.credit;
+        (self.granted, self.granted_since) = (self.granted.saturating_sub(earned), now);
+        let may = settings.on(Key::Credit) && !of.has_share && now - self.busy_since >= SECOND;
+        of.credit = if may { most.saturating_sub(self.granted) / 2 } else { 0 };
+        self.granted += of.credit;
     }
 
     pub(super) fn touched(&mut self, now: u64, of: &mut Flow) {
@@ -247,9 +235,17 @@ impl Shares {
         of.weight
     }
 
-    pub(super) fn spend(&mut self, flow: usize, of: &mut Flow, class: usize, charge: u64) {
+    pub(super) fn spend(
+        &mut self,
+        model: &Model,
+        flow: usize,
+        of: &mut Flow,
+        class: usize,
+        charge: u64,
+    ) {
         if of.credit > 0 && class != ASYNC && class != REAL_TIME {
-            of.credit = of.credit.saturating_sub(charge);
+            let spent = in_requests(model, charge).max(1);
+            of.credit = of.credit.saturating_sub(spent);
         }
         self.count(flow, of);
     }

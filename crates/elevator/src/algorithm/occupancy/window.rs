@@ -5,17 +5,12 @@
 //! less than 0.8 targets and the window has held a request back, it grows, doubling until it first
 //! was too large, then by a quarter of the minimum window. A target missed for a second at the
 //! minimum window is doubled.
-//!
-//! Write debt: caches make writes look short, and reads pay later. Every 100 ms with writes in
-//! flight, the write factor moves halfway to its maximum if reads missed their target, otherwise
-//! half a step down to 1.
 
 use crate::algorithm::occupancy::settings::{Key, Settings};
 
 /// Target classes: real-time, synchronous, asynchronous.
 pub(super) const TARGETS: usize = 3;
 const SECOND: u64 = 1_000_000_000;
-const TICK: u64 = 100_000_000;
 /// Completions between window changes.
 const SAMPLES: u32 = 16;
 
@@ -42,12 +37,6 @@ pub(super) struct Window {
     /// Whether it has held a request back since its last change.
     pub(super) blocked: bool,
     of: [Delays; TARGETS],
-    /// The write factor, in halves.
-    debt: u64,
-    tick: u64,
-    writes: bool,
-    reads: u32,
-    reads_missed: u32,
 }
 
 impl Window {
@@ -58,35 +47,22 @@ impl Window {
             doubling: true,
             blocked: false,
             of: [Delays::default(); TARGETS],
-            debt: 2,
-            tick: 0,
-            writes: false,
-            reads: 0,
-            reads_missed: 0,
         }
     }
 
     /// `target` is the ruling class's.
     #[inline]
     pub(super) fn size(&self, settings: &Settings, targets: &[u64; TARGETS]) -> u64 {
-        if !settings.on(Key::Window) {
-            u64::MAX >> 1
-        } else if self.window == 0 || !settings.on(Key::Steering) {
+        if self.window == 0 || !settings.on(Key::Steering) {
             targets[self.ruling]
         } else {
             self.window
         }
     }
 
-    #[inline]
-    pub(super) fn with_debt(&self, settings: &Settings, occupancy: u64) -> u64 {
-        if settings.on(Key::Debt) { occupancy.saturating_mul(self.debt) / 2 } else { occupancy }
-    }
-
     /// `delay` from issue. `least` is the minimum window.
     pub(super) fn completed(
         &mut self,
-        settings: &Settings,
         now: u64,
         class: usize,
         delay: u64,
@@ -121,7 +97,6 @@ impl Window {
         }
         let of = &mut self.of[class];
         (of.nr, of.above, of.since) = (0, [0; 4], now);
-        let _ = settings;
     }
 
     fn steer(&mut self, now: u64, class: usize, target: u64, least: u64, nr: u32, above: [u32; 4]) {
@@ -156,40 +131,6 @@ impl Window {
         self.doubling &= !missed;
         self.blocked = false;
         self.window = self.window.max(least.max(1)).min(100 * SECOND);
-    }
-
-    #[inline]
-    pub(super) fn wrote(&mut self) {
-        self.writes = true;
-    }
-
-    /// `missed`: beyond its target.
-    #[inline]
-    pub(super) fn read(&mut self, missed: bool) {
-        self.reads += 1;
-        self.reads_missed += u32::from(missed);
-    }
-
-    /// Updates the write debt every 100 ms.
-    #[inline]
-    pub(super) fn tick(&mut self, settings: &Settings, now: u64) {
-        if now < self.tick {
-            return;
-        }
-        self.tick = now + TICK;
-        let most = settings.value(Key::DebtMost) * 2;
-        if self.writes && self.reads_missed * 10 > self.reads {
-            self.debt = self.debt.max(most.min((self.debt + most).div_ceil(2)));
-        } else {
-            self.debt = (self.debt - 1).max(2);
-        }
-        self.debt = self.debt.min(most.max(2));
-        (self.writes, self.reads, self.reads_missed) = (false, 0, 0);
-    }
-
-    #[cfg(test)]
-    pub(super) fn debt_in_halves(&self) -> u64 {
-        self.debt
     }
 
     #[cfg(test)]
