@@ -44,17 +44,16 @@ impl Occupancy {
             return Some(first);
         }
         let least = (0..ASYNC).filter_map(|class| self.requests.least_start(class)).min();
-        let due = first != REAL_TIME && self.since_turn > self.slack();
+        let due = first != REAL_TIME && self.since_turn > self.derived.slack;
         let in_turn = self.turn > 0 || due || self.requests.least_start(ASYNC) < least;
         Some(if in_turn { ASYNC } else { first })
     }
 
     fn overdue(&self, now: u64) -> Option<u32> {
-        let targets = self.targets();
-        let rounds = self.slack().saturating_mul(2 * u64::from(self.requests.backlogged()));
+        let rounds = self.derived.slack.saturating_mul(2 * u64::from(self.requests.backlogged()));
         (0..CLASSES).find_map(|class| {
             let tag = self.requests.oldest(class)?;
-            let target = targets[TARGET_OF[class]];
+            let target = self.derived.targets[TARGET_OF[class]];
             let limit = (self.settings.value(Key::OverdueTargets) * target).saturating_add(rounds);
             (now - self.requests.slot(tag).since > limit).then_some(tag)
         })

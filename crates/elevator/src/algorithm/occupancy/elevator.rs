@@ -30,7 +30,7 @@ impl Elevator for Occupancy {
         let flow = self.shares.flow_of(now, &mut self.requests, request.process);
         let was_active = self.requests.flows[flow].is_active();
         if !was_active {
-            let slack = self.slack();
+            let slack = self.derived.slack;
             self.shares.activate(now, &self.settings, &self.model, &mut self.requests, flow, slack);
         }
         if !self.requests.flows[flow].has_share && !self.requests.flows[flow].is_declared {
@@ -74,7 +74,7 @@ impl Elevator for Occupancy {
         let request = self.requests.slot(tag).request;
         let occupancy = self.predict(&request, bucket(self.head, request.sector));
         let is_full = |window| self.load.saturating_add(occupancy) > window;
-        if self.in_flight > 0 && self.window_ns().is_some_and(is_full) {
+        if self.in_flight > 0 && self.derived.window.is_some_and(is_full) {
             self.window.blocked = true;
             return None;
         }
@@ -159,6 +159,7 @@ impl Elevator for Occupancy {
 
     fn set(&mut self, tunable: &str, value: u64) {
         self.settings.set(tunable, value);
+        self.refresh();
     }
 
     fn anticipation(&self) -> Option<Anticipation> {

@@ -70,9 +70,20 @@ struct Wait {
     since: u64,
 }
 
+/// What follows from model, window and settings, in nanoseconds.
+#[derive(Debug, Clone, Copy, Default)]
+struct Derived {
+    targets: [u64; TARGETS],
+    /// Of occupancy. None: a device without seeks takes what it can.
+    window: Option<u64>,
+    /// Of occupancy at the usual weight.
+    slack: u64,
+}
+
 #[derive(Debug)]
 struct Occupancy {
     settings: Settings,
+    derived: Derived,
     model: Model,
     window: Window,
     requests: Requests,
@@ -112,8 +123,9 @@ fn build(build: &Build) -> Box<dyn Elevator> {
 
 impl Occupancy {
     fn new(nr_tags: u32) -> Occupancy {
-        Occupancy {
+        let mut occupancy = Occupancy {
             settings: Settings::new(),
+            derived: Derived::default(),
             model: Model::new(),
             window: Window::new(),
             requests: Requests::new(nr_tags),
@@ -136,7 +148,9 @@ impl Occupancy {
             counts: Anticipation::default(),
             latest: 0,
             ahead: 0,
-        }
+        };
+        occupancy.refresh();
+        occupancy
     }
 
     /// A clock that jumps back is treated as stopped and continues from there.
@@ -149,31 +163,24 @@ impl Occupancy {
         self.latest
     }
 
-    /// In nanoseconds.
-    fn targets(&self) -> [u64; TARGETS] {
+    /// After a change of model, window or settings.
+    fn refresh(&mut self) {
         let unloaded = self.model.unloaded_ns();
         let of = |target: Key, costs: Key, least: u64| match self.settings.value(target) {
             0 => (self.settings.value(costs) * unloaded).max(least),
             set => set * 1000,
         };
-        [
+        let targets = [
             of(Key::TargetRt, Key::RtCosts, 100_000),
             of(Key::TargetSync, Key::SyncCosts, 200_000),
             of(Key::TargetAsync, Key::AsyncCosts, 5_000_000),
-        ]
-    }
-
-    /// In nanoseconds of occupancy at the usual weight.
-    fn slack(&self) -> u64 {
-        let costs = self.settings.value(Key::SlackCosts) * self.model.random_ns();
-        let window = self.window_ns().map_or(0, |window| window.min(10 * SECOND));
-        costs.max(window * self.settings.value(Key::SlackWindow) / 100)
-    }
-
-    /// None: no bound. A device without seeks takes what it can.
-    fn window_ns(&self) -> Option<u64> {
+        ];
         let bounds = self.settings.on(Key::Window) && self.model.seeks() == Some(true);
-        bounds.then(|| self.window.size(&self.settings, &self.targets()))
+        let window = bounds.then(|| self.window.size(&self.settings, &targets));
+        let costs = self.settings.value(Key::SlackCosts) * self.model.random_ns();
+        let part = window.map_or(0, |window| window.min(10 * SECOND));
+        let slack = costs.max(part * self.settings.value(Key::SlackWindow) / 100);
+        self.derived = Derived { targets, window, slack };
     }
 
     fn least_window(&self) -> u64 {
@@ -219,7 +226,7 @@ impl Occupancy {
         let predicted = self.account(now, tag);
         let others = self.requests.backlogged() > 0;
         if class == ASYNC {
-            let turn = self.slack() * self.settings.value(Key::Turn) / 100;
+            let turn = self.derived.slack * self.settings.value(Key::Turn) / 100;
             let left = if self.turn > 0 { self.turn } else { turn };
             self.turn = if others { left.saturating_sub(predicted) } else { 0 };
             self.since_turn = 0;
@@ -270,7 +277,7 @@ impl Occupancy {
         let least = self.shares.least_entitled().filter(|_| self.settings.on(Key::Holds));
         let from =
             least.map_or(self.shares.virtual_time, |least| least.min(self.shares.virtual_time));
-        from.saturating_add((self.slack() << VIRTUAL_BITS) / USUAL_WEIGHT)
+        from.saturating_add((self.derived.slack << VIRTUAL_BITS) / USUAL_WEIGHT)
     }
 
     /// Throttles it if too far ahead, and releases others.
@@ -332,7 +339,7 @@ impl Occupancy {
     fn measure(&mut self, now: u64, tag: u32, before: u64) {
         let slot = *self.requests.slot(tag);
         let gap = now.saturating_sub(before);
-        let (targets, delay) = (self.targets(), now - slot.since);
+        let delay = now - slot.since;
         let Slot { predicted, bucket, reads, request, .. } = slot;
         let BlockRequest { op, nr_sectors, .. } = request;
         let bucket = usize::from(bucket);
@@ -356,7 +363,8 @@ impl Occupancy {
             (_, Op::Write) => TARGET_OF[ASYNC],
             (class, _) => TARGET_OF[class],
         };
-        self.window.completed(now, class, delay, &targets, self.least_window());
+        self.window.completed(now, class, delay, &self.derived.targets, self.least_window());
+        self.refresh();
     }
 }
 
