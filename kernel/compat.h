@@ -164,29 +164,25 @@ static inline void compat_allow_queue_limits(struct request_queue *q)
 		 void (*)(struct blk_mq_hw_ctx *): compat_hctx_depth_updated)
 
 /*
- * COMPAT_SCHED(init, resize, limits) defines compat_init_sched, compat_init_hctx and the functions
- * of COMPAT_DEPTH_UPDATED. int init(struct request_queue *, struct elevator_queue *) sets
+ * COMPAT_SCHED(init, resize) defines compat_init_sched, compat_init_hctx and the functions of
+ * COMPAT_DEPTH_UPDATED. int init(struct request_queue *, struct elevator_queue *) sets
  * elevator_data; void resize(struct request_queue *) is called after the number of tags has
- * changed, once or per hardware queue; bool limits(void) returns whether ->limit_depth may restrict
- * an allocation.
+ * changed, once or per hardware queue.
  */
-#define COMPAT_SCHED(init, resize, limits)						\
+#define COMPAT_SCHED(init, resize)							\
 	static void __maybe_unused compat_queue_depth_updated(struct request_queue *q)	\
 	{										\
-		if (limits())								\
-			compat_allow_queue_limits(q);					\
+		compat_allow_queue_limits(q);						\
 		resize(q);								\
 	}										\
 	static void __maybe_unused compat_hctx_depth_updated(struct blk_mq_hw_ctx *hctx) \
 	{										\
-		if (limits())								\
-			compat_allow_limits(hctx);					\
+		compat_allow_limits(hctx);						\
 		resize(hctx->queue);							\
 	}										\
 	static int compat_init_hctx(struct blk_mq_hw_ctx *hctx, unsigned int index)	\
 	{										\
-		if (limits())								\
-			compat_allow_limits(hctx);					\
+		compat_allow_limits(hctx);						\
 		return 0;								\
 	}										\
 	COMPAT_INIT_SCHED(init)

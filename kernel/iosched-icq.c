@@ -59,7 +59,7 @@ void iosched_exit_icq(struct io_cq *io_cq)
  * 2.6.20 has one request pool per direction, and as_may_queue() lets the anticipated process exceed
  * it. blk-mq has one pool with a hard limit, which async writes could exhaust. Async requests
  * therefore get at most three quarters of the tags, and one eighth is reserved for the anticipated
- * process.
+ * process. With core_ops.shares all writes get three quarters.
  */
 void iosched_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
 {
@@ -69,9 +69,9 @@ void iosched_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
 	unsigned long flags;
 	bool may_exceed;
 
-	if (io->ops->shares)
+	if (io->ops->shares && op_is_sync(opf) && !op_is_write(opf))
 		return;
-	if (!op_is_sync(opf)) {
+	if (io->ops->shares || !op_is_sync(opf)) {
 		compat_limit(data, max(1u, total - total / 4), total, iosched_whole_depth);
 		return;
 	}

@@ -195,12 +195,7 @@ static int iosched_init_queue(struct request_queue *q, struct elevator_queue *eq
 	return 0;
 }
 
-static bool iosched_limits(void)
-{
-	return !iosched_ops->shares;
-}
-
-COMPAT_SCHED(iosched_init_queue, iosched_resize, iosched_limits)
+COMPAT_SCHED(iosched_init_queue, iosched_resize)
 
 static void iosched_exit_sched(struct elevator_queue *eq)
 {

@@ -7,7 +7,7 @@ use crate::algorithm::occupancy::model::bucket;
 use crate::algorithm::occupancy::requests::Position;
 use crate::algorithm::occupancy::{Occupancy, WEIGHT_SCALE};
 use crate::request::{BlockRequest, Finished};
-use crate::scheduler::{Anticipation, Disk, Elevator, FlowSpec, InsertAt, Merge};
+use crate::scheduler::{Anticipation, DepthLimit, Disk, Elevator, FlowSpec, InsertAt, Merge};
 use crate::vocabulary::{Op, Time};
 
 impl Elevator for Occupancy {
@@ -119,6 +119,14 @@ impl Elevator for Occupancy {
     fn on_timer(&mut self, now: Time) {
         self.now(now);
         self.timer = None;
+    }
+
+    /// Writes leave a quarter of the tags to reads.
+    fn limit_depth(&self, request: &BlockRequest, _word: u32) -> DepthLimit {
+        match request.op {
+            Op::Read => DepthLimit::None,
+            Op::Write => DepthLimit::OfKind(self.nr_tags - self.nr_tags / 4),
+        }
     }
 
     fn allow_merge(&self, request: &BlockRequest, bio: &BlockRequest, how: Merge) -> bool {

@@ -84,6 +84,7 @@ struct Derived {
 struct Occupancy {
     settings: Settings,
     derived: Derived,
+    nr_tags: u32,
     model: Model,
     window: Window,
     requests: Requests,
@@ -126,6 +127,7 @@ impl Occupancy {
         let mut occupancy = Occupancy {
             settings: Settings::new(),
             derived: Derived::default(),
+            nr_tags,
             model: Model::new(),
             window: Window::new(),
             requests: Requests::new(nr_tags),

@@ -5,8 +5,7 @@ use super::*;
 use crate::algorithm::flow_testing::{Drive, MS, of};
 use crate::request::Finished;
 use crate::request::Priority;
-use crate::scheduler::InsertAt;
-use crate::scheduler::NoDisk;
+use crate::scheduler::{DepthLimit, InsertAt, NoDisk};
 
 fn drive(weights: &[u32], set: &[(&str, u64)]) -> Drive {
     Drive::new(&ROW, weights, set)
@@ -323,6 +322,13 @@ fn the_device_gets_requests_up_to_the_window_and_no_more() {
     let small = given_at_once(&[("target_sync", 30_000)]);
     assert!((2..=6).contains(&small), "{small} of about 3");
     assert_eq!(given_at_once(&[("window", 0)]), 60);
+}
+
+#[test]
+fn writes_leave_a_quarter_of_the_tags_to_reads() {
+    let limit = |op| bare().limit_depth(&BlockRequest { op, ..of(0, 0, 0) }, 16);
+    assert_eq!(limit(Op::Write), DepthLimit::OfKind(48));
+    assert_eq!(limit(Op::Read), DepthLimit::None);
 }
 
 #[test]
