@@ -257,7 +257,7 @@ static void measure(struct occ *occ, u64 now, struct occ_slot *slot, u64 before)
 		.nr_sectors = slot->nr_sectors,
 		.bucket = slot->bucket,
 		.write = slot->write,
-		.beside_writes = occ->writes_in_flight,
+		.with_writes = occ->writes_in_flight,
 	};
 	u32 class = occ_predicted_class(slot);
 

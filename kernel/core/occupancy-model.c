@@ -127,7 +127,7 @@ static void learn_by_distance(struct occ_direction *of, s64 size, u32 bucket, s6
 		spread(of->pos, bucket);
 }
 
-/* Without seeks, reads beside writes wait for them: what they take longer is the next write's. */
+/* Without seeks, reads among writes wait for them: what they take longer is the next write's. */
 static u64 without_writes(struct occ_model *model, const struct occ_sample *of, bool known,
 			  u64 gap)
 {
@@ -136,7 +136,7 @@ static u64 without_writes(struct occ_model *model, const struct occ_sample *of, 
 	if (of->write) {
 		gap += model->owed;
 		model->owed = 0;
-	} else if (known && of->beside_writes) {
+	} else if (known && of->with_writes) {
 		own = core_min(gap, of->predicted + of->predicted / 4);
 		model->owed += gap - own;
 		gap = own;

@@ -64,7 +64,7 @@ struct occ_sample {
 	u32 nr_sectors;
 	u8 bucket;
 	bool write;
-	bool beside_writes;	/* in the device */
+	bool with_writes;	/* in the device */
 };
 
 struct occ_model {

@@ -155,9 +155,9 @@ faults![
         "	of->doubling &= !missed;\n" => "";
     "the window grows unasked" in "occupancy-window.c":
         "&& of->blocked)" => "&& 1)";
-    "a read pays for the writes beside it" in "occupancy-model.c":
-        "} else if (known && of->beside_writes) {" => "} else if (0) {";
-    "writes do not pay for the reads beside them" in "occupancy-model.c":
+    "a read pays for the writes around it" in "occupancy-model.c":
+        "} else if (known && of->with_writes) {" => "} else if (0) {";
+    "writes do not pay for the reads around them" in "occupancy-model.c":
         "		gap += model->owed;\n" => "";
     "a queue of reads looks like a seek" in "occupancy-model.c":
         "response - transfer : 0, reads);" => "response - transfer : 0, 1);";
@@ -211,7 +211,7 @@ faults![
         "if (entitled && occ_on(occ, OCC_HOLDS))" => "if (0)";
     "what a drive read ahead tells of seeks" in "occupancy-events.c":
         "return distance >= OCC_FAR && !rq->write;" => "return !rq->write;";
-    "a read beside writes tells of seeks" in "occupancy-events.c":
+    "a read among writes tells of seeks" in "occupancy-events.c":
         "if (slot->reads && !occ->writes_in_flight)" => "if (slot->reads)";
     "a returned request is charged again" in "occupancy-events.c":
         "	if (!slot->predicted)\n" => "	if (1)\n";

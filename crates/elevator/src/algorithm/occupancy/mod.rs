@@ -347,7 +347,7 @@ impl Occupancy {
         let bucket = usize::from(bucket);
         self.model.completed(
             &self.settings,
-            Sample { op, nr_sectors, bucket, predicted, beside_writes: self.writes_in_flight > 0 },
+            Sample { op, nr_sectors, bucket, predicted, with_writes: self.writes_in_flight > 0 },
             slot.since < before,
             gap,
         );

@@ -7,7 +7,7 @@
 //! fractional bits.
 //!
 //! Whether the device seeks shows in random reads without writes in the device. On one that does
-//! not, what a read takes longer beside writes than 1.25 predictions is added to the next write.
+//! not, what a read among writes takes beyond 1.25 predictions is added to the next write.
 
 use crate::algorithm::occupancy::settings::{Key, Settings};
 use crate::vocabulary::Op;
@@ -68,7 +68,7 @@ pub(super) struct Sample {
     pub(super) bucket: usize,
     pub(super) predicted: u64,
     /// Whether writes are in the device.
-    pub(super) beside_writes: bool,
+    pub(super) with_writes: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -127,7 +127,7 @@ impl Model {
                 nr_sectors: 0,
                 bucket: 0,
                 predicted: 0,
-                beside_writes: false,
+                with_writes: false,
             }; TOGETHER],
             nr_together: 0,
             gap: 0,
@@ -202,14 +202,14 @@ impl Model {
     }
 
     fn learn(&mut self, settings: &Settings, sample: Sample, gap: u64) {
-        let Sample { op, nr_sectors, bucket, predicted, beside_writes } = sample;
+        let Sample { op, nr_sectors, bucket, predicted, with_writes } = sample;
         let known = self.is_known(op);
         // A stall of the device is not a property of the request that met it.
         let mut gap = gap.min(if known { predicted.saturating_mul(16) } else { SECOND });
         if self.seeks() != Some(true) {
             if op == Op::Write {
                 gap += std::mem::take(&mut self.owed);
-            } else if known && beside_writes {
+            } else if known && with_writes {
                 let own = gap.min(predicted + predicted / 4);
                 self.owed += gap - own;
                 gap = own;

@@ -38,7 +38,7 @@ pub(super) struct Slot {
     pub(super) position: Position,
     exposed: bool,
     /// Of a read far from its process's last: how many reads shared the device when it was issued.
-    /// 0: another request, or beside writes.
+    /// 0: another request, or with writes.
     pub(super) reads: u32,
     /// It has had the device to itself so far.
     pub(super) alone: bool,

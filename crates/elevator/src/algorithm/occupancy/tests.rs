@@ -339,10 +339,10 @@ fn a_device_without_seeks_takes_what_it_can() {
 }
 
 /// Whether it seeks, after reads of process 0, `step` sectors apart, that take `ns` each.
-fn seeks_after(step: u64, ns: u64, beside_write: bool) -> Option<bool> {
+fn seeks_after(step: u64, ns: u64, with_write: bool) -> Option<bool> {
     let (mut occupancy, mut now) = (bare(), 0);
     let write = BlockRequest { op: Op::Write, ..of(1, 1, 500_000_000) };
-    let write = beside_write.then(|| {
+    let write = with_write.then(|| {
         insert(&mut occupancy, now, write);
         next(&mut occupancy, now)
     });
@@ -365,7 +365,7 @@ fn random_reads_without_writes_tell_whether_the_device_seeks() {
 }
 
 #[test]
-fn on_flash_reads_that_stall_beside_writes_are_charged_to_the_writes() {
+fn on_flash_reads_that_stall_with_writes_are_charged_to_the_writes() {
     let (mut occupancy, mut now) = taught(100_000);
     for nr in 0..400u64 {
         let write = BlockRequest { op: Op::Write, ..of(2, 2, 200_000_000 + 8 * nr) };
