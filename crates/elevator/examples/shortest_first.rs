@@ -92,13 +92,14 @@ impl Elevator for ShortestFirst {
         self.put(Held { request, size, age, before: self.dispatched });
     }
 
-    fn dispatch(&mut self, _now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+    fn dispatch(&mut self, _now: Time, _disk: &dyn Disk) -> Option<u32> {
         let (size, _, smallest) = *self.by_size.first()?;
         let (_, oldest) = *self.by_age.first().expect("both orders hold the same tags");
         let overdue = self.dispatched - self.held[&oldest].before >= self.patience;
         let next = if overdue && size > 0 { oldest } else { smallest };
         self.dispatched += 1;
-        Some(self.take(next).request)
+        self.take(next);
+        Some(next)
     }
 
     fn complete(&mut self, _now: Time, _done: &Finished) {}
@@ -152,7 +153,7 @@ fn main() {
     });
     for ms in 0..24 {
         let now = Time::from_ns(ms * 1_000_000);
-        let Some(request) = queue.dispatch(now, &elevator::NoDisk) else { break };
+        let Some(&request) = queue.dispatch(now, &elevator::NoDisk) else { break };
         println!(
             "{ms:2} ms  {:5}  {:4} sectors at {:6}",
             request.op, request.nr_sectors, request.sector

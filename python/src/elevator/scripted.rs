@@ -160,9 +160,10 @@ impl Elevator for Scripted {
         }
     }
 
-    fn dispatch(&mut self, now: Time, disk: &dyn Disk) -> Option<BlockRequest> {
+    fn dispatch(&mut self, now: Time, disk: &dyn Disk) -> Option<u32> {
         if let Some(tag) = self.requeued.pop_front() {
-            return self.requests.remove(&tag);
+            self.requests.remove(&tag);
+            return Some(tag);
         }
         if self.requests.is_empty() {
             return None;
@@ -171,7 +172,8 @@ impl Elevator for Scripted {
         self.read_timer("dispatch", now);
         let tag = chosen?;
         self.drop_held(tag);
-        self.requests.remove(&tag)
+        self.requests.remove(&tag);
+        Some(tag)
     }
 
     fn complete(&mut self, now: Time, done: &Finished) {

@@ -182,7 +182,7 @@ mod tests {
                 InsertAt::Sorted,
             );
         }
-        elevator.dispatch(Time::from_ns(10_000_000_000), &BySector).unwrap().tag as usize
+        elevator.dispatch(Time::from_ns(10_000_000_000), &BySector).unwrap() as usize
     }
 
     #[test]
@@ -226,7 +226,7 @@ mod tests {
             .for_each(|request| elevator.insert(request.allocated, request, InsertAt::Sorted));
         elevator.coalesced(young.allocated, &young, &old);
         let now = Time::from_ns(5_000_000_000);
-        assert_eq!(elevator.dispatch(now, &BySector).unwrap().tag, 1, "120 · 1/6 = 20 against 25");
+        assert_eq!(elevator.dispatch(now, &BySector).unwrap(), 1, "120 · 1/6 = 20 against 25");
     }
 
     #[test]
@@ -246,7 +246,7 @@ mod tests {
             [0, 1]
                 .into_iter()
                 .for_each(|tag| elevator.insert(Time::ZERO, request(tag, 0), InsertAt::Sorted));
-            assert_eq!(elevator.dispatch(Time::from_ns(u64::MAX), &Slow).unwrap().tag, 0);
+            assert_eq!(elevator.dispatch(Time::from_ns(u64::MAX), &Slow).unwrap(), 0);
         }
     }
 

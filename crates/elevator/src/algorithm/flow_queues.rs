@@ -155,30 +155,29 @@ impl FlowQueues {
     }
 
     fn unlink(&mut self, tag: u32) {
-        let slot = *self.slot(tag);
+        let Slot { flow, position, .. } = *self.slot(tag);
         debug_assert_eq!(
-            slot.position,
+            position,
             Position::Queued,
             "request {tag} stands in the queue of its flow"
         );
-        let queue = &mut self.queues[slot.flow];
+        let queue = &mut self.queues[flow];
         self.links.remove(&mut queue.chain, tag);
         queue.queued -= 1;
         self.queued -= 1;
     }
 
-    pub(super) fn send(&mut self, tag: u32) -> BlockRequest {
-        let slot = *self.slot(tag);
-        match slot.position {
+    pub(super) fn send(&mut self, tag: u32) {
+        let Slot { flow, position, .. } = *self.slot(tag);
+        match position {
             Position::Queued => self.unlink(tag),
             Position::Detached => self.detached -= 1,
             Position::Head => {}
             Position::InFlight => unreachable!("request {tag} is not in flight yet"),
         }
-        self.queues[slot.flow].in_flight += 1;
+        self.queues[flow].in_flight += 1;
         self.in_flight += 1;
         self.slot_mut(tag).position = Position::InFlight;
-        slot.request
     }
 
     /// Removes `gone`; the survivor takes the earlier place.

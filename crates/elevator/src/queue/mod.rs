@@ -178,42 +178,34 @@ impl Queue {
 
     /// The next request; None: the device is full, or the elevator returned none.
     #[inline]
-    pub fn dispatch(&mut self, now: Time, disk: &dyn Disk) -> Option<BlockRequest> {
+    pub fn dispatch(&mut self, now: Time, disk: &dyn Disk) -> Option<&BlockRequest> {
         self.tick(now);
         if self.runs_on_demand && !self.runs {
             return None;
         }
-        let Some(request) = self.next_request(now, disk) else {
+        let Some(tag) = self.next_tag(now, disk) else {
             self.runs = false;
             return None;
         };
-        let slot = self.slots.get_mut(request.tag as usize).and_then(Option::as_mut);
+        let slot = self.slots.get_mut(tag as usize).and_then(Option::as_mut);
         let slot = slot.expect("an elevator dispatches tags that were inserted");
         let state = slot.state;
         assert!(
             matches!(state, State::Held | State::Requeued),
-            "{request:?} is dispatched while it is {state:?}"
+            "request {tag} is dispatched while it is {state:?}"
         );
-        let known = &slot.of.request;
-        // The fields that only the queue changes; all of them where that costs nothing.
-        assert!(
-            (request.seq, request.sector, request.nr_sectors)
-                == (known.seq, known.sector, known.nr_sectors),
-            "the elevator gives {request:?}, the queue knows it as {known:?}"
-        );
-        debug_assert_eq!(request, *known, "a request is given as it was inserted or merged");
         (slot.state, slot.of.issued) = (State::InFlight, now);
         if state == State::Held {
-            self.forget(request.tag);
+            self.forget(tag);
         }
         self.in_flight += 1;
         self.counters.dispatched += 1;
         self.check();
-        Some(request)
+        Some(&self.slot(tag).of.request)
     }
 
     /// A fruitless dispatch may itself run the queue.
-    fn next_request(&mut self, now: Time, disk: &dyn Disk) -> Option<BlockRequest> {
+    fn next_tag(&mut self, now: Time, disk: &dyn Disk) -> Option<u32> {
         if self.in_flight == self.limits.queue_depth * self.topology.hw_queues() {
             self.take_run();
             return None;
@@ -222,10 +214,10 @@ impl Queue {
         if !self.runs_on_demand && self.elevator.is_empty() {
             return None;
         }
-        let request = self.elevator.dispatch(now, disk);
-        match request.is_none() && self.take_run() {
+        let tag = self.elevator.dispatch(now, disk);
+        match tag.is_none() && self.take_run() {
             true => self.elevator.dispatch(now, disk),
-            false => request,
+            false => tag,
         }
     }
 

@@ -129,7 +129,7 @@ impl Elevator for Sample {
         self.lines[flow].requests.push_back((request, tag));
     }
 
-    fn dispatch(&mut self, _now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+    fn dispatch(&mut self, _now: Time, _disk: &dyn Disk) -> Option<u32> {
         if self.rule == Rule::Classes && self.in_device >= self.depth {
             return None;
         }
@@ -144,7 +144,7 @@ impl Elevator for Sample {
             }
         };
         self.in_device += 1;
-        Some(request)
+        Some(request.tag)
     }
 
     fn complete(&mut self, now: Time, done: &Finished) {

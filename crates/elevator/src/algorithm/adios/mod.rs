@@ -311,15 +311,14 @@ impl Elevator for Adios {
         }
     }
 
-    fn dispatch(&mut self, _now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+    fn dispatch(&mut self, _now: Time, _disk: &dyn Disk) -> Option<u32> {
         let queue = usize::from(!self.priority[1].is_empty());
         let tag = self.priority[queue].pop_front().or_else(|| self.next_of_batches())?;
         let slot = self.slot_mut(tag);
         slot.place = Stage::InFlight;
-        let request = slot.request;
-        self.head = request.end();
+        self.head = slot.request.end();
         self.len -= 1;
-        Some(request)
+        Some(tag)
     }
 
     fn complete(&mut self, now: Time, done: &Finished) {

@@ -189,7 +189,7 @@ impl<R: Rule> Machine<R> {
             self.nr_dispatched += 1;
         }
         self.put(Slot { request: *request, process, place: State::Listed, expires: 0 });
-        self.list.add_head(*request);
+        self.list.add_head(request);
     }
 }
 
@@ -243,20 +243,20 @@ impl<R: Rule> Elevator for Machine<R> {
         self.arrived(now, &request);
     }
 
-    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<u32> {
         if self.list.is_empty() {
             let now = self.moment(now);
             let next = self.choose_next(now)?;
             self.move_to_dispatch(&next);
         }
-        let request = self.list.pop()?;
-        let slot = self.slots[request.tag as usize].as_mut().expect("what is listed is held");
+        let tag = self.list.pop()?;
+        let slot = self.slots[tag as usize].as_mut().expect("what is listed is held");
         slot.place = State::Device;
         let process = slot.process;
         let history = self.history(process);
         history.listed -= 1;
         history.in_device += 1;
-        Some(request)
+        Some(tag)
     }
 
     fn complete(&mut self, now: Time, done: &Finished) {

@@ -60,7 +60,7 @@ impl<R: Rule> Machine<R> {
         self.who_done = false;
         self.classes[of].next = self.next_after(request);
         self.take_out(request);
-        self.list.add_sorted(*request);
+        self.list.add_sorted(request);
         self.put(Slot { request: *request, process, place: State::Listed, expires: 0 });
         self.history(process).listed += 1;
         self.nr_dispatched += 1;

@@ -44,20 +44,21 @@ impl Elevator for Bfq {
         self.release_forgotten();
     }
 
-    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<u32> {
         self.tick(now);
         if let Some(tag) = self.head.pop_front() {
             let queue = self.slot(tag).queue;
             self.queue_mut(queue).dispatched += 1;
-            return Some(self.send(tag));
+            self.send(tag);
+            return Some(tag);
         }
         if self.busy == [0; 3] || (self.settings.strict_guarantees && self.in_driver > 0) {
             return None;
         }
         let queue = self.select_queue(now)?;
-        let request = self.serve(now, queue);
+        let tag = self.serve(now, queue);
         self.release_forgotten();
-        Some(request)
+        Some(tag)
     }
 
     fn complete(&mut self, now: Time, done: &Finished) {

@@ -241,7 +241,7 @@ impl Bfq {
     }
 
     /// bfq_dispatch_rq_from_bfqq.
-    pub(super) fn serve(&mut self, now: Time, id: u32) -> BlockRequest {
+    pub(super) fn serve(&mut self, now: Time, id: u32) -> u32 {
         let tag = self.queue(id).next.expect("a queue that is served has a request");
         let request = self.slot(tag).request;
         let charge = self.charge_for(id, &request);
@@ -266,16 +266,13 @@ impl Bfq {
                 self.expire(now, false, Expiry::Exhausted);
             }
         }
-        request
+        tag
     }
 
-    pub(super) fn send(&mut self, tag: u32) -> BlockRequest {
-        let slot = self.slot_mut(tag);
-        slot.place = State::InFlight;
-        let request = slot.request;
+    pub(super) fn send(&mut self, tag: u32) {
+        self.slot_mut(tag).place = State::InFlight;
         self.in_driver += 1;
         self.held -= 1;
-        request
     }
 
     /// bfq_bfqq_served.

@@ -286,17 +286,17 @@ impl Elevator for Cfq {
         self.enqueued(now, queue, process, &request);
     }
 
-    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<u32> {
         if self.list.is_empty() {
             let now = self.now(now);
             self.dispatch_round(now);
         }
-        let request = self.list.pop()?;
+        let tag = self.list.pop()?;
         self.held -= 1;
         self.in_driver += 1;
         self.device_queues |= self.in_driver > 4;
-        self.slot(request.tag).stage = Stage::Driver;
-        Some(request)
+        self.slot(tag).stage = Stage::Driver;
+        Some(tag)
     }
 
     fn complete(&mut self, now: Time, done: &Finished) {

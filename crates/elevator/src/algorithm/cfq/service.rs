@@ -44,7 +44,7 @@ impl Cfq {
             *self.slot(request.tag) = Slot { queue, process, ..Slot::EMPTY };
         }
         self.slot(request.tag).stage = Stage::Listed;
-        self.list.add_head(request);
+        self.list.add_head(&request);
     }
 
     /// cfq_dispatch_insert.
@@ -53,7 +53,7 @@ impl Cfq {
         self.remove_sorted(queue, &request);
         self.queue(queue).in_flight += 1;
         self.slot(tag).stage = Stage::Listed;
-        self.list.add_sorted(request);
+        self.list.add_sorted(&request);
         self.last_sector = self.list.last_end().expect("a request was just added");
         request
     }

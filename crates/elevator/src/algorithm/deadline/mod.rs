@@ -29,7 +29,7 @@ use crate::clock::Clock;
 use crate::dispatch_list::DispatchList;
 use crate::fifo::Fifo;
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Role, Tunable};
-use crate::request::{BlockRequest, Finished};
+use crate::request::BlockRequest;
 use crate::scheduler::{Disk, Elevator, InsertAt, Legacy, Merge};
 use crate::starts::Starts;
 use crate::vocabulary::{Op, Time};
@@ -181,7 +181,7 @@ impl Deadline {
         direction.next = direction.sorted.above(request.sector);
         self.remove(&request);
         self.last_sector = request.end();
-        self.list.add_tail(request);
+        self.list.add_tail(&request);
     }
 
     /// deadline_dispatch_requests.
@@ -258,7 +258,7 @@ impl Legacy for Deadline {
 impl Elevator for Deadline {
     fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
         if at == InsertAt::Head {
-            self.list.add_head(request);
+            self.list.add_head(&request);
             return;
         }
         let expiry = self.clock.jiffies(now) + self.direction(request.op).expire;
@@ -266,14 +266,12 @@ impl Elevator for Deadline {
         self.direction(request.op).fifo.push_back(request.tag);
     }
 
-    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<u32> {
         if self.list.is_empty() {
             self.decide(now)?;
         }
         self.list.pop()
     }
-
-    fn complete(&mut self, _now: Time, _done: &Finished) {}
 
     fn legacy(&self) -> Option<&dyn Legacy> {
         Some(self)

@@ -149,7 +149,7 @@ impl Kyber {
 
     /// kyber_dispatch_cur_domain. Flushes only with a token available: unflushed requests can still
     /// merge.
-    fn serve_current(&mut self, queue: usize) -> Option<BlockRequest> {
+    fn serve_current(&mut self, queue: usize) -> Option<u32> {
         let queue = &mut self.queues[queue];
         let domain = &mut self.domains[queue.current];
         if domain.in_use >= domain.depth {
@@ -169,23 +169,22 @@ impl Kyber {
         domain.in_use += 1;
         queue.batching += 1;
         self.len -= 1;
-        let slot = self.slot(tag);
-        slot.place = State::InFlight;
-        Some(slot.request)
+        self.slot(tag).place = State::InFlight;
+        Some(tag)
     }
 
-    fn serve(&mut self, queue: usize) -> Option<BlockRequest> {
+    fn serve(&mut self, queue: usize) -> Option<u32> {
         let HwQueue { current, batching, .. } = self.queues[queue];
         if batching < BATCH[current]
-            && let Some(request) = self.serve_current(queue)
+            && let Some(tag) = self.serve_current(queue)
         {
-            return Some(request);
+            return Some(tag);
         }
         self.queues[queue].batching = 0;
         for _ in 0..DOMAINS {
             self.queues[queue].current = (self.queues[queue].current + 1) % DOMAINS;
-            if let Some(request) = self.serve_current(queue) {
-                return Some(request);
+            if let Some(tag) = self.serve_current(queue) {
+                return Some(tag);
             }
         }
         None
@@ -233,13 +232,13 @@ impl Elevator for Kyber {
         self.len += 1;
     }
 
-    fn dispatch(&mut self, _now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+    fn dispatch(&mut self, _now: Time, _disk: &dyn Disk) -> Option<u32> {
         let count = self.queues.len();
         for turn in 0..count {
             let queue = (self.next_queue + turn) % count;
-            if let Some(request) = self.serve(queue) {
+            if let Some(tag) = self.serve(queue) {
                 self.next_queue = (queue + 1) % count;
-                return Some(request);
+                return Some(tag);
             }
         }
         None

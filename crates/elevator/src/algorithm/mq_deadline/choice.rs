@@ -3,7 +3,6 @@
 //! Source: Linux 6.12 block/mq-deadline.c; confirmed.
 
 use super::{MqDeadline, READ, Slot, State, WRITE, direction};
-use crate::request::BlockRequest;
 
 impl MqDeadline {
     /// started_after. The kernel derives the arrival from the expiry.
@@ -13,7 +12,7 @@ impl MqDeadline {
     }
 
     /// __dd_dispatch_request, up to `latest`.
-    fn choose(&mut self, now: u64, class: usize, latest: Option<i128>) -> Option<BlockRequest> {
+    fn choose(&mut self, now: u64, class: usize, latest: Option<i128>) -> Option<u32> {
         if self.is_61()
             && let Some(tag) = self.classes[class].head.head()
         {
@@ -55,7 +54,7 @@ impl MqDeadline {
         self.batch.starved > self.writes_starved
     }
 
-    fn take(&mut self, class: usize, tag: u32) -> BlockRequest {
+    fn take(&mut self, class: usize, tag: u32) -> u32 {
         let slot = self.slot(tag);
         let (state, request) = (std::mem::replace(&mut slot.state, State::InFlight), slot.request);
         if state == State::Head {
@@ -70,10 +69,10 @@ impl MqDeadline {
             class.remove_sorted(&request);
         }
         self.len -= 1;
-        request
+        tag
     }
 
-    pub(super) fn try_dispatch(&mut self, now: u64) -> Option<BlockRequest> {
+    pub(super) fn try_dispatch(&mut self, now: u64) -> Option<u32> {
         if !self.is_61()
             && let Some(tag) = self.classes[0].head.head()
         {
@@ -82,15 +81,15 @@ impl MqDeadline {
         if self.classes.iter().filter(|class| class.pending > 0).count() >= 2 {
             let latest = i128::from(now) - i128::from(self.clock.from_ms(self.aging_ms));
             for class in 1..3 {
-                if let Some(request) = self.choose(now, class, Some(latest)) {
-                    return Some(request);
+                if let Some(tag) = self.choose(now, class, Some(latest)) {
+                    return Some(tag);
                 }
             }
         }
         for class in 0..3 {
-            let request = self.choose(now, class, None);
-            if request.is_some() || self.classes[class].pending > 0 {
-                return request;
+            let tag = self.choose(now, class, None);
+            if tag.is_some() || self.classes[class].pending > 0 {
+                return tag;
             }
         }
         None

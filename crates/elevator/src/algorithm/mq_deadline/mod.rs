@@ -250,13 +250,13 @@ impl Elevator for MqDeadline {
         self.len += 1;
     }
 
-    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<u32> {
         let batch = self.batch;
-        let request = self.try_dispatch(self.clock.jiffies(now));
-        if request.is_none() {
+        let tag = self.try_dispatch(self.clock.jiffies(now));
+        if tag.is_none() {
             self.batch = batch;
         }
-        request
+        tag
     }
 
     fn complete(&mut self, _now: Time, done: &Finished) {

@@ -53,7 +53,7 @@ impl Elevator for Occupancy {
         self.bound(now, flow);
     }
 
-    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<u32> {
         let now = self.now(now);
         if let Some(tag) = self.requeued.pop() {
             self.end_wait(now, self.requests.slot(tag).request.process);
@@ -61,7 +61,7 @@ impl Elevator for Occupancy {
                 self.account(now, tag);
             }
             self.issue(now, tag);
-            return Some(self.requests.slot(tag).request);
+            return Some(tag);
         }
         if self.requests.queued == 0 {
             return None;
@@ -80,7 +80,8 @@ impl Elevator for Occupancy {
         if !overdue && self.waits(now, tag) {
             return None;
         }
-        Some(self.give(now, tag, overdue))
+        self.give(now, tag, overdue);
+        Some(tag)
     }
 
     fn complete(&mut self, now: Time, done: &Finished) {

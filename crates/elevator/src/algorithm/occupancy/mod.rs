@@ -202,7 +202,7 @@ impl Occupancy {
         of.last_end = request.end();
     }
 
-    fn give(&mut self, now: u64, tag: u32, overdue: bool) -> BlockRequest {
+    fn give(&mut self, now: u64, tag: u32, overdue: bool) {
         let most = self.most();
         self.requests.unqueue(now, tag, most);
         let slot = *self.requests.slot(tag);
@@ -222,7 +222,6 @@ impl Occupancy {
         }
         self.overdue_last = overdue;
         self.issue(now, tag);
-        slot.request
     }
 
     fn account(&mut self, now: u64, tag: u32) -> u64 {

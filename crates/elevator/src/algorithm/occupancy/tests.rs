@@ -7,21 +7,22 @@ use crate::request::Finished;
 use crate::request::Priority;
 use crate::scheduler::InsertAt;
 use crate::scheduler::NoDisk;
+use crate::testing::Keeper;
 
 fn drive(weights: &[u32], set: &[(&str, u64)]) -> Drive {
     Drive::new(&ROW, weights, set)
 }
 
-fn bare() -> Occupancy {
-    Occupancy::new(64)
+fn bare() -> Keeper<Occupancy> {
+    Keeper::new(Box::new(Occupancy::new(64)))
 }
 
-fn insert(occupancy: &mut Occupancy, now: u64, request: BlockRequest) {
+fn insert(occupancy: &mut Keeper<Occupancy>, now: u64, request: BlockRequest) {
     let request = BlockRequest { seq: occupancy.requests_seen(), ..request };
     occupancy.insert(Time::from_ns(now), request, InsertAt::Sorted);
 }
 
-fn next(occupancy: &mut Occupancy, now: u64) -> Option<BlockRequest> {
+fn next(occupancy: &mut Keeper<Occupancy>, now: u64) -> Option<BlockRequest> {
     occupancy.dispatch(Time::from_ns(now), &NoDisk)
 }
 
@@ -83,7 +84,7 @@ fn writes_are_charged_more_while_reads_beside_them_miss_their_target() {
 
 /// Process 0 has read sequentially, process 1 far away, at `far_ns` per far seek; process 0's last
 /// request has completed.
-fn taught(far_ns: u64) -> (Occupancy, u64) {
+fn taught(far_ns: u64) -> (Keeper<Occupancy>, u64) {
     let mut occupancy = bare();
     occupancy.set("anticipation", 0);
     let mut now = 0;
@@ -344,7 +345,8 @@ fn a_write_in_debt_moves_its_flow_by_its_charge() {
     for tick in 0..5u64 {
         occupancy.window.wrote();
         (0..20).for_each(|_| occupancy.window.read(true));
-        occupancy.window.tick(&occupancy.settings, tick * 100 * MS);
+        let Occupancy { window, settings, .. } = &mut *occupancy;
+        window.tick(settings, tick * 100 * MS);
     }
     insert(&mut occupancy, SECOND, BlockRequest { op: Op::Write, ..far(0, 0, 1) });
     insert(&mut occupancy, SECOND, far(1, 1, 1));

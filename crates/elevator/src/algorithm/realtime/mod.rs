@@ -17,7 +17,7 @@ use std::fmt;
 use crate::geometry::Geometry;
 use crate::kind::Build;
 use crate::ordered::Ordered;
-use crate::request::{BlockRequest, Finished};
+use crate::request::BlockRequest;
 use crate::scheduler::{Disk, Elevator, Features, InsertAt, Merge};
 use crate::sweep::{Direction, Places};
 use crate::textbook::{Actuator, Held};
@@ -245,7 +245,7 @@ impl<R: Rule> Elevator for RealTime<R> {
         self.arrived += 1;
     }
 
-    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<u32> {
         if self.len == 0 {
             return None;
         }
@@ -257,10 +257,8 @@ impl<R: Rule> Elevator for RealTime<R> {
         let held = self.take(tag);
         self.arm.start = held.position;
         self.arm.head = position(&self.geometry, held.request.end() - 1);
-        Some(held.request)
+        Some(tag)
     }
-
-    fn complete(&mut self, _now: Time, _done: &Finished) {}
 
     fn len(&self) -> usize {
         self.len

@@ -26,14 +26,14 @@ impl Elevator for Lazy {
         self.held.push(request);
     }
 
-    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<u32> {
         if !std::mem::take(&mut self.due) {
             return None;
         }
         let first = self.held.remove(0);
         self.waits.failures += 1;
         self.waits.failure_wait_ns += now - first.allocated;
-        Some(first)
+        Some(first.tag)
     }
 
     fn complete(&mut self, _now: Time, _done: &Finished) {}
