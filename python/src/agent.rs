@@ -163,11 +163,11 @@ impl Agent {
 }
 
 impl Elevator for Agent {
-    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
+    fn insert(&mut self, now: Time, request: &BlockRequest, at: InsertAt) {
         self.count(now);
         match at {
-            InsertAt::Sorted => self.held.push(request),
-            InsertAt::Head => self.held.insert(0, request),
+            InsertAt::Sorted => self.held.push(*request),
+            InsertAt::Head => self.held.insert(0, *request),
         }
         (self.waits_until, self.wait_expired) = (None, false);
     }

@@ -82,14 +82,14 @@ impl ShortestFirst {
 }
 
 impl Elevator for ShortestFirst {
-    fn insert(&mut self, _now: Time, request: BlockRequest, at: InsertAt) {
+    fn insert(&mut self, _now: Time, request: &BlockRequest, at: InsertAt) {
         self.arrived += 1;
         let (size, age) = match at {
             InsertAt::Sorted => (request.nr_sectors, self.arrived),
             // Of several requeued requests the last one is served first.
             InsertAt::Head => (0, u64::MAX - self.arrived),
         };
-        self.put(Held { request, size, age, before: self.dispatched });
+        self.put(Held { request: *request, size, age, before: self.dispatched });
     }
 
     fn dispatch(&mut self, _now: Time, _disk: &dyn Disk) -> Option<u32> {

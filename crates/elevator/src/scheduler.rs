@@ -177,7 +177,7 @@ fn per(sum: u64, count: u64) -> Option<f64> {
 pub trait Elevator: fmt::Debug + Send {
     /// [`Elevator::dispatch`] returns the request's tag once, unless it is merged away
     /// ([`Elevator::coalesced`]).
-    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt);
+    fn insert(&mut self, now: Time, request: &BlockRequest, at: InsertAt);
 
     /// The tag of the request to issue. None while holding requests: deliberate idling, or waiting for a
     /// completion; repeating the call at the same time changes nothing.

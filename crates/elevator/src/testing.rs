@@ -40,7 +40,7 @@ impl<E: Elevator + ?Sized> Keeper<E> {
 
     pub fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
         self.requests.insert(request.tag, request);
-        self.elevator.insert(now, request, at);
+        self.elevator.insert(now, &request, at);
     }
 
     pub fn request(&self, tag: u32) -> BlockRequest {

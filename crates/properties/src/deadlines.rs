@@ -77,13 +77,13 @@ pub fn first_late(
     waiting.reverse();
     for (tag, sector) in (tasks.len() as u32..).zip(others) {
         requests.push(request(tag, *sector));
-        elevator.insert(Time::ZERO, request(tag, *sector), InsertAt::Sorted);
+        elevator.insert(Time::ZERO, &request(tag, *sector), InsertAt::Sorted);
     }
     let disk: &dyn Disk = &NoDisk;
     let (mut now, mut head) = (Time::ZERO, 0);
     for _ in 0..MAX_EVENTS {
         while waiting.last().is_some_and(|next| early || next.is_released(now)) {
-            elevator.insert(now, waiting.pop().expect("it was just seen"), InsertAt::Sorted);
+            elevator.insert(now, &waiting.pop().expect("it was just seen"), InsertAt::Sorted);
         }
         if let Some(tag) = elevator.dispatch(now, disk) {
             let request = requests[tag as usize];

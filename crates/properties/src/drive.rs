@@ -315,7 +315,7 @@ impl Bare {
         };
         self.counters.inserted += 1;
         self.held.insert(request.tag, request);
-        self.elevator.insert(now, request, InsertAt::Sorted);
+        self.elevator.insert(now, &request, InsertAt::Sorted);
         request
     }
 

@@ -141,17 +141,17 @@ impl Scripted {
 }
 
 impl Elevator for Scripted {
-    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
-        self.requests.insert(request.tag, request);
+    fn insert(&mut self, now: Time, request: &BlockRequest, at: InsertAt) {
+        self.requests.insert(request.tag, *request);
         if at == InsertAt::Head {
             self.requeued.push_front(request.tag);
             return;
         }
         let own = self.overrides("insert");
         self.with("insert", |py, object, held| {
-            held.set_item(request.tag, Request(request))?;
+            held.set_item(request.tag, Request(*request))?;
             if own {
-                object.call_method1(intern!(py, "insert"), (now.as_ns(), Request(request)))?;
+                object.call_method1(intern!(py, "insert"), (now.as_ns(), Request(*request)))?;
             }
             Ok(())
         });

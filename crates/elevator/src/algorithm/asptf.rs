@@ -178,7 +178,7 @@ mod tests {
             let allocated = Time::from_ns((10_000 - age) * 1_000_000);
             elevator.insert(
                 allocated,
-                BlockRequest { allocated, ..request(tag as u32, *t) },
+                &BlockRequest { allocated, ..request(tag as u32, *t) },
                 InsertAt::Sorted,
             );
         }
@@ -223,7 +223,7 @@ mod tests {
         let [old, young, near] = [at(0, 128, 0), at(1, 120, 5000), at(2, 25, 5000)];
         [old, young, near]
             .into_iter()
-            .for_each(|request| elevator.insert(request.allocated, request, InsertAt::Sorted));
+            .for_each(|request| elevator.insert(request.allocated, &request, InsertAt::Sorted));
         elevator.coalesced(young.allocated, &young, &old);
         let now = Time::from_ns(5_000_000_000);
         assert_eq!(elevator.dispatch(now, &BySector).unwrap(), 1, "120 · 1/6 = 20 against 25");
@@ -245,7 +245,7 @@ mod tests {
                 .for_each(|(name, value)| elevator.set(name, value));
             [0, 1]
                 .into_iter()
-                .for_each(|tag| elevator.insert(Time::ZERO, request(tag, 0), InsertAt::Sorted));
+                .for_each(|tag| elevator.insert(Time::ZERO, &request(tag, 0), InsertAt::Sorted));
             assert_eq!(elevator.dispatch(Time::from_ns(u64::MAX), &Slow).unwrap(), 0);
         }
     }

@@ -175,7 +175,7 @@ impl Drive<'_> {
                 self.seq += 1;
                 self.totals.inserted += 1;
                 self.held.insert(tag, new);
-                self.elevator.insert(self.now, new, at);
+                self.elevator.insert(self.now, &new, at);
             }
         }
     }

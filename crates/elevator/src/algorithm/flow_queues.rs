@@ -131,15 +131,15 @@ impl FlowQueues {
     }
 
     /// Returns whether its tag was in flight.
-    pub(super) fn enter(&mut self, request: BlockRequest, position: Position) -> bool {
+    pub(super) fn enter(&mut self, request: &BlockRequest, position: Position) -> bool {
         let tag = request.tag as usize;
         if self.slots.len() <= tag {
             self.slots.resize(tag + 1, None);
         }
-        let was = self.slots[tag];
-        let flow = was.map_or_else(|| self.flows.flow_of(request.process), |was| was.flow);
+        let was = self.slots[tag].map(|was| was.flow);
+        let flow = was.unwrap_or_else(|| self.flows.flow_of(request.process));
         self.reach(flow);
-        self.slots[tag] = Some(Slot { request, flow, rank: self.arrived, position });
+        self.slots[tag] = Some(Slot { request: *request, flow, rank: self.arrived, position });
         self.arrived += 1;
         if position == Position::Queued {
             let queue = &mut self.queues[flow];

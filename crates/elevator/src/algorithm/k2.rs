@@ -94,7 +94,7 @@ impl K2 {
 }
 
 impl Elevator for K2 {
-    fn insert(&mut self, _now: Time, request: BlockRequest, _at: InsertAt) {
+    fn insert(&mut self, _now: Time, request: &BlockRequest, _at: InsertAt) {
         let tag = request.tag as usize;
         if self.slots.len() <= tag {
             self.slots.resize(tag + 1, None);
@@ -104,7 +104,7 @@ impl Elevator for K2 {
         }
         self.slots[tag] = Some(Slot { rank: self.arrived, in_flight: false });
         self.arrived += 1;
-        self.links.push_back(&mut self.queues[queue(&request)], request.tag);
+        self.links.push_back(&mut self.queues[queue(request)], request.tag);
         self.len += 1;
         self.kicked = true;
     }

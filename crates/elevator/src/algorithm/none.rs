@@ -53,7 +53,7 @@ impl NoElevator {
 }
 
 impl Elevator for NoElevator {
-    fn insert(&mut self, _now: Time, request: BlockRequest, at: InsertAt) {
+    fn insert(&mut self, _now: Time, request: &BlockRequest, at: InsertAt) {
         match at {
             InsertAt::Sorted => self.list.push_back(request.tag),
             InsertAt::Head => self.list.push_front(request.tag),

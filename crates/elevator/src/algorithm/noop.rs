@@ -55,7 +55,7 @@ impl Legacy for Noop {
 }
 
 impl Elevator for Noop {
-    fn insert(&mut self, _now: Time, request: BlockRequest, at: InsertAt) {
+    fn insert(&mut self, _now: Time, request: &BlockRequest, at: InsertAt) {
         match at {
             InsertAt::Sorted => self.order.push_back(request.tag),
             InsertAt::Head => self.order.push_front(request.tag),
@@ -112,7 +112,7 @@ mod tests {
     fn filled(sectors: &[u64]) -> Box<dyn Elevator> {
         let mut noop = build(&Build::default());
         for (tag, sector) in sectors.iter().enumerate() {
-            noop.insert(Time::ZERO, request(tag as u32, *sector), InsertAt::Sorted);
+            noop.insert(Time::ZERO, &request(tag as u32, *sector), InsertAt::Sorted);
         }
         noop
     }
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn requests_leave_in_order_of_arrival_whatever_their_sectors() {
         let mut noop = filled(&[900, 100, 500, 300]);
-        noop.insert(Time::ZERO, request(200, 700), InsertAt::Head);
+        noop.insert(Time::ZERO, &request(200, 700), InsertAt::Head);
         assert_eq!(noop.len(), 5);
         assert_eq!(drain(&mut *noop), [200, 0, 1, 2, 3]);
         assert!(noop.is_empty());

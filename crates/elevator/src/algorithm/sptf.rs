@@ -273,7 +273,7 @@ mod tests {
     fn without_mechanics_it_is_first_come_first_served() {
         let mut elevator = (ROW.build)(&drive(0));
         [(3, 5), (1, 9), (2, 1)].into_iter().for_each(|(tag, sector)| {
-            elevator.insert(Time::ZERO, request(tag, sector), InsertAt::Sorted)
+            elevator.insert(Time::ZERO, &request(tag, sector), InsertAt::Sorted)
         });
         let tags: Vec<u32> =
             (0..3).map(|_| elevator.dispatch(Time::ZERO, &NoDisk).unwrap()).collect();

@@ -191,11 +191,12 @@ impl Queue {
         self.slots[tag as usize] =
             Some(Slot { state: State::Held, of, parts, bit, is_full: false });
         self.counters.inserted += 1;
-        self.remember(&request);
+        self.remember(tag);
         if self.runs_on_demand {
             self.runs |= self.elevator.is_empty();
         }
-        self.elevator.insert(now, request, InsertAt::Sorted);
+        let slot = self.slots[tag as usize].as_ref().expect("it was just written");
+        self.elevator.insert(now, &slot.of.request, InsertAt::Sorted);
         self.runs |= self.take_run();
         tag
     }

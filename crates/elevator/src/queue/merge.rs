@@ -48,13 +48,14 @@ impl Queue {
         self.slot_mut(tag).parts = parts;
     }
 
-    pub(super) fn remember(&mut self, request: &BlockRequest) {
+    pub(super) fn remember(&mut self, tag: u32) {
+        let BlockRequest { op, sector, nr_sectors, .. } = self.slot(tag).of.request;
         if self.limits.merge {
             if !self.runs_on_demand {
-                self.starts.insert(direction(request.op), request.sector, request.tag);
+                self.starts.insert(direction(op), sector, tag);
             }
-            self.ends.insert(self.end_key(request.op), request.end(), request.tag);
-            self.last_merge = self.cached().or(Some(request.tag));
+            self.ends.insert(self.end_key(op), sector + u64::from(nr_sectors), tag);
+            self.last_merge = self.cached().or(Some(tag));
         }
     }
 

@@ -255,10 +255,9 @@ impl Queue {
         self.tick(now);
         let slot = in_flight(&mut self.slots, tag);
         slot.state = State::Requeued;
-        let request = slot.of.request;
         self.in_flight -= 1;
         self.counters.requeued += 1;
-        self.elevator.insert(now, request, InsertAt::Head);
+        self.elevator.insert(now, &slot.of.request, InsertAt::Head);
         self.check();
     }
 

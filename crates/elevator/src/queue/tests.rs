@@ -207,7 +207,7 @@ struct Special {
 }
 
 impl Elevator for Special {
-    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
+    fn insert(&mut self, now: Time, request: &BlockRequest, at: InsertAt) {
         self.inner.insert(now, request, at);
     }
     fn dispatch(&mut self, now: Time, disk: &dyn Disk) -> Option<u32> {

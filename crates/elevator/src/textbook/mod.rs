@@ -130,19 +130,14 @@ impl<R: Rule> Textbook<R> {
 }
 
 impl<R: Rule> Elevator for Textbook<R> {
-    fn insert(&mut self, _now: Time, request: BlockRequest, at: InsertAt) {
+    fn insert(&mut self, _now: Time, request: &BlockRequest, at: InsertAt) {
         let requeued = at == InsertAt::Head;
         if requeued {
             self.requeued.push(request.tag);
         }
         let position = self.position(request.sector);
-        self.put(Held {
-            request,
-            position,
-            rank: self.arrived,
-            since: request.allocated,
-            requeued,
-        });
+        let (rank, since) = (self.arrived, request.allocated);
+        self.put(Held { request: *request, position, rank, since, requeued });
         self.arrived += 1;
     }
 

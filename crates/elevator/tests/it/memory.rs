@@ -13,7 +13,7 @@ const MANY: u32 = 8192;
 
 fn insert(elevator: &mut dyn Elevator, process: u32, tag: u32, nr: u64) -> BlockRequest {
     let request = BlockRequest { seq: nr, process, ..request(tag, nr * 7919 % (1 << 30) * 8) };
-    elevator.insert(Time::from_ns(1_000_000 + nr), request, InsertAt::Sorted);
+    elevator.insert(Time::from_ns(1_000_000 + nr), &request, InsertAt::Sorted);
     request
 }
 

@@ -134,12 +134,12 @@ impl CElevator {
 }
 
 impl Elevator for CElevator {
-    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
+    fn insert(&mut self, now: Time, request: &BlockRequest, at: InsertAt) {
         // A requeued request retains its record, possibly of an exited process.
         let known = *self.owner(request.tag);
         let process = known.unwrap_or_else(|| self.record_or_new(request.process));
         *self.owner(request.tag) = Some(process);
-        let request = self.core_request(&request, process);
+        let request = self.core_request(request, process);
         // SAFETY: state and record were zeroed or written by the core and do not move; the tag is
         // in range.
         unsafe {

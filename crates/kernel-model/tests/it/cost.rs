@@ -16,8 +16,8 @@ struct Linear {
 }
 
 impl Elevator for Linear {
-    fn insert(&mut self, _now: Time, request: BlockRequest, _at: InsertAt) {
-        self.held.push_back(request);
+    fn insert(&mut self, _now: Time, request: &BlockRequest, _at: InsertAt) {
+        self.held.push_back(*request);
     }
 
     fn dispatch(&mut self, _now: Time, _disk: &dyn Disk) -> Option<u32> {

@@ -117,16 +117,16 @@ impl Sample {
 }
 
 impl Elevator for Sample {
-    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
+    fn insert(&mut self, now: Time, request: &BlockRequest, at: InsertAt) {
         if at == InsertAt::Head {
             // It returns from the device.
             self.in_device = self.in_device.saturating_sub(1);
-            return self.head.push(request);
+            return self.head.push(*request);
         }
         let (flow, _) = self.line(request.process);
-        let (tag, next) = self.tag(now, flow, &request);
+        let (tag, next) = self.tag(now, flow, request);
         self.lines[flow].next = next;
-        self.lines[flow].requests.push_back((request, tag));
+        self.lines[flow].requests.push_back((*request, tag));
     }
 
     fn dispatch(&mut self, _now: Time, _disk: &dyn Disk) -> Option<u32> {

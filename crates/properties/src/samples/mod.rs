@@ -61,10 +61,10 @@ impl Sample {
 }
 
 impl Elevator for Sample {
-    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
+    fn insert(&mut self, now: Time, request: &BlockRequest, at: InsertAt) {
         match at {
-            InsertAt::Head => self.head.push(request),
-            InsertAt::Sorted => self.add(request, self.dispatched),
+            InsertAt::Head => self.head.push(*request),
+            InsertAt::Sorted => self.add(*request, self.dispatched),
         }
         if let Some(waits) = &mut self.waits
             && waits.until.is_some()

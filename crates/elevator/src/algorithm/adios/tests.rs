@@ -24,7 +24,7 @@ fn write(tag: u32, at_ms: u64) -> BlockRequest {
 
 fn insert(adios: &mut Adios, requests: &[BlockRequest]) {
     for request in requests {
-        adios.insert(request.allocated, *request, InsertAt::Sorted);
+        adios.insert(request.allocated, request, InsertAt::Sorted);
     }
 }
 
@@ -65,7 +65,7 @@ fn a_batch_fits_the_window_but_has_one_request_at_least() {
 fn of_two_priority_queues_the_second_is_served_first() {
     let mut adios = Adios::new(&Build { nr_tags: 8, ..Build::default() });
     insert(&mut adios, &[read(0, 1), read(1, 1)]);
-    adios.insert(Time::from_ns(MS), read(2, 1), InsertAt::Head);
+    adios.insert(Time::from_ns(MS), &read(2, 1), InsertAt::Head);
     assert_eq!(order(&mut adios), [0, 1, 2]);
 }
 

@@ -218,29 +218,29 @@ impl<R: Rule> Legacy for Machine<R> {
 }
 
 impl<R: Rule> Elevator for Machine<R> {
-    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
+    fn insert(&mut self, now: Time, request: &BlockRequest, at: InsertAt) {
         if at == InsertAt::Head {
-            return self.insert_at_head(&request);
+            return self.insert_at_head(request);
         }
         let now = self.moment(now);
         let of = usize::from(request.sync);
         let process = self.record(request.process);
         if request.sync {
-            self.learn(now, process, &request);
+            self.learn(now, process, request);
         }
         self.history(process).queued += 1;
-        self.add_sorted(&request);
+        self.add_sorted(request);
         self.put(Slot {
-            request,
+            request: *request,
             process,
             place: State::Queued,
             expires: now.jiffies + self.settings.fifo_expire[of],
         });
         let class = &mut self.classes[of];
         class.fifo.push_back(request.tag);
-        class.next = BACK_SEEK.choose(Some(request), class.next, class.last_sector);
+        class.next = BACK_SEEK.choose(Some(*request), class.next, class.last_sector);
         self.last_merge = self.last_merge.or(Some(request.tag));
-        self.arrived(now, &request);
+        self.arrived(now, request);
     }
 
     fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<u32> {

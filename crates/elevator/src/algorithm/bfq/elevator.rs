@@ -11,7 +11,7 @@ use crate::sorted::by_sector;
 use crate::vocabulary::Time;
 
 impl Elevator for Bfq {
-    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
+    fn insert(&mut self, now: Time, request: &BlockRequest, at: InsertAt) {
         self.tick(now);
         let tag = request.tag as usize;
         if tag >= self.slots.len() {
@@ -22,9 +22,9 @@ impl Elevator for Bfq {
         }
         let linux = self.variant.is_linux();
         let queue = if linux {
-            self.queue_in_linux(now, &request)
+            self.queue_in_linux(now, request)
         } else {
-            self.queue_in_core(now, &request)
+            self.queue_in_core(now, request)
         };
         self.pin(queue);
         self.held += 1;
@@ -36,7 +36,8 @@ impl Elevator for Bfq {
         let fifo = self.fifo_numbers;
         self.fifo_numbers += 1;
         let place = if at == InsertAt::Head { State::Head } else { State::Queued };
-        self.slots[tag] = Some(Slot { request, queue, place, fifo, expires: now + expire_ms * MS });
+        let expires = now + expire_ms * MS;
+        self.slots[tag] = Some(Slot { request: *request, queue, place, fifo, expires });
         match place {
             State::Head => self.head.push_front(request.tag),
             _ => self.enqueue(now, queue, request),

@@ -12,19 +12,19 @@ const BREVITY_MS: u64 = 100;
 
 impl Bfq {
     /// bfq_insert_request.
-    pub(super) fn enqueue(&mut self, now: Time, id: u32, request: BlockRequest) {
-        let id = self.redirect(id, &request);
+    pub(super) fn enqueue(&mut self, now: Time, id: u32, request: &BlockRequest) {
+        let id = self.redirect(id, request);
         let slice = self.settings.slice_idle_ns;
         let first = if self.settings.still_clock { u64::MAX } else { 0 };
         let rotational = self.rotational;
         let queue = self.queue_mut(id);
         queue.learn_think_time(now, slice, first);
         self.learn_brevity(id);
-        self.queue_mut(id).learn_seeks(&request, rotational);
+        self.queue_mut(id).learn_seeks(request, rotational);
         self.check_soft(id);
         let was_raised = self.tree.get(id).coefficient > 1;
         if self.queue(id).sync {
-            let owner = self.owner_of(&request).expect("a request has an owner");
+            let owner = self.owner_of(request).expect("a request has an owner");
             if self.variant.is_linux() && self.process(owner).requests <= 1 {
                 self.observe_arrival(now, id);
             }
@@ -32,10 +32,10 @@ impl Bfq {
         }
         let fifo = self.slot(request.tag).fifo;
         let queue = self.queue_mut(id);
-        queue.sorted.insert(by_sector(&request), request.tag);
+        queue.sorted.insert(by_sector(request), request.tag);
         queue.fifo.insert(fifo, request.tag);
         self.last_merge = self.last_merge.or(Some(request.tag));
-        self.arrange(now, id, &request, was_raised);
+        self.arrange(now, id, request, was_raised);
         if self.in_service == Some(id) && self.timer.is_some() {
             self.waiting_is_rewarded(now, id);
         }

@@ -10,7 +10,7 @@ const SLICE_SCALE: u64 = 5;
 
 impl Cfq {
     /// cfq_add_rq_rb. A request with the same start moves to the dispatch list.
-    pub(super) fn add_sorted(&mut self, queue: u32, request: BlockRequest) {
+    pub(super) fn add_sorted(&mut self, queue: u32, request: &BlockRequest) {
         if let Some(alias) = self.queue(queue).sorted.tag_at(request.sector) {
             self.send(queue, alias);
         }
@@ -35,16 +35,16 @@ impl Cfq {
         }
     }
 
-    pub(super) fn insert_at_head(&mut self, now: Now, request: BlockRequest) {
+    pub(super) fn insert_at_head(&mut self, now: Now, request: &BlockRequest) {
         if self.slot(request.tag).stage == Stage::Driver {
             self.in_driver -= 1;
         } else {
-            let (queue, process) = self.admit(now, &request);
+            let (queue, process) = self.admit(now, request);
             self.queue(queue).in_flight += 1;
             *self.slot(request.tag) = Slot { queue, process, ..Slot::EMPTY };
         }
         self.slot(request.tag).stage = Stage::Listed;
-        self.list.add_head(&request);
+        self.list.add_head(request);
     }
 
     /// cfq_dispatch_insert.

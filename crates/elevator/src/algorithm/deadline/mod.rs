@@ -150,7 +150,7 @@ impl Deadline {
     }
 
     /// deadline_add_rq_rb: a request with the same start is dispatched at once.
-    fn add(&mut self, request: BlockRequest, expiry: u64) {
+    fn add(&mut self, request: &BlockRequest, expiry: u64) {
         if let Some(alias) = self.direction(request.op).sorted.tag_at(request.sector) {
             self.send(alias);
         }
@@ -159,7 +159,7 @@ impl Deadline {
         if at >= self.held.len() {
             self.held.resize(at + 1, None);
         }
-        self.held[at] = Some((request, expiry));
+        self.held[at] = Some((*request, expiry));
     }
 
     /// Removes a request; the sweep continues after it.
@@ -256,9 +256,9 @@ impl Legacy for Deadline {
 }
 
 impl Elevator for Deadline {
-    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
+    fn insert(&mut self, now: Time, request: &BlockRequest, at: InsertAt) {
         if at == InsertAt::Head {
-            self.list.add_head(&request);
+            self.list.add_head(request);
             return;
         }
         let expiry = self.clock.jiffies(now) + self.direction(request.op).expire;
@@ -294,7 +294,7 @@ impl Elevator for Deadline {
         // A next request remains so regardless of its new start.
         let (_, expiry) = self.held(before.tag);
         self.direction(before.op).sorted.remove(before.sector);
-        self.add(*after, expiry);
+        self.add(after, expiry);
     }
 
     fn coalesced(&mut self, _now: Time, survivor: &BlockRequest, gone: &BlockRequest) {

@@ -22,7 +22,7 @@ impl<R: FlowRule + 'static> FlowElevator<R> {
 }
 
 impl<R: FlowRule> Elevator for FlowElevator<R> {
-    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
+    fn insert(&mut self, now: Time, request: &BlockRequest, at: InsertAt) {
         let position = if at == InsertAt::Head { Position::Head } else { Position::Queued };
         let came_back = self.queues.enter(request, position);
         if position == Position::Queued {

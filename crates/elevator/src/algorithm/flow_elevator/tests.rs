@@ -87,7 +87,7 @@ fn what_came_back_goes_first_and_takes_nothing_in() {
 #[test]
 fn a_detached_request_is_held_until_the_rule_returns_it() {
     let mut queues = FlowQueues::new(4);
-    queues.enter(of(3, 0, 100), Position::Queued);
+    queues.enter(&of(3, 0, 100), Position::Queued);
     queues.detach(0);
     assert_eq!((queues.queued(0), queues.all_queued(), queues.detached), (0, 0, 1));
     queues.send(0);

@@ -14,7 +14,7 @@ fn insert(gimbal: &mut dyn Elevator, process: u32, tags: std::ops::Range<u32>, k
     for tag in tags {
         let request =
             BlockRequest { nr_sectors: kib * KIB, ..of(process, tag, 4096 * u64::from(tag)) };
-        gimbal.insert(Time::ZERO, request, InsertAt::Sorted);
+        gimbal.insert(Time::ZERO, &request, InsertAt::Sorted);
     }
 }
 

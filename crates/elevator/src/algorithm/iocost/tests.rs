@@ -133,7 +133,7 @@ fn requests_of_earlier_periods_lag_if_targets_count_and_until_they_complete() {
         rule.rate.level = 5;
         let mut queues = FlowQueues::new(2);
         for tag in 0..2 {
-            queues.enter(of(0, tag, u64::from(tag) << 30), Position::Queued);
+            queues.enter(&of(0, tag, u64::from(tag) << 30), Position::Queued);
             rule.arrived(Time::ZERO, &queues, tag);
         }
         for tag in flying..2 {

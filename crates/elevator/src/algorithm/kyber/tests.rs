@@ -13,7 +13,7 @@ fn kyber(nr_tags: u32) -> Keeper<Kyber> {
         domains: [Domain::new(256, 2 * MS), Domain::new(128, 10 * MS)],
         queues: vec![HwQueue::default()],
         next_queue: 0,
-        slots: vec![None; nr_tags as usize],
+        states: vec![None; nr_tags as usize],
         numbers: [0, -1],
         timer: None,
         tags: nr_tags,

@@ -245,8 +245,8 @@ impl Linus {
 }
 
 impl Elevator for Linus {
-    fn insert(&mut self, _now: Time, request: BlockRequest, at: InsertAt) {
-        let held = Held::new(&request, self.latency[usize::from(request.op == Op::Write)]);
+    fn insert(&mut self, _now: Time, request: &BlockRequest, at: InsertAt) {
+        let held = Held::new(request, self.latency[usize::from(request.op == Op::Write)]);
         if at == InsertAt::Head {
             self.place = None;
             self.list.push_front(held);
@@ -259,7 +259,7 @@ impl Elevator for Linus {
         };
         let found = match self.place.take() {
             Some((searched, found)) if same(&searched) => found,
-            _ => self.scan(&request, None),
+            _ => self.scan(request, None),
         };
         self.list.insert(found.behind.map_or(self.list.len(), |at| at + 1), held);
     }

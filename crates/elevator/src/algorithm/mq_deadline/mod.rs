@@ -220,28 +220,28 @@ impl MqDeadline {
 }
 
 impl Elevator for MqDeadline {
-    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
+    fn insert(&mut self, now: Time, request: &BlockRequest, at: InsertAt) {
         let (now, tag) = (self.clock.jiffies(now), request.tag as usize);
         if tag >= self.slots.len() {
             self.slots.resize(tag + 1, None);
         }
-        let (class, dir) = (class(&request), direction(request.op));
+        let (class, dir) = (class(request), direction(request.op));
         // A requeued request is already pending.
         if self.slots[tag].is_none() {
             self.classes[class].pending += 1;
         }
         let slot = match at {
             InsertAt::Head => {
-                let list = self.head_class(&request);
+                let list = self.head_class(request);
                 self.classes[list].head.push_front(request.tag);
-                Slot { state: State::Head, request, expires: now }
+                Slot { state: State::Head, request: *request, expires: now }
             }
             InsertAt::Sorted => {
-                self.classes[class].sorted[dir].insert(by_sector(&request), request.tag);
+                self.classes[class].sorted[dir].insert(by_sector(request), request.tag);
                 self.classes[class].fifo[dir].push_back(request.tag);
                 Slot {
                     state: State::Sorted,
-                    request,
+                    request: *request,
                     expires: now + self.clock.from_ms(self.expire_ms[dir]),
                 }
             }

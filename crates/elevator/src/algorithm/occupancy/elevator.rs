@@ -11,13 +11,13 @@ use crate::scheduler::{Anticipation, Disk, Elevator, FlowSpec, InsertAt, Merge};
 use crate::vocabulary::Time;
 
 impl Elevator for Occupancy {
-    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
+    fn insert(&mut self, now: Time, request: &BlockRequest, at: InsertAt) {
         let now = self.now(now);
         if at == InsertAt::Head && self.requests.has(request.tag) {
             // The device has returned it.
             let slot = self.requests.slot_mut(request.tag);
             slot.position = Position::Head;
-            slot.request = request;
+            slot.request = *request;
             self.load -= slot.predicted;
             let process = &mut self.requests.processes[request.process as usize];
             process.busy -= 1;
@@ -36,17 +36,17 @@ impl Elevator for Occupancy {
             self.requests.flows[flow].weight =
                 (8 - u64::from(request.priority.level.min(7))) * 25 * WEIGHT_SCALE;
         }
-        let class = self.shares.class_of(&self.settings, &self.requests.flows[flow], &request);
-        self.learn_arrival(now, &request);
+        let class = self.shares.class_of(&self.settings, &self.requests.flows[flow], request);
+        self.learn_arrival(now, request);
         self.shares.touched(now, &mut self.requests.flows[flow]);
         if at == InsertAt::Head {
-            self.requests.enter(request, flow as u32, class, Position::Head);
+            self.requests.enter(*request, flow as u32, class, Position::Head);
             self.requests.flows[flow].in_flight += 1;
             self.shares.count(flow, &mut self.requests.flows[flow]);
             self.requeued.push(request.tag);
             return;
         }
-        self.requests.enter(request, flow as u32, class, Position::Queued);
+        self.requests.enter(*request, flow as u32, class, Position::Queued);
         let most = self.most();
         self.requests.queue(now, request.tag, most);
         self.shares.count(flow, &mut self.requests.flows[flow]);

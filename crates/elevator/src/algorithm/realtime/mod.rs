@@ -232,16 +232,14 @@ fn plans<R: Rule>(held: &Held) -> bool {
 }
 
 impl<R: Rule> Elevator for RealTime<R> {
-    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
+    fn insert(&mut self, now: Time, request: &BlockRequest, at: InsertAt) {
         let requeued = at == InsertAt::Head;
         if requeued {
             self.requeued.push(request.tag);
         }
         let position = position(&self.geometry, request.sector);
-        self.put(
-            Held { request, position, rank: self.arrived, since: request.allocated, requeued },
-            Some(now),
-        );
+        let (rank, since) = (self.arrived, request.allocated);
+        self.put(Held { request: *request, position, rank, since, requeued }, Some(now));
         self.arrived += 1;
     }
 

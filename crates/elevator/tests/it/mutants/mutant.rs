@@ -131,12 +131,12 @@ impl Mutant {
 }
 
 impl Elevator for Mutant {
-    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
+    fn insert(&mut self, now: Time, request: &BlockRequest, at: InsertAt) {
         if self.fault == Fault::LosesTheRequeued && at == InsertAt::Head {
             return;
         }
         if self.fault == Fault::JoinsReadsWithWrites {
-            self.inserted = Some(request);
+            self.inserted = Some(*request);
         }
         if self.fault == Fault::KnowsFewProcesses && request.process >= 16 {
             return;

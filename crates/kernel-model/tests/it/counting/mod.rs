@@ -48,7 +48,7 @@ mod counted {
     use super::*;
 
     #[inline(never)]
-    pub(super) fn insert(elevator: &mut dyn Elevator, now: Time, request: BlockRequest) {
+    pub(super) fn insert(elevator: &mut dyn Elevator, now: Time, request: &BlockRequest) {
         elevator.insert(now, request, elevator::InsertAt::Sorted);
     }
 
@@ -128,7 +128,7 @@ impl Bed {
             BlockRequest { seq: self.seq, process, op, allocated: self.now, ..request(tag, *at) };
         self.seq += 1;
         self.requests[tag as usize] = Some(request);
-        counted::insert(self.elevator.as_mut(), self.now, request);
+        counted::insert(self.elevator.as_mut(), self.now, &request);
     }
 
     /// Fills the device and completes a request; its process submits another.

@@ -21,9 +21,9 @@ struct Lazy {
 const HOLD_NS: u64 = 2 * MS;
 
 impl Elevator for Lazy {
-    fn insert(&mut self, _now: Time, request: BlockRequest, _at: InsertAt) {
+    fn insert(&mut self, _now: Time, request: &BlockRequest, _at: InsertAt) {
         self.waits.started += 1;
-        self.held.push(request);
+        self.held.push(*request);
     }
 
     fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<u32> {
