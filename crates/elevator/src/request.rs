@@ -72,7 +72,7 @@ impl Default for Priority {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BlockRequest {
     /// Unique among existing requests, below the number of tags, and reused.
     pub tag: u32,
@@ -113,7 +113,7 @@ impl BlockRequest {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Finished {
     pub request: BlockRequest,
     /// To the device.

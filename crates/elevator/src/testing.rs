@@ -3,27 +3,15 @@
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 
-use crate::request::{BlockRequest, Priority};
+use crate::request::BlockRequest;
 use crate::scheduler::{Disk, Elevator, InsertAt};
-use crate::vocabulary::{Op, Time};
+use crate::vocabulary::Time;
 
 /// 8 sectors by process 0 at time 0; `seq` equals the tag.
 #[must_use]
 pub fn request(tag: u32, sector: u64) -> BlockRequest {
-    BlockRequest {
-        tag,
-        seq: u64::from(tag),
-        process: 0,
-        op: Op::Read,
-        sector,
-        nr_sectors: 8,
-        sync: true,
-        meta: false,
-        priority: Priority::default(),
-        allocated: Time::ZERO,
-        release: None,
-        deadline: None,
-    }
+    let seq = u64::from(tag);
+    BlockRequest { tag, seq, sector, nr_sectors: 8, sync: true, ..BlockRequest::default() }
 }
 
 /// An elevator with the table of requests that a queue keeps for it.

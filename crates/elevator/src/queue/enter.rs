@@ -52,6 +52,7 @@ impl Queue {
         self.counters.waited += u64::from(waited);
     }
 
+    #[inline]
     pub(super) fn enter(&mut self, now: Time, request: &BlockRequest, part: u32) -> Entered {
         let released = request.is_released(now);
         if let Some(release) =
@@ -75,6 +76,7 @@ impl Queue {
     }
 
     /// Inserts a bio or part, or queues it for a tag.
+    #[inline]
     pub(super) fn place(&mut self, now: Time, request: &BlockRequest, part: u32) -> Entered {
         let (op, sync) = (request.op, request.sync);
         let first = !self.lines.is_empty() || self.waiting[class(op, sync)].is_empty();
@@ -188,15 +190,12 @@ impl Queue {
             + queue as u32;
         let request = BlockRequest { tag, seq: self.counters.inserted, allocated: now, ..*request };
         let (of, parts) = (Finished { request, issued: now }, Bios::list(part));
-        self.slots[tag as usize] =
-            Some(Slot { state: State::Held, of, parts, bit, is_full: false });
+        self.slots[tag as usize] = Slot { state: State::Held, of, parts, bit, is_full: false };
         self.counters.inserted += 1;
         self.remember(tag);
-        if self.runs_on_demand {
-            self.runs |= self.elevator.is_empty();
-        }
-        let slot = self.slots[tag as usize].as_ref().expect("it was just written");
-        self.elevator.insert(now, &slot.of.request, InsertAt::Sorted);
+        self.runs |= self.held == 0;
+        self.held += 1;
+        self.elevator.insert(now, &self.slots[tag as usize].of.request, InsertAt::Sorted);
         self.runs |= self.take_run();
         tag
     }

@@ -107,7 +107,7 @@ impl Queue {
     }
 
     fn fits(&self, tag: u32, bio: &BlockRequest, how: Merge) -> bool {
-        let Some(Some(Slot { state: State::Held, of, .. })) = self.slots.get(tag as usize) else {
+        let Some(Slot { state: State::Held, of, .. }) = self.slots.get(tag as usize) else {
             return false;
         };
         let request = &of.request;
@@ -175,10 +175,11 @@ impl Queue {
         self.grow(now, survivor, &bio.map_or(taken, |bio| grown(&taken, bio)));
         self.free(gone);
         self.counters.coalesced += 1;
+        self.held -= 1;
     }
 
     pub(super) fn slot_mut(&mut self, tag: u32) -> &mut Slot {
-        self.slots[tag as usize].as_mut().expect("the tag is in use")
+        &mut self.slots[tag as usize]
     }
 }
 

@@ -34,8 +34,9 @@ use types::Waiter;
 pub use types::{Bio, Counters, Entry, Limits};
 use wait_queues::{Rules, WaitQueues};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum State {
+    #[default]
     Free,
     Held,
     /// Held again after dispatch; nothing merges.
@@ -43,7 +44,7 @@ enum State {
     InFlight,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Slot {
     state: State,
     of: Finished,
@@ -83,7 +84,7 @@ pub struct Queue {
     /// Per hardware queue. A request's tag is its index × hardware queues + the hardware queue.
     tags: Vec<Tags>,
     topology: Topology,
-    slots: Vec<Option<Slot>>,
+    slots: Vec<Slot>,
     bios: Bios,
     /// Held requests by start, and by end.
     starts: Index,
@@ -97,6 +98,8 @@ pub struct Queue {
     nr_unreleased: u64,
     lines: Vec<WaitQueues>,
     nr_waiting: usize,
+    /// By the elevator.
+    held: usize,
     in_flight: u32,
     /// Set with [`crate::Legacy`] hooks; `runs`: the queue runs.
     runs_on_demand: bool,
@@ -143,7 +146,7 @@ impl Queue {
             elevator,
             limits,
             counters: Counters::default(),
-            slots: vec![None; end as usize],
+            slots: vec![Slot::default(); end as usize],
             bios: Bios::new(),
             starts: Index::new(end),
             ends: Index::new(end),
@@ -153,6 +156,7 @@ impl Queue {
             unreleased: BTreeMap::new(),
             nr_unreleased: 0,
             nr_waiting: 0,
+            held: 0,
             in_flight: 0,
             now: Time::ZERO,
             tags: vec![one; hw_queues as usize],
@@ -187,8 +191,7 @@ impl Queue {
             self.runs = false;
             return None;
         };
-        let slot = self.slots.get_mut(tag as usize).and_then(Option::as_mut);
-        let slot = slot.expect("an elevator dispatches tags that were inserted");
+        let slot = &mut self.slots[tag as usize];
         let state = slot.state;
         assert!(
             matches!(state, State::Held | State::Requeued),
@@ -199,6 +202,7 @@ impl Queue {
             self.forget(tag);
         }
         self.in_flight += 1;
+        self.held -= 1;
         self.counters.dispatched += 1;
         self.check();
         Some(&self.slot(tag).of.request)
@@ -211,7 +215,7 @@ impl Queue {
             return None;
         }
         // has_work of blk-mq.
-        if !self.runs_on_demand && self.elevator.is_empty() {
+        if !self.runs_on_demand && self.held == 0 {
             return None;
         }
         let tag = self.elevator.dispatch(now, disk);
@@ -256,6 +260,7 @@ impl Queue {
         let slot = in_flight(&mut self.slots, tag);
         slot.state = State::Requeued;
         self.in_flight -= 1;
+        self.held += 1;
         self.counters.requeued += 1;
         self.elevator.insert(now, &slot.of.request, InsertAt::Head);
         self.check();
@@ -295,7 +300,7 @@ impl Queue {
     /// blk_run_queue: after a completion, and when the device accepts a requeued request again.
     pub fn run(&mut self) {
         if self.runs_on_demand {
-            self.runs |= !self.elevator.is_empty() || self.take_run();
+            self.runs |= self.held > 0 || self.take_run();
         }
     }
 
@@ -309,7 +314,7 @@ impl Queue {
     }
 
     pub fn held(&self) -> usize {
-        self.elevator.len()
+        self.held
     }
 
     /// Bios that wait for a tag or their release.
@@ -328,7 +333,7 @@ impl Queue {
     }
 
     pub fn is_idle(&self) -> bool {
-        self.in_flight == 0 && self.nr_waiting == 0 && self.held() == 0
+        self.in_flight == 0 && self.nr_waiting == 0 && self.held == 0
     }
 
     pub fn counters(&self) -> &Counters {
@@ -354,6 +359,7 @@ impl Queue {
         self.runs_on_demand && self.elevator.legacy().is_some_and(|legacy| legacy.take_run())
     }
 
+    #[inline]
     fn free(&mut self, tag: u32) {
         let Slot { of: Finished { request, .. }, bit, .. } = *self.slot(tag);
         let (queue, hw_queues) = (self.hw_queue(&request), self.topology.hw_queues());
@@ -366,7 +372,7 @@ impl Queue {
     }
 
     fn slot(&self, tag: u32) -> &Slot {
-        self.slots[tag as usize].as_ref().expect("the tag is in use")
+        &self.slots[tag as usize]
     }
 
     #[inline]
@@ -379,10 +385,11 @@ impl Queue {
         let Counters { inserted, requeued, dispatched, coalesced, completed, .. } = self.counters;
         debug_assert_eq!(
             inserted + requeued,
-            dispatched + coalesced + self.elevator.len() as u64,
+            dispatched + coalesced + self.held as u64,
             "what was inserted was dispatched, coalesced or is held: {:?}",
             self.counters
         );
+        debug_assert_eq!(self.held, self.elevator.len(), "the elevator counts what it holds");
         debug_assert_eq!(
             dispatched,
             completed + requeued + u64::from(self.in_flight),
@@ -392,8 +399,7 @@ impl Queue {
     }
 }
 
-fn in_flight(slots: &mut [Option<Slot>], tag: u32) -> &mut Slot {
-    let slot = slots.get_mut(tag as usize).and_then(Option::as_mut);
-    slot.filter(|slot| slot.state == State::InFlight)
-        .expect("the device has a request with this tag")
+fn in_flight(slots: &mut [Slot], tag: u32) -> &mut Slot {
+    let slot = slots.get_mut(tag as usize).filter(|slot| slot.state == State::InFlight);
+    slot.expect("the device has a request with this tag")
 }
