@@ -113,6 +113,20 @@ impl BlockRequest {
     }
 }
 
+/// The sectors of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Extent {
+    pub(crate) tag: u32,
+    pub(crate) sector: u64,
+    pub(crate) end: u64,
+}
+
+impl From<&BlockRequest> for Extent {
+    fn from(request: &BlockRequest) -> Extent {
+        Extent { tag: request.tag, sector: request.sector, end: request.end() }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Finished {
     pub request: BlockRequest,

@@ -347,7 +347,7 @@ impl Elevator for Cfq {
     fn merged(&mut self, _now: Time, before: &BlockRequest, after: &BlockRequest) {
         let Slot { queue, stage, .. } = *self.slot(before.tag);
         if stage != Stage::Sorted {
-            self.list.replace(after);
+            self.list.replace(after.into());
             return;
         }
         self.slot(before.tag).request = Some(*after);

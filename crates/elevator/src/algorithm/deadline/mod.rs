@@ -181,7 +181,7 @@ impl Deadline {
         direction.next = direction.sorted.above(request.sector);
         self.remove(&request);
         self.last_sector = request.end();
-        self.list.add_tail(&request);
+        self.list.add_tail((&request).into());
     }
 
     /// deadline_dispatch_requests.
@@ -258,7 +258,7 @@ impl Legacy for Deadline {
 impl Elevator for Deadline {
     fn insert(&mut self, now: Time, request: &BlockRequest, at: InsertAt) {
         if at == InsertAt::Head {
-            self.list.add_head(request);
+            self.list.add_head(request.into());
             return;
         }
         let expiry = self.clock.jiffies(now) + self.direction(request.op).expire;
@@ -288,7 +288,7 @@ impl Elevator for Deadline {
 
     fn merged(&mut self, _now: Time, before: &BlockRequest, after: &BlockRequest) {
         if !self.is_sorted(before) {
-            self.list.replace(after);
+            self.list.replace(after.into());
             return;
         }
         // A next request remains so regardless of its new start.
