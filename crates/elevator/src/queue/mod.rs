@@ -93,9 +93,8 @@ pub struct Queue {
     waiting: [VecDeque<u32>; CLASSES],
     /// By part: what the lines have the numbers of.
     waiters: Vec<Waiter>,
-    /// Bios that wait for their release, by release and submission.
-    unreleased: BTreeMap<(Time, u64), Waiter>,
-    nr_unreleased: u64,
+    /// Parts that wait for their release, by release and submission.
+    unreleased: BTreeMap<(Time, u64), u32>,
     lines: Vec<WaitQueues>,
     nr_waiting: usize,
     /// By the elevator.
@@ -154,7 +153,6 @@ impl Queue {
             waiting: Default::default(),
             waiters: Vec::new(),
             unreleased: BTreeMap::new(),
-            nr_unreleased: 0,
             nr_waiting: 0,
             held: 0,
             in_flight: 0,
@@ -280,8 +278,9 @@ impl Queue {
     pub fn on_timer(&mut self, now: Time, seen: &mut dyn FnMut(Entry)) {
         self.tick(now);
         while let Some(first) = self.unreleased.first_entry().filter(|first| first.key().0 <= now) {
-            let Waiter { request, part, .. } = first.remove();
+            let part = first.remove();
             self.nr_waiting -= 1;
+            let request = self.waiters[part as usize].request;
             let entered = self.place(now, &request, part);
             seen(self.entry(entered));
         }
