@@ -347,8 +347,15 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         self.in_device == self.device_depth || !self.flush_waits && self.queue.held() == 0
     }
 
-    /// Flushes first, which no scheduler sees.
+    #[inline]
     fn offer(&mut self) {
+        if self.in_device < self.device_depth {
+            self.fill_device();
+        }
+    }
+
+    /// Flushes first, which no scheduler sees.
+    fn fill_device(&mut self) {
         let now = self.now;
         while self.in_device < self.device_depth {
             if std::mem::take(&mut self.flush_waits) {
