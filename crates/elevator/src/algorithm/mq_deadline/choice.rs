@@ -2,12 +2,12 @@
 //!
 //! Source: Linux 6.12 block/mq-deadline.c; confirmed.
 
-use super::{MqDeadline, READ, Slot, State, WRITE, direction};
+use super::{MqDeadline, READ, Slot, State, WRITE};
 
 impl MqDeadline {
     /// started_after. The kernel derives the arrival from the expiry.
     fn came_after(&self, slot: &Slot, latest: Option<i128>) -> bool {
-        let expire = self.clock.from_ms(self.expire_ms[direction(slot.request.op)]);
+        let expire = self.clock.from_ms(self.expire_ms[slot.dir]);
         latest.is_some_and(|latest| i128::from(slot.expires) - i128::from(expire) > latest)
     }
 
@@ -56,17 +56,18 @@ impl MqDeadline {
 
     fn take(&mut self, class: usize, tag: u32) -> u32 {
         let slot = self.slot(tag);
-        let (state, request) = (std::mem::replace(&mut slot.state, State::InFlight), slot.request);
+        let Slot { state, dir, key, .. } = *slot;
+        slot.state = State::InFlight;
         if state == State::Head {
-            self.classes[class].head.remove(request.tag);
+            self.classes[class].head.remove(tag);
         } else {
-            let (dir, is_61) = (direction(request.op), self.is_61());
+            let is_61 = self.is_61();
             let class = &mut self.classes[class];
-            class.latest[dir] = request.sector;
+            class.latest[dir] = key.0;
             if is_61 {
-                class.next[dir] = class.successor(&request);
+                class.next[dir] = class.successor(dir, key);
             }
-            class.remove_sorted(&request);
+            class.remove_sorted(dir, key, tag);
         }
         self.len -= 1;
         tag
