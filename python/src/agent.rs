@@ -163,16 +163,16 @@ impl Agent {
 }
 
 impl Elevator for Agent {
-    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
+    fn insert(&mut self, now: Time, request: &BlockRequest, at: InsertAt) {
         self.count(now);
         match at {
-            InsertAt::Sorted => self.held.push(request),
-            InsertAt::Head => self.held.insert(0, request),
+            InsertAt::Sorted => self.held.push(*request),
+            InsertAt::Head => self.held.insert(0, *request),
         }
         (self.waits_until, self.wait_expired) = (None, false);
     }
 
-    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<u32> {
         self.count(now);
         if self.held.is_empty() || self.waits_until.is_some_and(|until| now < until) {
             return None;
@@ -182,7 +182,7 @@ impl Elevator for Agent {
         self.in_flight += 1;
         (self.last, self.last_dispatch) = (Some(request), now);
         (self.waits_until, self.wait_expired) = (None, false);
-        Some(request)
+        Some(request.tag)
     }
 
     fn complete(&mut self, now: Time, done: &Finished) {

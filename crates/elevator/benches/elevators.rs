@@ -125,7 +125,7 @@ impl Bed {
     fn one(&mut self) {
         let mut waits = 0;
         let request = loop {
-            if let Some(request) = self.queue.dispatch(self.now, &self.arm) {
+            if let Some(request) = self.queue.dispatch(self.now, &self.arm).copied() {
                 break request;
             }
             let timer = self

@@ -13,8 +13,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use elevator::{
-    BlockRequest, Build, Disk, Elevator, ElevatorKind, Evidence, Finished, Guarantee, InsertAt,
-    Origin, Role, Time, Tunable,
+    BlockRequest, Build, Disk, Elevator, ElevatorKind, Evidence, Guarantee, InsertAt, Origin, Role,
+    Time, Tunable,
 };
 
 /// The row of the table.
@@ -44,7 +44,6 @@ fn build(_build: &Build) -> Box<dyn Elevator> {
 /// A held request.
 #[derive(Debug, Clone, Copy)]
 struct Held {
-    request: BlockRequest,
     /// Position by size: its sectors; 0 for a requeued one, which is served before all others.
     size: u32,
     /// Position by age: ascending with arrival.
@@ -53,7 +52,7 @@ struct Held {
     before: u64,
 }
 
-/// Requests by tag, and their tags in the two orders that decisions need.
+/// What decisions need of each request by tag, and the tags in two orders.
 #[derive(Debug, Default)]
 struct ShortestFirst {
     patience: u64,
@@ -65,8 +64,7 @@ struct ShortestFirst {
 }
 
 impl ShortestFirst {
-    fn put(&mut self, held: Held) {
-        let tag = held.request.tag;
+    fn put(&mut self, tag: u32, held: Held) {
         self.by_size.insert((held.size, held.age, tag));
         self.by_age.insert((held.age, tag));
         let other = self.held.insert(tag, held);
@@ -82,26 +80,25 @@ impl ShortestFirst {
 }
 
 impl Elevator for ShortestFirst {
-    fn insert(&mut self, _now: Time, request: BlockRequest, at: InsertAt) {
+    fn insert(&mut self, _now: Time, request: &BlockRequest, at: InsertAt) {
         self.arrived += 1;
         let (size, age) = match at {
             InsertAt::Sorted => (request.nr_sectors, self.arrived),
             // Of several requeued requests the last one is served first.
             InsertAt::Head => (0, u64::MAX - self.arrived),
         };
-        self.put(Held { request, size, age, before: self.dispatched });
+        self.put(request.tag, Held { size, age, before: self.dispatched });
     }
 
-    fn dispatch(&mut self, _now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+    fn dispatch(&mut self, _now: Time, _disk: &dyn Disk) -> Option<u32> {
         let (size, _, smallest) = *self.by_size.first()?;
         let (_, oldest) = *self.by_age.first().expect("both orders hold the same tags");
         let overdue = self.dispatched - self.held[&oldest].before >= self.patience;
         let next = if overdue && size > 0 { oldest } else { smallest };
         self.dispatched += 1;
-        Some(self.take(next).request)
+        self.take(next);
+        Some(next)
     }
-
-    fn complete(&mut self, _now: Time, _done: &Finished) {}
 
     fn len(&self) -> usize {
         self.held.len()
@@ -109,7 +106,7 @@ impl Elevator for ShortestFirst {
 
     fn merged(&mut self, _now: Time, before: &BlockRequest, after: &BlockRequest) {
         let held = self.take(before.tag);
-        self.put(Held { request: *after, size: held.size.min(1) * after.nr_sectors, ..held });
+        self.put(after.tag, Held { size: held.size.min(1) * after.nr_sectors, ..held });
     }
 
     fn coalesced(&mut self, _now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
@@ -118,7 +115,7 @@ impl Elevator for ShortestFirst {
             (0, _) | (_, 0) => (kept.size, kept.age).min((gone.size, gone.age)),
             (size, _) => (size, kept.age.min(gone.age)),
         };
-        self.put(Held { size, age, before: kept.before.min(gone.before), ..kept });
+        self.put(survivor.tag, Held { size, age, before: kept.before.min(gone.before) });
     }
 
     fn get(&self, _tunable: &str) -> u64 {
@@ -152,7 +149,7 @@ fn main() {
     });
     for ms in 0..24 {
         let now = Time::from_ns(ms * 1_000_000);
-        let Some(request) = queue.dispatch(now, &elevator::NoDisk) else { break };
+        let Some(&request) = queue.dispatch(now, &elevator::NoDisk) else { break };
         println!(
             "{ms:2} ms  {:5}  {:4} sectors at {:6}",
             request.op, request.nr_sectors, request.sector

@@ -4,7 +4,7 @@
 //! Source: Linux 2.6.20 block/as-iosched.c and cfq-iosched.c, Linux 6.12 block/bfq-iosched.c;
 //! confirmed.
 
-use crate::request::BlockRequest;
+use crate::sorted::Placed;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BackSeek {
@@ -16,50 +16,47 @@ pub(crate) struct BackSeek {
 
 impl BackSeek {
     /// None if the sweep has to wrap to reach the request.
-    fn distance(self, request: &BlockRequest, last: u64) -> Option<u64> {
-        if request.sector >= last {
-            Some(request.sector - last)
-        } else if request.sector.saturating_add(self.max_sectors) >= last {
-            Some((last - request.sector).saturating_mul(self.penalty))
+    fn distance(self, sector: u64, last: u64) -> Option<u64> {
+        if sector >= last {
+            Some(sector - last)
+        } else if sector.saturating_add(self.max_sectors) >= last {
+            Some((last - sector).saturating_mul(self.penalty))
         } else {
             None
         }
     }
 
-    /// The kernel's `*_choose_req`, from `last`.
-    pub(crate) fn choose(
-        self,
-        a: Option<BlockRequest>,
-        b: Option<BlockRequest>,
-        last: u64,
-    ) -> Option<BlockRequest> {
-        let (Some(one), Some(two)) = (a, b) else { return a.or(b) };
-        let first = match (self.distance(&one, last), self.distance(&two, last)) {
+    /// The kernel's `*_choose_req`, from `last`: whether `one` is before `two`.
+    pub(crate) fn prefers(self, one: u64, two: u64, last: u64) -> bool {
+        match (self.distance(one, last), self.distance(two, last)) {
             (Some(_), None) => true,
             (None, Some(_)) => false,
-            (None, None) => one.sector <= two.sector,
+            (None, None) => one <= two,
             // At equal distances the kernel prefers the higher sector, ahead of the head.
-            (Some(near), Some(far)) => near < far || (near == far && one.sector >= two.sector),
-        };
-        Some(if first { one } else { two })
+            (Some(near), Some(far)) => near < far || (near == far && one >= two),
+        }
+    }
+
+    pub(crate) fn choose(self, a: Option<Placed>, b: Option<Placed>, last: u64) -> Option<Placed> {
+        let (Some(one), Some(two)) = (a, b) else { return a.or(b) };
+        Some(if self.prefers(one.0, two.0, last) { one } else { two })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::request;
 
     const AS: BackSeek = BackSeek { max_sectors: 1024 * 1024, penalty: 2 };
 
     fn chosen(sectors: [u64; 2], last: u64) -> u64 {
-        let [a, b] = sectors.map(|sector| Some(request(sector as u32, sector)));
+        let [a, b] = sectors.map(|sector| Some((sector, 0)));
         assert_eq!(
             AS.choose(a, b, last),
             AS.choose(b, a, last),
             "the order of asking does not matter"
         );
-        AS.choose(a, b, last).unwrap().sector
+        AS.choose(a, b, last).unwrap().0
     }
 
     #[test]

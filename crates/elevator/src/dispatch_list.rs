@@ -5,11 +5,11 @@
 
 use std::collections::VecDeque;
 
-use crate::request::BlockRequest;
+use crate::request::Extent;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DispatchList {
-    list: VecDeque<BlockRequest>,
+    list: VecDeque<Extent>,
     /// Start of the circular order: the end last appended or dispatched.
     end_sector: u64,
     /// Head insertions; nothing is sorted in before them (the soft barrier).
@@ -26,18 +26,18 @@ impl DispatchList {
     }
 
     /// elv_dispatch_add_tail.
-    pub(crate) fn add_tail(&mut self, request: BlockRequest) {
-        self.end_sector = request.end();
+    pub(crate) fn add_tail(&mut self, request: Extent) {
+        self.end_sector = request.end;
         self.list.push_back(request);
     }
 
-    pub(crate) fn add_head(&mut self, request: BlockRequest) {
+    pub(crate) fn add_head(&mut self, request: Extent) {
         self.list.push_front(request);
         self.heads += 1;
     }
 
     /// elv_dispatch_sort: circular ascending order from the boundary.
-    pub(crate) fn add_sorted(&mut self, request: BlockRequest) {
+    pub(crate) fn add_sorted(&mut self, request: Extent) {
         if self.list.is_empty() {
             return self.list.push_back(request);
         }
@@ -50,9 +50,9 @@ impl DispatchList {
         self.list.insert(at, request);
     }
 
-    pub(crate) fn replace(&mut self, after: &BlockRequest) {
+    pub(crate) fn replace(&mut self, after: Extent) {
         let held = self.list.iter_mut().find(|held| held.tag == after.tag);
-        *held.expect("the request is in the dispatch list") = *after;
+        *held.expect("the request is in the dispatch list") = after;
     }
 
     pub(crate) fn remove(&mut self, tag: u32) {
@@ -66,15 +66,15 @@ impl DispatchList {
     }
 
     pub(crate) fn last_end(&self) -> Option<u64> {
-        self.list.back().map(BlockRequest::end)
+        self.list.back().map(|last| last.end)
     }
 
     /// Dispatches a request and moves the boundary to its end.
-    pub(crate) fn pop(&mut self) -> Option<BlockRequest> {
-        let request = self.list.pop_front()?;
-        self.end_sector = request.end();
+    pub(crate) fn pop(&mut self) -> Option<u32> {
+        let Extent { tag, end, .. } = self.list.pop_front()?;
+        self.end_sector = end;
         self.heads = self.heads.saturating_sub(1);
-        Some(request)
+        Some(tag)
     }
 }
 
@@ -86,10 +86,10 @@ mod tests {
     #[test]
     fn sorted_insertion_is_circular_from_the_boundary() {
         let mut list = DispatchList::default();
-        list.add_tail(request(0, 1000));
+        list.add_tail((&request(0, 1000)).into());
         list.pop();
         for (tag, sector) in [(1, 900), (2, 3000), (3, 2000), (4, 100), (5, 1008)] {
-            list.add_sorted(request(tag, sector));
+            list.add_sorted((&request(tag, sector)).into());
         }
         let order: Vec<u64> =
             std::iter::from_fn(|| list.list.pop_front()).map(|request| request.sector).collect();

@@ -163,7 +163,7 @@ mod tests {
     use crate::kind::ElevatorKind;
     use crate::request::BlockRequest;
     use crate::scheduler::{Disk, InsertAt, Survey};
-    use crate::testing::request;
+    use crate::testing::{Keeper, request};
     use crate::textbook::vectors::drive;
     use crate::vocabulary::Time;
 
@@ -217,7 +217,7 @@ mod tests {
         remembered: u64,
         too_tight_ns: u64,
     ) -> Option<usize> {
-        let mut elevators = [(), ()].map(|()| (row.build)(&drive(200)));
+        let mut elevators = [(), ()].map(|()| Keeper::new((row.build)(&drive(200))));
         for elevator in &mut elevators {
             set.iter().for_each(|(name, value)| elevator.set(name, *value));
             for (tag, (sector, ms)) in waiting.iter().enumerate() {

@@ -72,7 +72,7 @@ impl Default for Priority {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BlockRequest {
     /// Unique among existing requests, below the number of tags, and reused.
     pub tag: u32,
@@ -113,7 +113,21 @@ impl BlockRequest {
     }
 }
 
+/// The sectors of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Extent {
+    pub(crate) tag: u32,
+    pub(crate) sector: u64,
+    pub(crate) end: u64,
+}
+
+impl From<&BlockRequest> for Extent {
+    fn from(request: &BlockRequest) -> Extent {
+        Extent { tag: request.tag, sector: request.sector, end: request.end() }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Finished {
     pub request: BlockRequest,
     /// To the device.

@@ -175,15 +175,15 @@ fn per(sum: u64, count: u64) -> Option<f64> {
 }
 
 pub trait Elevator: fmt::Debug + Send {
-    /// [`Elevator::dispatch`] returns the request once, unless it is merged away
+    /// [`Elevator::dispatch`] returns the request's tag once, unless it is merged away
     /// ([`Elevator::coalesced`]).
-    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt);
+    fn insert(&mut self, now: Time, request: &BlockRequest, at: InsertAt);
 
-    /// The request to issue. None while holding requests: deliberate idling, or waiting for a
+    /// The tag of the request to issue. None while holding requests: deliberate idling, or waiting for a
     /// completion; repeating the call at the same time changes nothing.
-    fn dispatch(&mut self, now: Time, disk: &dyn Disk) -> Option<BlockRequest>;
+    fn dispatch(&mut self, now: Time, disk: &dyn Disk) -> Option<u32>;
 
-    fn complete(&mut self, now: Time, done: &Finished);
+    fn complete(&mut self, _now: Time, _done: &Finished) {}
 
     /// Requests inserted, but neither dispatched nor merged away.
     fn len(&self) -> usize;
@@ -225,7 +225,7 @@ pub trait Elevator: fmt::Debug + Send {
     }
 
     /// request_merged: same tag; a front merge also changes the first sector.
-    fn merged(&mut self, now: Time, before: &BlockRequest, after: &BlockRequest);
+    fn merged(&mut self, _now: Time, _before: &BlockRequest, _after: &BlockRequest) {}
 
     /// requests_merged: `survivor` takes the earlier FIFO position; a following
     /// [`Elevator::merged`] grows it.

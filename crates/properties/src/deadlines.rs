@@ -69,21 +69,24 @@ pub fn first_late(
     others: &[u64],
     service: impl Fn(u64, &BlockRequest) -> u64,
 ) -> Result<Option<u64>, String> {
-    let mut waiting: Vec<BlockRequest> =
+    let mut requests: Vec<BlockRequest> =
         (0..).zip(tasks).map(|(nr, task)| request_of(nr, task)).collect();
+    let mut waiting = requests.clone();
     let early = elevator.features().takes_unreleased;
     waiting.sort_by_key(|task| (if early { None } else { task.release }, task.seq));
     waiting.reverse();
     for (tag, sector) in (tasks.len() as u32..).zip(others) {
-        elevator.insert(Time::ZERO, request(tag, *sector), InsertAt::Sorted);
+        requests.push(request(tag, *sector));
+        elevator.insert(Time::ZERO, &request(tag, *sector), InsertAt::Sorted);
     }
     let disk: &dyn Disk = &NoDisk;
     let (mut now, mut head) = (Time::ZERO, 0);
     for _ in 0..MAX_EVENTS {
         while waiting.last().is_some_and(|next| early || next.is_released(now)) {
-            elevator.insert(now, waiting.pop().expect("it was just seen"), InsertAt::Sorted);
+            elevator.insert(now, &waiting.pop().expect("it was just seen"), InsertAt::Sorted);
         }
-        if let Some(request) = elevator.dispatch(now, disk) {
+        if let Some(tag) = elevator.dispatch(now, disk) {
+            let request = requests[tag as usize];
             require!(
                 request.is_released(now),
                 "{request:?} is dispatched at {now:?}, before its release"

@@ -36,7 +36,7 @@ pub(crate) enum Failure {
     Stuck(String),
     /// It idles with a timer, endlessly.
     Endless(String),
-    /// Not held, or different from the one inserted.
+    /// Not held.
     Wrong(String),
     /// The queue or the elevator panicked.
     Panic(String),
@@ -227,7 +227,7 @@ impl Driven for InQueue {
     }
 
     fn dispatch(&mut self, now: Time, head: &Head) -> Result<Option<BlockRequest>, Failure> {
-        Ok(self.queue.dispatch(now, head))
+        Ok(self.queue.dispatch(now, head).copied())
     }
 
     fn complete(
@@ -315,7 +315,7 @@ impl Bare {
         };
         self.counters.inserted += 1;
         self.held.insert(request.tag, request);
-        self.elevator.insert(now, request, InsertAt::Sorted);
+        self.elevator.insert(now, &request, InsertAt::Sorted);
         request
     }
 
@@ -324,13 +324,10 @@ impl Bare {
         now: Time,
         disk: &dyn Disk,
     ) -> Result<Option<BlockRequest>, Failure> {
-        let Some(request) = self.elevator.dispatch(now, disk) else { return Ok(None) };
-        let known = self.held.remove(&request.tag);
-        if known != Some(request) {
-            return Err(Failure::Wrong(format!(
-                "{request:?} is dispatched; the held one is {known:?}"
-            )));
-        }
+        let Some(tag) = self.elevator.dispatch(now, disk) else { return Ok(None) };
+        let Some(request) = self.held.remove(&tag) else {
+            return Err(Failure::Wrong(format!("request {tag} is dispatched, but not held")));
+        };
         self.counters.dispatched += 1;
         Ok(Some(request))
     }

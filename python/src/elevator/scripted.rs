@@ -141,17 +141,17 @@ impl Scripted {
 }
 
 impl Elevator for Scripted {
-    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
-        self.requests.insert(request.tag, request);
+    fn insert(&mut self, now: Time, request: &BlockRequest, at: InsertAt) {
+        self.requests.insert(request.tag, *request);
         if at == InsertAt::Head {
             self.requeued.push_front(request.tag);
             return;
         }
         let own = self.overrides("insert");
         self.with("insert", |py, object, held| {
-            held.set_item(request.tag, Request(request))?;
+            held.set_item(request.tag, Request(*request))?;
             if own {
-                object.call_method1(intern!(py, "insert"), (now.as_ns(), Request(request)))?;
+                object.call_method1(intern!(py, "insert"), (now.as_ns(), Request(*request)))?;
             }
             Ok(())
         });
@@ -160,9 +160,10 @@ impl Elevator for Scripted {
         }
     }
 
-    fn dispatch(&mut self, now: Time, disk: &dyn Disk) -> Option<BlockRequest> {
+    fn dispatch(&mut self, now: Time, disk: &dyn Disk) -> Option<u32> {
         if let Some(tag) = self.requeued.pop_front() {
-            return self.requests.remove(&tag);
+            self.requests.remove(&tag);
+            return Some(tag);
         }
         if self.requests.is_empty() {
             return None;
@@ -171,7 +172,8 @@ impl Elevator for Scripted {
         self.read_timer("dispatch", now);
         let tag = chosen?;
         self.drop_held(tag);
-        self.requests.remove(&tag)
+        self.requests.remove(&tag);
+        Some(tag)
     }
 
     fn complete(&mut self, now: Time, done: &Finished) {

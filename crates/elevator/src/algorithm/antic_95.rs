@@ -233,7 +233,7 @@ impl Rule for BenefitCost {
         };
         let Some(candidate) = see.candidate.or(see.background) else { return true };
         let cost = median.saturating_sub(see.elapsed_ns);
-        let distance = self.actuator.distance(see.head, candidate.sector);
+        let distance = self.actuator.distance(see.head, candidate);
         let expected = self.record(see.process).seek_ns.unwrap_or(0);
         let benefit = self.actuator.seek_ns(distance).saturating_sub(expected);
         benefit <= cost

@@ -178,11 +178,11 @@ mod tests {
             let allocated = Time::from_ns((10_000 - age) * 1_000_000);
             elevator.insert(
                 allocated,
-                BlockRequest { allocated, ..request(tag as u32, *t) },
+                &BlockRequest { allocated, ..request(tag as u32, *t) },
                 InsertAt::Sorted,
             );
         }
-        elevator.dispatch(Time::from_ns(10_000_000_000), &BySector).unwrap().tag as usize
+        elevator.dispatch(Time::from_ns(10_000_000_000), &BySector).unwrap() as usize
     }
 
     #[test]
@@ -223,10 +223,10 @@ mod tests {
         let [old, young, near] = [at(0, 128, 0), at(1, 120, 5000), at(2, 25, 5000)];
         [old, young, near]
             .into_iter()
-            .for_each(|request| elevator.insert(request.allocated, request, InsertAt::Sorted));
+            .for_each(|request| elevator.insert(request.allocated, &request, InsertAt::Sorted));
         elevator.coalesced(young.allocated, &young, &old);
         let now = Time::from_ns(5_000_000_000);
-        assert_eq!(elevator.dispatch(now, &BySector).unwrap().tag, 1, "120 · 1/6 = 20 against 25");
+        assert_eq!(elevator.dispatch(now, &BySector).unwrap(), 1, "120 · 1/6 = 20 against 25");
     }
 
     #[test]
@@ -245,8 +245,8 @@ mod tests {
                 .for_each(|(name, value)| elevator.set(name, value));
             [0, 1]
                 .into_iter()
-                .for_each(|tag| elevator.insert(Time::ZERO, request(tag, 0), InsertAt::Sorted));
-            assert_eq!(elevator.dispatch(Time::from_ns(u64::MAX), &Slow).unwrap().tag, 0);
+                .for_each(|tag| elevator.insert(Time::ZERO, &request(tag, 0), InsertAt::Sorted));
+            assert_eq!(elevator.dispatch(Time::from_ns(u64::MAX), &Slow).unwrap(), 0);
         }
     }
 

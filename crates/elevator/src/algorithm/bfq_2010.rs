@@ -110,7 +110,7 @@ mod tests {
             .for_each(|(process, flow)| elevator.flow(process, flow, &spec));
         for tag in 0..3 {
             let request = BlockRequest { nr_sectors: 1024, ..of(tag, tag, u64::from(tag) * 5000) };
-            elevator.insert(crate::Time::ZERO, request, InsertAt::Sorted);
+            elevator.insert(crate::Time::ZERO, &request, InsertAt::Sorted);
         }
         let touching = |process| of(process, 9, 1024);
         let first = BlockRequest { nr_sectors: 1024, ..of(0, 0, 0) };

@@ -175,7 +175,7 @@ impl Drive<'_> {
                 self.seq += 1;
                 self.totals.inserted += 1;
                 self.held.insert(tag, new);
-                self.elevator.insert(self.now, new, at);
+                self.elevator.insert(self.now, &new, at);
             }
         }
     }
@@ -207,7 +207,7 @@ impl Drive<'_> {
 
     fn fill(&mut self, depth: u32) {
         while self.flying.len() < depth as usize {
-            let Some(request) = self.elevator.dispatch(self.now, &NoDisk) else {
+            let Some(tag) = self.elevator.dispatch(self.now, &NoDisk) else {
                 assert_eq!(
                     self.elevator.dispatch(self.now, &NoDisk),
                     None,
@@ -215,8 +215,7 @@ impl Drive<'_> {
                 );
                 return;
             };
-            let held = self.held.remove(&request.tag);
-            assert_eq!(held, Some(request), "what is dispatched is held, as it has grown");
+            let request = self.held.remove(&tag).expect("what is dispatched is held");
             self.flying.push(Finished { request, issued: self.now });
             self.totals.dispatched += 1;
         }

@@ -251,23 +251,24 @@ mod tests {
     use super::*;
     use crate::algorithm::flow_testing::of;
     use crate::scheduler::{InsertAt, NoDisk};
+    use crate::testing::Keeper;
 
     const MS: u64 = 1_000_000;
 
     /// Requests of 4 KiB; T is two of them.
-    fn throttled(anticipation_us: u64) -> Box<dyn Elevator> {
-        let mut flashfq = build(&Build::default());
+    fn throttled(anticipation_us: u64) -> Keeper {
+        let mut flashfq = Keeper::new(build(&Build::default()));
         flashfq.set("throttle", 8);
         flashfq.set("anticipation", anticipation_us);
         flashfq
     }
 
-    fn next(flashfq: &mut dyn Elevator, at: u64) -> Option<BlockRequest> {
+    fn next(flashfq: &mut Keeper, at: u64) -> Option<BlockRequest> {
         flashfq.dispatch(Time::from_ns(at), &NoDisk)
     }
 
     /// B (process 1) has completed a request and thinks, A (process 0) has ten.
-    fn while_b_thinks(flashfq: &mut dyn Elevator) -> usize {
+    fn while_b_thinks(flashfq: &mut Keeper) -> usize {
         flashfq.insert(Time::ZERO, of(1, 20, 0), InsertAt::Sorted);
         flashfq.insert(Time::ZERO, of(0, 0, 90_000), InsertAt::Sorted);
         for tag in [20, 0] {
@@ -284,29 +285,25 @@ mod tests {
     #[test]
     fn a_flow_runs_ahead_of_a_thinking_one_by_the_throttle_until_that_sends_or_its_time_is_over() {
         let mut flashfq = throttled(2000);
-        assert_eq!(while_b_thinks(flashfq.as_mut()), 3, "S = 1, 2, 3, beside v = 1 and T = 2");
+        assert_eq!(while_b_thinks(&mut flashfq), 3, "S = 1, 2, 3, beside v = 1 and T = 2");
         assert_eq!(flashfq.next_timer(), Some(Time::from_ns(10 + 2 * MS)));
         flashfq.insert(Time::from_ns(MS), of(1, 21, 0), InsertAt::Sorted);
-        assert_eq!(
-            next(flashfq.as_mut(), MS).map(|request| request.tag),
-            Some(21),
-            "B is not robbed"
-        );
-        assert_eq!(next(flashfq.as_mut(), MS).map(|request| request.tag), Some(4), "S = 4, v = 2");
-        assert_eq!(next(flashfq.as_mut(), MS), None);
+        assert_eq!(next(&mut flashfq, MS).map(|request| request.tag), Some(21), "B is not robbed");
+        assert_eq!(next(&mut flashfq, MS).map(|request| request.tag), Some(4), "S = 4, v = 2");
+        assert_eq!(next(&mut flashfq, MS), None);
     }
 
     #[test]
     fn when_the_time_of_the_thinking_flow_is_over_virtual_time_jumps() {
         let mut flashfq = throttled(2000);
-        assert_eq!(while_b_thinks(flashfq.as_mut()), 3);
+        assert_eq!(while_b_thinks(&mut flashfq), 3);
         flashfq.on_timer(Time::from_ns(10 + 2 * MS));
-        assert_eq!((0..).map_while(|_| next(flashfq.as_mut(), 3 * MS)).count(), 6);
+        assert_eq!((0..).map_while(|_| next(&mut flashfq, 3 * MS)).count(), 6);
     }
 
     #[test]
     fn without_anticipation_nothing_stops_the_other() {
-        assert_eq!(while_b_thinks(throttled(0).as_mut()), 9);
+        assert_eq!(while_b_thinks(&mut throttled(0)), 9);
     }
 
     #[test]

@@ -131,15 +131,15 @@ impl FlowQueues {
     }
 
     /// Returns whether its tag was in flight.
-    pub(super) fn enter(&mut self, request: BlockRequest, position: Position) -> bool {
+    pub(super) fn enter(&mut self, request: &BlockRequest, position: Position) -> bool {
         let tag = request.tag as usize;
         if self.slots.len() <= tag {
             self.slots.resize(tag + 1, None);
         }
-        let was = self.slots[tag];
-        let flow = was.map_or_else(|| self.flows.flow_of(request.process), |was| was.flow);
+        let was = self.slots[tag].map(|was| was.flow);
+        let flow = was.unwrap_or_else(|| self.flows.flow_of(request.process));
         self.reach(flow);
-        self.slots[tag] = Some(Slot { request, flow, rank: self.arrived, position });
+        self.slots[tag] = Some(Slot { request: *request, flow, rank: self.arrived, position });
         self.arrived += 1;
         if position == Position::Queued {
             let queue = &mut self.queues[flow];
@@ -155,30 +155,29 @@ impl FlowQueues {
     }
 
     fn unlink(&mut self, tag: u32) {
-        let slot = *self.slot(tag);
+        let Slot { flow, position, .. } = *self.slot(tag);
         debug_assert_eq!(
-            slot.position,
+            position,
             Position::Queued,
             "request {tag} stands in the queue of its flow"
         );
-        let queue = &mut self.queues[slot.flow];
+        let queue = &mut self.queues[flow];
         self.links.remove(&mut queue.chain, tag);
         queue.queued -= 1;
         self.queued -= 1;
     }
 
-    pub(super) fn send(&mut self, tag: u32) -> BlockRequest {
-        let slot = *self.slot(tag);
-        match slot.position {
+    pub(super) fn send(&mut self, tag: u32) {
+        let Slot { flow, position, .. } = *self.slot(tag);
+        match position {
             Position::Queued => self.unlink(tag),
             Position::Detached => self.detached -= 1,
             Position::Head => {}
             Position::InFlight => unreachable!("request {tag} is not in flight yet"),
         }
-        self.queues[slot.flow].in_flight += 1;
+        self.queues[flow].in_flight += 1;
         self.in_flight += 1;
         self.slot_mut(tag).position = Position::InFlight;
-        slot.request
     }
 
     /// Removes `gone`; the survivor takes the earlier place.

@@ -3,8 +3,8 @@
 
 use crate::kind::{Build, ElevatorKind};
 use crate::request::{BlockRequest, Finished};
-use crate::scheduler::{Elevator, FlowSpec, InsertAt, NoDisk};
-use crate::testing::request;
+use crate::scheduler::{FlowSpec, InsertAt, NoDisk};
+use crate::testing::{Keeper, request};
 use crate::vocabulary::Time;
 
 pub(crate) const MS: u64 = 1_000_000;
@@ -15,7 +15,7 @@ pub(crate) fn of(process: u32, tag: u32, sector: u64) -> BlockRequest {
 
 /// Process n is flow n.
 pub(crate) struct Drive {
-    pub(crate) elevator: Box<dyn Elevator>,
+    pub(crate) elevator: Keeper,
     pub(crate) now: Time,
     pub(crate) service_ns: u64,
     seq: u64,
@@ -35,7 +35,7 @@ impl Drive {
         specs: &[FlowSpec],
         set: &[(&str, u64)],
     ) -> Drive {
-        let mut elevator = (row.build)(&Build::default());
+        let mut elevator = Keeper::new((row.build)(&Build::default()));
         set.iter().for_each(|(name, value)| elevator.set(name, *value));
         for (process, spec) in (0..).zip(specs) {
             elevator.flow(process, process, spec);

@@ -137,8 +137,7 @@ mod tests {
             [(2, 60), (3, 70), (4, 95)].into_iter().for_each(|(tag, place)| {
                 elevator.insert(Time::ZERO, cylinder(tag, place, 200), InsertAt::Sorted);
             });
-            let tags: Vec<u32> =
-                drain(elevator.as_mut()).iter().map(|request| request.tag).collect();
+            let tags: Vec<u32> = drain(&mut elevator).iter().map(|request| request.tag).collect();
             assert_eq!(tags, [1, 4, 3, 2]);
         }
     }
@@ -156,7 +155,7 @@ mod tests {
             .into_iter()
             .for_each(|request| elevator.insert(Time::ZERO, request, InsertAt::Sorted));
         elevator.coalesced(Time::ZERO, &c, &b);
-        let tags: Vec<u32> = drain(elevator.as_mut()).iter().map(|request| request.tag).collect();
+        let tags: Vec<u32> = drain(&mut elevator).iter().map(|request| request.tag).collect();
         assert_eq!(tags, [2, 3]);
     }
 }

@@ -18,7 +18,7 @@
 use crate::chain::{Chain, Links};
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Role, Tunable};
 use crate::request::{BlockRequest, Finished, PrioClass};
-use crate::scheduler::{Disk, Elevator, InsertAt, Merge};
+use crate::scheduler::{Disk, Elevator, InsertAt};
 use crate::vocabulary::Time;
 
 /// It waits only for completions, so it never refuses with nothing in flight.
@@ -48,7 +48,6 @@ const USUAL_LEVEL: usize = 4;
 
 #[derive(Debug, Clone, Copy)]
 struct Slot {
-    request: BlockRequest,
     /// The earlier one after a merge.
     rank: u64,
     in_flight: bool,
@@ -95,7 +94,7 @@ impl K2 {
 }
 
 impl Elevator for K2 {
-    fn insert(&mut self, _now: Time, request: BlockRequest, _at: InsertAt) {
+    fn insert(&mut self, _now: Time, request: &BlockRequest, _at: InsertAt) {
         let tag = request.tag as usize;
         if self.slots.len() <= tag {
             self.slots.resize(tag + 1, None);
@@ -103,14 +102,14 @@ impl Elevator for K2 {
         if self.slots[tag].is_some() {
             self.in_flight -= 1;
         }
-        self.slots[tag] = Some(Slot { request, rank: self.arrived, in_flight: false });
+        self.slots[tag] = Some(Slot { rank: self.arrived, in_flight: false });
         self.arrived += 1;
-        self.links.push_back(&mut self.queues[queue(&request)], request.tag);
+        self.links.push_back(&mut self.queues[queue(request)], request.tag);
         self.len += 1;
         self.kicked = true;
     }
 
-    fn dispatch(&mut self, _now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+    fn dispatch(&mut self, _now: Time, _disk: &dyn Disk) -> Option<u32> {
         let next = self.queues.iter().position(|queue| queue.oldest().is_some());
         let may = self.kicked && self.in_flight < self.max_inflight || self.in_flight == 0;
         let Some(queue) = next.filter(|_| may) else {
@@ -123,9 +122,8 @@ impl Elevator for K2 {
         self.kicked = true;
         self.len -= 1;
         self.in_flight += 1;
-        let slot = self.slot(tag);
-        slot.in_flight = true;
-        Some(slot.request)
+        self.slot(tag).in_flight = true;
+        Some(tag)
     }
 
     fn complete(&mut self, _now: Time, done: &Finished) {
@@ -139,14 +137,6 @@ impl Elevator for K2 {
 
     fn len(&self) -> usize {
         self.len
-    }
-
-    fn allow_merge(&self, _request: &BlockRequest, _bio: &BlockRequest, _how: Merge) -> bool {
-        true
-    }
-
-    fn merged(&mut self, _now: Time, before: &BlockRequest, after: &BlockRequest) {
-        self.slot(before.tag).request = *after;
     }
 
     fn coalesced(&mut self, _now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
@@ -177,10 +167,11 @@ mod tests {
     use crate::algorithm::blk_mq_testing::check_extremes;
     use crate::request::Priority;
     use crate::scheduler::NoDisk;
-    use crate::testing::request;
+    use crate::testing::{Keeper, request};
 
-    fn k2(max_inflight: u64) -> Box<dyn Elevator> {
-        let mut k2 = build(&Build { nr_tags: 64, queue_depth: 64, ..Build::default() });
+    fn k2(max_inflight: u64) -> Keeper {
+        let build = Build { nr_tags: 64, queue_depth: 64, ..Build::default() };
+        let mut k2 = Keeper::new(super::build(&build));
         k2.set("max_inflight", max_inflight);
         k2
     }
@@ -196,11 +187,11 @@ mod tests {
         request(tag, u64::from(tag) * 64)
     }
 
-    fn next(k2: &mut dyn Elevator) -> Option<u32> {
+    fn next(k2: &mut Keeper) -> Option<u32> {
         k2.dispatch(Time::ZERO, &NoDisk).map(|request| request.tag)
     }
 
-    fn done(k2: &mut dyn Elevator, request: BlockRequest) {
+    fn done(k2: &mut Keeper, request: BlockRequest) {
         k2.complete(Time::ZERO, &Finished { request, issued: Time::ZERO });
     }
 
@@ -208,28 +199,28 @@ mod tests {
     fn a_real_time_request_waits_for_those_in_the_device_only() {
         let mut k2 = k2(2);
         (1..=3).for_each(|tag| k2.insert(Time::ZERO, usual(tag), InsertAt::Sorted));
-        assert_eq!([(); 3].map(|()| next(k2.as_mut())), [Some(1), Some(2), None]);
+        assert_eq!([(); 3].map(|()| next(&mut k2)), [Some(1), Some(2), None]);
         k2.insert(Time::ZERO, real_time(9, 4), InsertAt::Sorted);
-        assert_eq!(next(k2.as_mut()), None, "two are in flight");
-        done(k2.as_mut(), usual(1));
-        assert_eq!([(); 2].map(|()| next(k2.as_mut())), [Some(9), None]);
-        done(k2.as_mut(), usual(2));
-        assert_eq!(next(k2.as_mut()), Some(3));
+        assert_eq!(next(&mut k2), None, "two are in flight");
+        done(&mut k2, usual(1));
+        assert_eq!([(); 2].map(|()| next(&mut k2)), [Some(9), None]);
+        done(&mut k2, usual(2));
+        assert_eq!(next(&mut k2), Some(3));
     }
 
     #[test]
     fn raising_the_bound_while_it_is_used_up_takes_effect_with_the_next_insertion() {
         let mut k2 = k2(4);
         (0..8).for_each(|tag| k2.insert(Time::ZERO, usual(tag), InsertAt::Sorted));
-        (0..4).for_each(|tag| assert_eq!(next(k2.as_mut()), Some(tag)));
-        assert_eq!(next(k2.as_mut()), None);
+        (0..4).for_each(|tag| assert_eq!(next(&mut k2), Some(tag)));
+        assert_eq!(next(&mut k2), None);
         k2.set("max_inflight", 32);
         (0..3).for_each(|tag| {
-            done(k2.as_mut(), usual(tag));
-            assert_eq!(next(k2.as_mut()), None, "3, 2 and 1 in flight are not 31");
+            done(&mut k2, usual(tag));
+            assert_eq!(next(&mut k2), None, "3, 2 and 1 in flight are not 31");
         });
         k2.insert(Time::ZERO, usual(8), InsertAt::Sorted);
-        assert_eq!(next(k2.as_mut()), Some(4));
+        assert_eq!(next(&mut k2), Some(4));
     }
 
     #[test]
@@ -253,7 +244,7 @@ mod tests {
                         device.extend(k2.dispatch(Time::from_ns(at), &NoDisk));
                     }
                     now = end;
-                    done(k2.as_mut(), served);
+                    done(&mut k2, served);
                     response = (served.tag == 63).then(|| now - at);
                     if served.tag != 63 {
                         k2.insert(Time::from_ns(now), served, InsertAt::Sorted);
@@ -273,7 +264,7 @@ mod tests {
         for (tag, level) in [(0, 7), (1, 9), (2, 5), (3, 3)] {
             k2.insert(Time::ZERO, real_time(tag, level), InsertAt::Sorted);
         }
-        assert_eq!([(); 4].map(|()| next(k2.as_mut()).unwrap()), [3, 1, 2, 0]);
+        assert_eq!([(); 4].map(|()| next(&mut k2).unwrap()), [3, 1, 2, 0]);
     }
 
     #[test]

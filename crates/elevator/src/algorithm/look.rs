@@ -32,6 +32,7 @@ fn build(build: &Build) -> Box<dyn Elevator> {
 mod tests {
     use super::*;
     use crate::scheduler::{InsertAt, NoDisk};
+    use crate::testing::Keeper;
     use crate::textbook::vectors::{QUEUE, cylinder, drain, movement, order, scheduler_at};
     use crate::vocabulary::Time;
 
@@ -48,16 +49,16 @@ mod tests {
     #[test]
     fn arrivals_ahead_join_the_sweep_and_arrivals_behind_wait_for_the_way_back() {
         let mut elevator = scheduler_at(&ROW, 200, 50, &[]);
-        let insert = |elevator: &mut dyn Elevator, tag, place| {
+        let insert = |elevator: &mut Keeper, tag, place| {
             elevator.insert(Time::ZERO, cylinder(tag, place, 200), InsertAt::Sorted);
         };
-        insert(elevator.as_mut(), 0, 60);
-        insert(elevator.as_mut(), 1, 90);
+        insert(&mut elevator, 0, 60);
+        insert(&mut elevator, 1, 90);
         assert_eq!(elevator.dispatch(Time::ZERO, &NoDisk).unwrap().tag, 0);
-        insert(elevator.as_mut(), 2, 55);
-        insert(elevator.as_mut(), 3, 70);
-        insert(elevator.as_mut(), 4, 60);
-        let tags: Vec<u32> = drain(elevator.as_mut()).iter().map(|request| request.tag).collect();
+        insert(&mut elevator, 2, 55);
+        insert(&mut elevator, 3, 70);
+        insert(&mut elevator, 4, 60);
+        let tags: Vec<u32> = drain(&mut elevator).iter().map(|request| request.tag).collect();
         assert_eq!(tags, [4, 3, 1, 2], "the arm's own cylinder first");
     }
 
@@ -67,7 +68,7 @@ mod tests {
         [(2, 40), (1, 40), (3, 30), (5, 40)].into_iter().for_each(|(tag, place)| {
             elevator.insert(Time::ZERO, cylinder(tag, place, 200), InsertAt::Sorted)
         });
-        let tags: Vec<u32> = drain(elevator.as_mut()).iter().map(|request| request.tag).collect();
+        let tags: Vec<u32> = drain(&mut elevator).iter().map(|request| request.tag).collect();
         assert_eq!(tags, [2, 1, 5, 3]);
     }
 }

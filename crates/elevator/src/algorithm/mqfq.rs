@@ -255,7 +255,7 @@ mod tests {
         let mut elevator = build(&Build { queue_depth: 2, ..Build::default() });
         for tag in 0..4 {
             let request = crate::algorithm::flow_testing::of(0, tag, 100 * u64::from(tag));
-            elevator.insert(Time::ZERO, request, crate::scheduler::InsertAt::Sorted);
+            elevator.insert(Time::ZERO, &request, crate::scheduler::InsertAt::Sorted);
         }
         let sent =
             (0..4).filter_map(|_| elevator.dispatch(Time::ZERO, &crate::scheduler::NoDisk)).count();

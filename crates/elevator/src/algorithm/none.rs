@@ -13,7 +13,7 @@
 use std::collections::VecDeque;
 
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Tunable};
-use crate::request::{BlockRequest, Finished};
+use crate::request::BlockRequest;
 use crate::scheduler::{Disk, Elevator, Features, InsertAt, Merge};
 use crate::topology::Topology;
 use crate::vocabulary::{LINUX_VERSION, Time};
@@ -37,7 +37,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
 
 #[derive(Debug)]
 struct NoElevator {
-    list: VecDeque<BlockRequest>,
+    list: VecDeque<u32>,
     topology: Topology,
     linux: u64,
 }
@@ -48,23 +48,21 @@ fn build(build: &Build) -> Box<dyn Elevator> {
 
 impl NoElevator {
     fn position(&self, request: &BlockRequest) -> usize {
-        self.list.iter().position(|held| held.tag == request.tag).expect("the request is held")
+        self.list.iter().position(|tag| *tag == request.tag).expect("the request is held")
     }
 }
 
 impl Elevator for NoElevator {
-    fn insert(&mut self, _now: Time, request: BlockRequest, at: InsertAt) {
+    fn insert(&mut self, _now: Time, request: &BlockRequest, at: InsertAt) {
         match at {
-            InsertAt::Sorted => self.list.push_back(request),
-            InsertAt::Head => self.list.push_front(request),
+            InsertAt::Sorted => self.list.push_back(request.tag),
+            InsertAt::Head => self.list.push_front(request.tag),
         }
     }
 
-    fn dispatch(&mut self, _now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+    fn dispatch(&mut self, _now: Time, _disk: &dyn Disk) -> Option<u32> {
         self.list.pop_front()
     }
-
-    fn complete(&mut self, _now: Time, _done: &Finished) {}
 
     fn len(&self) -> usize {
         self.list.len()
@@ -72,11 +70,6 @@ impl Elevator for NoElevator {
 
     fn allow_merge(&self, request: &BlockRequest, bio: &BlockRequest, _how: Merge) -> bool {
         self.topology.cpu(request.process) == self.topology.cpu(bio.process)
-    }
-
-    fn merged(&mut self, _now: Time, before: &BlockRequest, after: &BlockRequest) {
-        let at = self.position(before);
-        self.list[at] = *after;
     }
 
     fn coalesced(&mut self, _now: Time, survivor: &BlockRequest, gone: &BlockRequest) {

@@ -8,7 +8,7 @@
 
 use crate::fifo::Fifo;
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
-use crate::request::{BlockRequest, Finished};
+use crate::request::BlockRequest;
 use crate::scheduler::{Disk, Elevator, InsertAt, Legacy, Merge};
 use crate::vocabulary::Time;
 
@@ -30,21 +30,10 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
 #[derive(Debug)]
 struct Noop {
     order: Fifo,
-    requests: Vec<Option<BlockRequest>>,
 }
 
 fn build(build: &Build) -> Box<dyn Elevator> {
-    Box::new(Noop { order: Fifo::new(build.nr_tags), requests: vec![None; build.nr_tags as usize] })
-}
-
-impl Noop {
-    fn hold(&mut self, request: BlockRequest) {
-        let at = request.tag as usize;
-        if at >= self.requests.len() {
-            self.requests.resize(at + 1, None);
-        }
-        self.requests[at] = Some(request);
-    }
+    Box::new(Noop { order: Fifo::new(build.nr_tags) })
 }
 
 impl Legacy for Noop {
@@ -66,20 +55,16 @@ impl Legacy for Noop {
 }
 
 impl Elevator for Noop {
-    fn insert(&mut self, _now: Time, request: BlockRequest, at: InsertAt) {
+    fn insert(&mut self, _now: Time, request: &BlockRequest, at: InsertAt) {
         match at {
             InsertAt::Sorted => self.order.push_back(request.tag),
             InsertAt::Head => self.order.push_front(request.tag),
         }
-        self.hold(request);
     }
 
-    fn dispatch(&mut self, _now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
-        let tag = self.order.pop_front()?;
-        Some(self.requests[tag as usize].take().expect("a tag in the order has its request"))
+    fn dispatch(&mut self, _now: Time, _disk: &dyn Disk) -> Option<u32> {
+        self.order.pop_front()
     }
-
-    fn complete(&mut self, _now: Time, _done: &Finished) {}
 
     fn legacy(&self) -> Option<&dyn Legacy> {
         Some(self)
@@ -93,9 +78,8 @@ impl Elevator for Noop {
         how == Merge::Back
     }
 
-    fn merged(&mut self, _now: Time, before: &BlockRequest, after: &BlockRequest) {
+    fn merged(&mut self, _now: Time, before: &BlockRequest, _after: &BlockRequest) {
         assert!(self.order.contains(before.tag), "the request that grows is held");
-        self.hold(*after);
     }
 
     fn coalesced(&mut self, _now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
@@ -104,7 +88,6 @@ impl Elevator for Noop {
             self.order.insert_before(survivor.tag, gone.tag);
         }
         self.order.remove(gone.tag);
-        self.requests[gone.tag as usize] = None;
     }
 
     fn get(&self, tunable: &str) -> u64 {
@@ -123,15 +106,13 @@ mod tests {
     use crate::testing::request;
 
     fn drain(noop: &mut dyn Elevator) -> Vec<u32> {
-        std::iter::from_fn(|| noop.dispatch(Time::ZERO, &NoDisk))
-            .map(|request| request.tag)
-            .collect()
+        std::iter::from_fn(|| noop.dispatch(Time::ZERO, &NoDisk)).collect()
     }
 
     fn filled(sectors: &[u64]) -> Box<dyn Elevator> {
         let mut noop = build(&Build::default());
         for (tag, sector) in sectors.iter().enumerate() {
-            noop.insert(Time::ZERO, request(tag as u32, *sector), InsertAt::Sorted);
+            noop.insert(Time::ZERO, &request(tag as u32, *sector), InsertAt::Sorted);
         }
         noop
     }
@@ -139,7 +120,7 @@ mod tests {
     #[test]
     fn requests_leave_in_order_of_arrival_whatever_their_sectors() {
         let mut noop = filled(&[900, 100, 500, 300]);
-        noop.insert(Time::ZERO, request(200, 700), InsertAt::Head);
+        noop.insert(Time::ZERO, &request(200, 700), InsertAt::Head);
         assert_eq!(noop.len(), 5);
         assert_eq!(drain(&mut *noop), [200, 0, 1, 2, 3]);
         assert!(noop.is_empty());
@@ -160,7 +141,6 @@ mod tests {
         noop.merged(Time::ZERO, &request(2, 500), &grown);
         // Tag 3 survives tag 1 and takes its place.
         noop.coalesced(Time::ZERO, &request(3, 108), &request(1, 100));
-        let order: Vec<_> = std::iter::from_fn(|| noop.dispatch(Time::ZERO, &NoDisk)).collect();
-        assert_eq!(order, [request(0, 900), request(3, 108), grown]);
+        assert_eq!(drain(&mut *noop), [0, 3, 2]);
     }
 }

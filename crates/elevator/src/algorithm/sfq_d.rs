@@ -263,10 +263,10 @@ impl FlowRule for SfqD {
 mod tests {
     use super::*;
     use crate::scheduler::{FlowSpec, InsertAt, NoDisk};
-    use crate::testing::request;
+    use crate::testing::{Keeper, request};
 
-    fn sfq(weights: &[u32], settings: &[(&str, u64)]) -> Box<dyn Elevator> {
-        let mut elevator = build(&Build::default());
+    fn sfq(weights: &[u32], settings: &[(&str, u64)]) -> Keeper {
+        let mut elevator = Keeper::new(build(&Build::default()));
         for (process, weight) in weights.iter().enumerate() {
             let spec = FlowSpec { weight: Some(*weight), ..FlowSpec::default() };
             elevator.flow(process as u32, process as u32, &spec);
@@ -276,7 +276,7 @@ mod tests {
     }
 
     /// Sizes in units of 8 sectors; tags are list positions.
-    fn insert(elevator: &mut dyn Elevator, from: u32, requests: &[(u32, u32)]) {
+    fn insert(elevator: &mut Keeper, from: u32, requests: &[(u32, u32)]) {
         for (tag, (process, units)) in (from..).zip(requests) {
             let request = request(tag, 10_000 * u64::from(tag));
             let request = BlockRequest { process: *process, nr_sectors: 8 * units, ..request };
@@ -284,16 +284,16 @@ mod tests {
         }
     }
 
-    fn next(elevator: &mut dyn Elevator) -> Option<BlockRequest> {
+    fn next(elevator: &mut Keeper) -> Option<BlockRequest> {
         elevator.dispatch(Time::ZERO, &NoDisk)
     }
 
-    fn finish(elevator: &mut dyn Elevator, request: BlockRequest, latency_ns: u64) {
+    fn finish(elevator: &mut Keeper, request: BlockRequest, latency_ns: u64) {
         elevator.complete(Time::from_ns(latency_ns), &Finished { request, issued: Time::ZERO });
     }
 
     /// Processes in service order, at queue depth 1.
-    fn order(elevator: &mut dyn Elevator) -> Vec<u32> {
+    fn order(elevator: &mut Keeper) -> Vec<u32> {
         let serve = |_| {
             next(elevator)
                 .inspect(|request| finish(elevator, *request, 0))
@@ -305,29 +305,29 @@ mod tests {
     #[test]
     fn the_smallest_start_tag_is_next_and_of_equal_ones_the_earlier_arrival() {
         let mut sfq = sfq(&[1, 1], &[("depth", 1)]);
-        insert(sfq.as_mut(), 0, &[(0, 1), (0, 1), (0, 1), (1, 3), (1, 3)]);
-        assert_eq!(order(sfq.as_mut()), [0, 3, 1, 2, 4]);
+        insert(&mut sfq, 0, &[(0, 1), (0, 1), (0, 1), (1, 3), (1, 3)]);
+        assert_eq!(order(&mut sfq), [0, 3, 1, 2, 4]);
     }
 
     #[test]
     fn a_flow_of_twice_the_weight_is_served_twice_as_often() {
         let mut sfq = sfq(&[2, 1], &[("depth", 1)]);
         insert(
-            sfq.as_mut(),
+            &mut sfq,
             0,
             &[(0, 1), (0, 1), (0, 1), (0, 1), (0, 1), (0, 1), (1, 1), (1, 1), (1, 1)],
         );
-        assert_eq!(order(sfq.as_mut()), [0, 6, 1, 2, 7, 3, 4, 8, 5]);
+        assert_eq!(order(&mut sfq), [0, 6, 1, 2, 7, 3, 4, 8, 5]);
     }
 
     #[test]
     fn no_more_than_d_requests_are_in_the_device() {
         let mut sfq = sfq(&[1], &[("depth", 2)]);
-        insert(sfq.as_mut(), 0, &[(0, 1), (0, 1), (0, 1)]);
-        let first = next(sfq.as_mut()).unwrap();
-        assert!(next(sfq.as_mut()).is_some() && next(sfq.as_mut()).is_none());
-        finish(sfq.as_mut(), first, 0);
-        assert!(next(sfq.as_mut()).is_some());
+        insert(&mut sfq, 0, &[(0, 1), (0, 1), (0, 1)]);
+        let first = next(&mut sfq).unwrap();
+        assert!(next(&mut sfq).is_some() && next(&mut sfq).is_none());
+        finish(&mut sfq, first, 0);
+        assert!(next(&mut sfq).is_some());
     }
 
     #[test]
@@ -336,17 +336,17 @@ mod tests {
         // The lone flow has one of 4 units in the device from 0 on, and more queued.
         let newcomer_runs = [0, 1, 2].map(|variant| {
             let mut sfq = sfq(&[1, 1], &[("depth", 2), ("variant", variant)]);
-            insert(sfq.as_mut(), 0, &[(0, 4), (0, 4), (0, 4), (0, 4)]);
-            let first = next(sfq.as_mut()).unwrap();
-            let second = next(sfq.as_mut()).unwrap();
-            insert(sfq.as_mut(), 4, &[(1, 1); 12]);
-            finish(sfq.as_mut(), second, 0);
+            insert(&mut sfq, 0, &[(0, 4), (0, 4), (0, 4), (0, 4)]);
+            let first = next(&mut sfq).unwrap();
+            let second = next(&mut sfq).unwrap();
+            insert(&mut sfq, 4, &[(1, 1); 12]);
+            finish(&mut sfq, second, 0);
             let mut run = 0;
-            while let Some(request) = next(sfq.as_mut()).filter(|request| request.process == 1) {
-                finish(sfq.as_mut(), request, 0);
+            while let Some(request) = next(&mut sfq).filter(|request| request.process == 1) {
+                finish(&mut sfq, request, 0);
                 run += 1;
             }
-            finish(sfq.as_mut(), first, 0);
+            finish(&mut sfq, first, 0);
             run
         });
         assert_eq!(

@@ -73,7 +73,7 @@ pub(crate) mod bench {
     use super::*;
     use crate::request::BlockRequest;
     use crate::scheduler::{Disk, InsertAt, Survey};
-    use crate::testing::request;
+    use crate::testing::{Keeper, request};
     use crate::textbook::vectors::drive;
 
     /// 200 cylinders of one track of 10 sectors, 10 ms per revolution; seeks of 1 ms + 50 µs per
@@ -149,27 +149,27 @@ pub(crate) mod bench {
 
     /// 4000 requests, `held` waiting at any time.
     pub(crate) fn steady(row: &ElevatorKind, set: &[(&str, u64)], held: u32) -> Measured {
-        let mut elevator = (row.build)(&drive(200));
+        let mut elevator = Keeper::new((row.build)(&drive(200)));
         set.iter().for_each(|(name, value)| elevator.set(name, *value));
         let mut seed = 3_u64;
         let mut random = || {
             seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             (seed >> 33) % 2000
         };
-        let mut arrive = |elevator: &mut dyn Elevator, now, tag| {
+        let mut arrive = |elevator: &mut Keeper, now, tag| {
             let bio = BlockRequest { nr_sectors: 1, allocated: now, ..request(tag, random()) };
             elevator.insert(now, bio, InsertAt::Sorted);
         };
         let (mut disk, mut now) = (Drive::default(), Time::ZERO);
         let (mut longest_wait_ns, mut sum, mut squares) = (0, 0_u128, 0_u128);
-        (0..held).for_each(|tag| arrive(elevator.as_mut(), now, tag));
+        (0..held).for_each(|tag| arrive(&mut elevator, now, tag));
         for _ in 0..4000 {
             let next = elevator.dispatch(now, &disk).expect("the queue is full");
             longest_wait_ns = longest_wait_ns.max(now - next.allocated);
             now = disk.serve(now, &next);
             let response = u128::from(now - next.allocated);
             (sum, squares) = (sum + response, squares + response * response);
-            arrive(elevator.as_mut(), now, next.tag);
+            arrive(&mut elevator, now, next.tag);
         }
         let variance = squares / 4000 - (sum / 4000) * (sum / 4000);
         Measured {
@@ -187,7 +187,7 @@ mod tests {
     use crate::algorithm::{asptf, c_look, c_scan, fcfs, fscan, look, scan, sstf, vscan_r};
     use crate::request::BlockRequest;
     use crate::scheduler::{Disk, InsertAt, NoDisk};
-    use crate::testing::request;
+    use crate::testing::{Keeper, request};
     use crate::textbook::vectors::drive;
 
     const OTHERS: [ElevatorKind; 9] = [
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn the_soonest_under_the_head_goes_first_not_the_nearest() {
-        let mut elevator = (ROW.build)(&drive(200));
+        let mut elevator = Keeper::new((ROW.build)(&drive(200)));
         // From cylinder 0 at angle 0: sector 9 of the same cylinder comes in 9 ms, sector 3 of
         // cylinder 20 after a seek of 2 ms.
         for (tag, sector) in [(0, 9), (1, 203), (2, 201)] {
@@ -235,7 +235,7 @@ mod tests {
             let mut elevators = [&ROW]
                 .into_iter()
                 .chain(&OTHERS)
-                .map(|row| (row.build)(&drive(200)))
+                .map(|row| Keeper::new((row.build)(&drive(200))))
                 .collect::<Vec<_>>();
             for tag in 0..20 {
                 seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -273,10 +273,10 @@ mod tests {
     fn without_mechanics_it_is_first_come_first_served() {
         let mut elevator = (ROW.build)(&drive(0));
         [(3, 5), (1, 9), (2, 1)].into_iter().for_each(|(tag, sector)| {
-            elevator.insert(Time::ZERO, request(tag, sector), InsertAt::Sorted)
+            elevator.insert(Time::ZERO, &request(tag, sector), InsertAt::Sorted)
         });
         let tags: Vec<u32> =
-            (0..3).map(|_| elevator.dispatch(Time::ZERO, &NoDisk).unwrap().tag).collect();
+            (0..3).map(|_| elevator.dispatch(Time::ZERO, &NoDisk).unwrap()).collect();
         assert_eq!(tags, [3, 1, 2]);
     }
 }

@@ -18,7 +18,7 @@ struct Part {
     next: u32,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct List {
     head: u32,
     tail: u32,
@@ -36,6 +36,7 @@ impl Bios {
         Bios { parts: Vec::new(), free: NONE, submitted: 0 }
     }
 
+    #[inline]
     pub(super) fn first(&mut self, cookie: u64, nr_parts: u32) -> u32 {
         let at = self.put(Part { cookie, order: 0, bio: 0, left: nr_parts, next: NONE });
         self.parts[at as usize].bio = at;

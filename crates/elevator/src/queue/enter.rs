@@ -10,7 +10,7 @@ use super::wait_queues::WaitQueues;
 use super::{Bio, Entry, Queue, Slot, State};
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{DepthLimit, InsertAt};
-use crate::vocabulary::Time;
+use crate::vocabulary::{Op, Time};
 
 /// The outcome for a bio: the tag of its request.
 #[derive(Debug, Clone, Copy)]
@@ -52,18 +52,14 @@ impl Queue {
         self.counters.waited += u64::from(waited);
     }
 
+    #[inline]
     pub(super) fn enter(&mut self, now: Time, request: &BlockRequest, part: u32) -> Entered {
         let released = request.is_released(now);
         if let Some(release) =
             request.release.filter(|_| !released && !self.features.takes_unreleased)
         {
-            self.unreleased.insert(
-                (release, self.nr_unreleased),
-                Waiter { request: *request, part, limit: DepthLimit::None },
-            );
-            self.nr_unreleased += 1;
-            self.nr_waiting += 1;
-            return Entered::Waiting;
+            self.unreleased.insert((release, self.bios.order(part)), part);
+            return self.wait(request, part, DepthLimit::None);
         }
         if self.limits.merge
             && released
@@ -75,13 +71,14 @@ impl Queue {
     }
 
     /// Inserts a bio or part, or queues it for a tag.
+    #[inline]
     pub(super) fn place(&mut self, now: Time, request: &BlockRequest, part: u32) -> Entered {
         let (op, sync) = (request.op, request.sync);
         let first = !self.lines.is_empty() || self.waiting[class(op, sync)].is_empty();
         let queue = self.hw_queue(request);
         let limit = self.elevator.limit_depth(request, self.word);
         if let DepthLimit::Shallow(depth) = limit {
-            if let Some(bit) = self.take_shallow(request, depth) {
+            if let Some(bit) = self.take_shallow(queue, op, sync, depth) {
                 return Entered::Inserted(self.insert(now, request, part, Some(bit)));
             }
         } else {
@@ -93,12 +90,18 @@ impl Queue {
                 return Entered::Inserted(self.insert(now, request, part, bit));
             }
         }
-        let waiter = Waiter { request: *request, part, limit };
-        self.waiters.resize(self.waiters.len().max(part as usize + 1), waiter);
-        self.waiters[part as usize] = waiter;
         match self.lines.get_mut(queue) {
             Some(lines) => lines.join(part),
             None => self.waiting[class(op, sync)].push_back(part),
+        }
+        self.wait(request, part, limit)
+    }
+
+    fn wait(&mut self, request: &BlockRequest, part: u32, limit: DepthLimit) -> Entered {
+        let waiter = Waiter { request: *request, limit };
+        match self.waiters.get_mut(part as usize) {
+            Some(known) => *known = waiter,
+            None => self.waiters.resize(part as usize + 1, waiter),
         }
         self.nr_waiting += 1;
         Entered::Waiting
@@ -126,16 +129,15 @@ impl Queue {
     pub(super) fn admit(&mut self, now: Time, seen: &mut dyn FnMut(Entry)) {
         for queue in 0..self.lines.len() {
             while let Some((line, part)) = self.lines[queue].next_woken() {
-                let waiter = self.waiters[part as usize];
-                let bit = match waiter.limit {
-                    DepthLimit::Shallow(depth) => self.take_shallow(&waiter.request, depth),
-                    _ if self.has_room(&waiter) => self.lines[queue].take_woken(),
+                let Waiter { request: BlockRequest { op, sync, .. }, limit } =
+                    self.waiters[part as usize];
+                let bit = match limit {
+                    DepthLimit::Shallow(depth) => self.take_shallow(queue, op, sync, depth),
+                    _ if self.has_room(part) => self.lines[queue].take_woken(),
                     _ => None,
                 };
                 if bit.is_some() {
-                    self.nr_waiting -= 1;
-                    let tag = self.insert(now, &waiter.request, part, bit);
-                    seen(Entry::Inserted(self.slot(tag).of.request));
+                    self.admit_one(now, part, bit, seen);
                 } else {
                     self.lines[queue].requeue(line, part);
                 }
@@ -147,29 +149,32 @@ impl Queue {
                 .iter()
                 .enumerate()
                 .filter_map(|(class, line)| Some((class, *line.front()?)));
-            let ready = heads.filter(|(_, part)| self.has_room(&self.waiters[*part as usize]));
+            let ready = heads.filter(|(_, part)| self.has_room(*part));
             let first = ready.min_by_key(|(_, part)| self.bios.order(*part));
             let Some((class, part)) = first else { return };
             self.waiting[class].pop_front();
-            self.nr_waiting -= 1;
-            let request = self.waiters[part as usize].request;
-            let tag = self.insert(now, &request, part, None);
-            seen(Entry::Inserted(self.slot(tag).of.request));
+            self.admit_one(now, part, None, seen);
         }
     }
 
-    fn take_shallow(&mut self, request: &BlockRequest, depth: u32) -> Option<u32> {
-        let queue = self.hw_queue(request);
-        if !self.tags[queue].has_room(request.op, request.sync, None) {
+    fn admit_one(&mut self, now: Time, part: u32, bit: Option<u32>, seen: &mut dyn FnMut(Entry)) {
+        self.nr_waiting -= 1;
+        let request = self.waiters[part as usize].request;
+        let tag = self.insert(now, &request, part, bit);
+        seen(Entry::Inserted(self.slot(tag).of.request));
+    }
+
+    fn take_shallow(&mut self, queue: usize, op: Op, sync: bool, depth: u32) -> Option<u32> {
+        if !self.tags[queue].has_room(op, sync, None) {
             return None;
         }
         self.lines[queue].take_shallow(depth, self.linux.get(self.elevator.as_ref()).linux)
     }
 
     /// The limit of its kind may have changed.
-    fn has_room(&self, waiter: &Waiter) -> bool {
-        let request = &waiter.request;
-        let limit = match waiter.limit {
+    fn has_room(&self, part: u32) -> bool {
+        let Waiter { request, limit } = &self.waiters[part as usize];
+        let limit = match limit {
             DepthLimit::OfKind(_) => of_kind(self.elevator.limit_depth(request, self.word)),
             _ => None,
         };
@@ -188,14 +193,12 @@ impl Queue {
             + queue as u32;
         let request = BlockRequest { tag, seq: self.counters.inserted, allocated: now, ..*request };
         let (of, parts) = (Finished { request, issued: now }, Bios::list(part));
-        self.slots[tag as usize] =
-            Some(Slot { state: State::Held, of, parts, bit, is_full: false });
+        self.slots[tag as usize] = Slot { state: State::Held, of, parts, bit, is_full: false };
         self.counters.inserted += 1;
-        self.remember(&request);
-        if self.runs_on_demand {
-            self.runs |= self.elevator.is_empty();
-        }
-        self.elevator.insert(now, request, InsertAt::Sorted);
+        self.remember(tag);
+        self.runs |= self.held == 0;
+        self.held += 1;
+        self.elevator.insert(now, &self.slots[tag as usize].of.request, InsertAt::Sorted);
         self.runs |= self.take_run();
         tag
     }

@@ -8,7 +8,7 @@
 //! write with the same end.
 
 use super::merge::grown;
-use super::{Queue, Slot, State};
+use super::{Queue, State};
 use crate::request::BlockRequest;
 use crate::scheduler::{Legacy, Merge};
 use crate::vocabulary::Time;
@@ -108,9 +108,8 @@ impl Queue {
     }
 
     fn is_sorted(&self, tag: u32) -> bool {
-        let held =
-            matches!(self.slots.get(tag as usize), Some(Some(Slot { state: State::Held, .. })));
-        held && self.legacy().is_sorted(tag)
+        self.slots.get(tag as usize).is_some_and(|slot| slot.state == State::Held)
+            && self.legacy().is_sorted(tag)
     }
 
     fn legacy(&self) -> &dyn Legacy {

@@ -48,13 +48,14 @@ impl Queue {
         self.slot_mut(tag).parts = parts;
     }
 
-    pub(super) fn remember(&mut self, request: &BlockRequest) {
+    pub(super) fn remember(&mut self, tag: u32) {
+        let BlockRequest { op, sector, nr_sectors, .. } = self.slot(tag).of.request;
         if self.limits.merge {
             if !self.runs_on_demand {
-                self.starts.insert(direction(request.op), request.sector, request.tag);
+                self.starts.insert(direction(op), sector, tag);
             }
-            self.ends.insert(self.end_key(request.op), request.end(), request.tag);
-            self.last_merge = self.cached().or(Some(request.tag));
+            self.ends.insert(self.end_key(op), sector + u64::from(nr_sectors), tag);
+            self.last_merge = self.cached().or(Some(tag));
         }
     }
 
@@ -106,7 +107,7 @@ impl Queue {
     }
 
     fn fits(&self, tag: u32, bio: &BlockRequest, how: Merge) -> bool {
-        let Some(Some(Slot { state: State::Held, of, .. })) = self.slots.get(tag as usize) else {
+        let Some(Slot { state: State::Held, of, .. }) = self.slots.get(tag as usize) else {
             return false;
         };
         let request = &of.request;
@@ -174,10 +175,11 @@ impl Queue {
         self.grow(now, survivor, &bio.map_or(taken, |bio| grown(&taken, bio)));
         self.free(gone);
         self.counters.coalesced += 1;
+        self.held -= 1;
     }
 
     pub(super) fn slot_mut(&mut self, tag: u32) -> &mut Slot {
-        self.slots[tag as usize].as_mut().expect("the tag is in use")
+        &mut self.slots[tag as usize]
     }
 }
 

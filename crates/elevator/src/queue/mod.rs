@@ -34,8 +34,9 @@ use types::Waiter;
 pub use types::{Bio, Counters, Entry, Limits};
 use wait_queues::{Rules, WaitQueues};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum State {
+    #[default]
     Free,
     Held,
     /// Held again after dispatch; nothing merges.
@@ -43,7 +44,7 @@ enum State {
     InFlight,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Slot {
     state: State,
     of: Finished,
@@ -83,7 +84,7 @@ pub struct Queue {
     /// Per hardware queue. A request's tag is its index × hardware queues + the hardware queue.
     tags: Vec<Tags>,
     topology: Topology,
-    slots: Vec<Option<Slot>>,
+    slots: Vec<Slot>,
     bios: Bios,
     /// Held requests by start, and by end.
     starts: Index,
@@ -92,11 +93,12 @@ pub struct Queue {
     waiting: [VecDeque<u32>; CLASSES],
     /// By part: what the lines have the numbers of.
     waiters: Vec<Waiter>,
-    /// Bios that wait for their release, by release and submission.
-    unreleased: BTreeMap<(Time, u64), Waiter>,
-    nr_unreleased: u64,
+    /// Parts that wait for their release, by release and submission.
+    unreleased: BTreeMap<(Time, u64), u32>,
     lines: Vec<WaitQueues>,
     nr_waiting: usize,
+    /// By the elevator.
+    held: usize,
     in_flight: u32,
     /// Set with [`crate::Legacy`] hooks; `runs`: the queue runs.
     runs_on_demand: bool,
@@ -143,7 +145,7 @@ impl Queue {
             elevator,
             limits,
             counters: Counters::default(),
-            slots: vec![None; end as usize],
+            slots: vec![Slot::default(); end as usize],
             bios: Bios::new(),
             starts: Index::new(end),
             ends: Index::new(end),
@@ -151,8 +153,8 @@ impl Queue {
             waiting: Default::default(),
             waiters: Vec::new(),
             unreleased: BTreeMap::new(),
-            nr_unreleased: 0,
             nr_waiting: 0,
+            held: 0,
             in_flight: 0,
             now: Time::ZERO,
             tags: vec![one; hw_queues as usize],
@@ -178,54 +180,46 @@ impl Queue {
 
     /// The next request; None: the device is full, or the elevator returned none.
     #[inline]
-    pub fn dispatch(&mut self, now: Time, disk: &dyn Disk) -> Option<BlockRequest> {
+    pub fn dispatch(&mut self, now: Time, disk: &dyn Disk) -> Option<&BlockRequest> {
         self.tick(now);
         if self.runs_on_demand && !self.runs {
             return None;
         }
-        let Some(request) = self.next_request(now, disk) else {
+        let Some(tag) = self.next_tag(now, disk) else {
             self.runs = false;
             return None;
         };
-        let slot = self.slots.get_mut(request.tag as usize).and_then(Option::as_mut);
-        let slot = slot.expect("an elevator dispatches tags that were inserted");
+        let slot = &mut self.slots[tag as usize];
         let state = slot.state;
         assert!(
             matches!(state, State::Held | State::Requeued),
-            "{request:?} is dispatched while it is {state:?}"
+            "request {tag} is dispatched while it is {state:?}"
         );
-        let known = &slot.of.request;
-        // The fields that only the queue changes; all of them where that costs nothing.
-        assert!(
-            (request.seq, request.sector, request.nr_sectors)
-                == (known.seq, known.sector, known.nr_sectors),
-            "the elevator gives {request:?}, the queue knows it as {known:?}"
-        );
-        debug_assert_eq!(request, *known, "a request is given as it was inserted or merged");
         (slot.state, slot.of.issued) = (State::InFlight, now);
         if state == State::Held {
-            self.forget(request.tag);
+            self.forget(tag);
         }
         self.in_flight += 1;
+        self.held -= 1;
         self.counters.dispatched += 1;
         self.check();
-        Some(request)
+        Some(&self.slot(tag).of.request)
     }
 
     /// A fruitless dispatch may itself run the queue.
-    fn next_request(&mut self, now: Time, disk: &dyn Disk) -> Option<BlockRequest> {
+    fn next_tag(&mut self, now: Time, disk: &dyn Disk) -> Option<u32> {
         if self.in_flight == self.limits.queue_depth * self.topology.hw_queues() {
             self.take_run();
             return None;
         }
         // has_work of blk-mq.
-        if !self.runs_on_demand && self.elevator.is_empty() {
+        if !self.runs_on_demand && self.held == 0 {
             return None;
         }
-        let request = self.elevator.dispatch(now, disk);
-        match request.is_none() && self.take_run() {
+        let tag = self.elevator.dispatch(now, disk);
+        match tag.is_none() && self.take_run() {
             true => self.elevator.dispatch(now, disk),
-            false => request,
+            false => tag,
         }
     }
 
@@ -263,10 +257,10 @@ impl Queue {
         self.tick(now);
         let slot = in_flight(&mut self.slots, tag);
         slot.state = State::Requeued;
-        let request = slot.of.request;
         self.in_flight -= 1;
+        self.held += 1;
         self.counters.requeued += 1;
-        self.elevator.insert(now, request, InsertAt::Head);
+        self.elevator.insert(now, &slot.of.request, InsertAt::Head);
         self.check();
     }
 
@@ -284,8 +278,9 @@ impl Queue {
     pub fn on_timer(&mut self, now: Time, seen: &mut dyn FnMut(Entry)) {
         self.tick(now);
         while let Some(first) = self.unreleased.first_entry().filter(|first| first.key().0 <= now) {
-            let Waiter { request, part, .. } = first.remove();
+            let part = first.remove();
             self.nr_waiting -= 1;
+            let request = self.waiters[part as usize].request;
             let entered = self.place(now, &request, part);
             seen(self.entry(entered));
         }
@@ -304,7 +299,7 @@ impl Queue {
     /// blk_run_queue: after a completion, and when the device accepts a requeued request again.
     pub fn run(&mut self) {
         if self.runs_on_demand {
-            self.runs |= !self.elevator.is_empty() || self.take_run();
+            self.runs |= self.held > 0 || self.take_run();
         }
     }
 
@@ -318,7 +313,7 @@ impl Queue {
     }
 
     pub fn held(&self) -> usize {
-        self.elevator.len()
+        self.held
     }
 
     /// Bios that wait for a tag or their release.
@@ -337,7 +332,7 @@ impl Queue {
     }
 
     pub fn is_idle(&self) -> bool {
-        self.in_flight == 0 && self.nr_waiting == 0 && self.held() == 0
+        self.in_flight == 0 && self.nr_waiting == 0 && self.held == 0
     }
 
     pub fn counters(&self) -> &Counters {
@@ -363,6 +358,7 @@ impl Queue {
         self.runs_on_demand && self.elevator.legacy().is_some_and(|legacy| legacy.take_run())
     }
 
+    #[inline]
     fn free(&mut self, tag: u32) {
         let Slot { of: Finished { request, .. }, bit, .. } = *self.slot(tag);
         let (queue, hw_queues) = (self.hw_queue(&request), self.topology.hw_queues());
@@ -375,7 +371,7 @@ impl Queue {
     }
 
     fn slot(&self, tag: u32) -> &Slot {
-        self.slots[tag as usize].as_ref().expect("the tag is in use")
+        &self.slots[tag as usize]
     }
 
     #[inline]
@@ -388,10 +384,11 @@ impl Queue {
         let Counters { inserted, requeued, dispatched, coalesced, completed, .. } = self.counters;
         debug_assert_eq!(
             inserted + requeued,
-            dispatched + coalesced + self.elevator.len() as u64,
+            dispatched + coalesced + self.held as u64,
             "what was inserted was dispatched, coalesced or is held: {:?}",
             self.counters
         );
+        debug_assert_eq!(self.held, self.elevator.len(), "the elevator counts what it holds");
         debug_assert_eq!(
             dispatched,
             completed + requeued + u64::from(self.in_flight),
@@ -401,8 +398,7 @@ impl Queue {
     }
 }
 
-fn in_flight(slots: &mut [Option<Slot>], tag: u32) -> &mut Slot {
-    let slot = slots.get_mut(tag as usize).and_then(Option::as_mut);
-    slot.filter(|slot| slot.state == State::InFlight)
-        .expect("the device has a request with this tag")
+fn in_flight(slots: &mut [Slot], tag: u32) -> &mut Slot {
+    let slot = slots.get_mut(tag as usize).filter(|slot| slot.state == State::InFlight);
+    slot.expect("the device has a request with this tag")
 }

@@ -53,7 +53,7 @@ impl Bed {
     }
 
     fn dispatch(&mut self) -> Option<BlockRequest> {
-        self.queue.dispatch(Time::ZERO, &NoDisk)
+        self.queue.dispatch(Time::ZERO, &NoDisk).copied()
     }
 
     fn complete(&mut self, tag: u32) -> Vec<u64> {
@@ -207,10 +207,10 @@ struct Special {
 }
 
 impl Elevator for Special {
-    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
+    fn insert(&mut self, now: Time, request: &BlockRequest, at: InsertAt) {
         self.inner.insert(now, request, at);
     }
-    fn dispatch(&mut self, now: Time, disk: &dyn Disk) -> Option<BlockRequest> {
+    fn dispatch(&mut self, now: Time, disk: &dyn Disk) -> Option<u32> {
         self.inner.dispatch(now, disk)
     }
     fn complete(&mut self, now: Time, done: &Finished) {

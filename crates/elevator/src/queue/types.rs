@@ -96,12 +96,11 @@ pub enum Entry {
     Waiting,
 }
 
-/// A bio or part that waits for a tag.
+/// A bio or part that waits for a tag or its release.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Waiter {
     /// Except for tag, sequence number and time.
     pub(super) request: BlockRequest,
-    pub(super) part: u32,
     /// At arrival.
     pub(super) limit: DepthLimit,
 }

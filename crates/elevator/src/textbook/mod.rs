@@ -11,7 +11,7 @@ use std::fmt;
 
 use crate::geometry::Geometry;
 use crate::kind::Build;
-use crate::request::{BlockRequest, Finished};
+use crate::request::BlockRequest;
 use crate::scheduler::{Disk, Elevator, InsertAt};
 use crate::vocabulary::Time;
 
@@ -130,23 +130,18 @@ impl<R: Rule> Textbook<R> {
 }
 
 impl<R: Rule> Elevator for Textbook<R> {
-    fn insert(&mut self, _now: Time, request: BlockRequest, at: InsertAt) {
+    fn insert(&mut self, _now: Time, request: &BlockRequest, at: InsertAt) {
         let requeued = at == InsertAt::Head;
         if requeued {
             self.requeued.push(request.tag);
         }
         let position = self.position(request.sector);
-        self.put(Held {
-            request,
-            position,
-            rank: self.arrived,
-            since: request.allocated,
-            requeued,
-        });
+        let (rank, since) = (self.arrived, request.allocated);
+        self.put(Held { request: *request, position, rank, since, requeued });
         self.arrived += 1;
     }
 
-    fn dispatch(&mut self, now: Time, disk: &dyn Disk) -> Option<BlockRequest> {
+    fn dispatch(&mut self, now: Time, disk: &dyn Disk) -> Option<u32> {
         if self.len == 0 {
             return None;
         }
@@ -157,10 +152,8 @@ impl<R: Rule> Elevator for Textbook<R> {
         let held = self.take(tag);
         self.arm.start = held.position;
         self.arm.head = self.position(held.request.end() - 1);
-        Some(held.request)
+        Some(tag)
     }
-
-    fn complete(&mut self, _now: Time, _done: &Finished) {}
 
     fn len(&self) -> usize {
         self.len
@@ -207,7 +200,7 @@ pub(crate) mod vectors {
     use super::*;
     use crate::kind::ElevatorKind;
     use crate::scheduler::NoDisk;
-    use crate::testing::request;
+    use crate::testing::{Keeper, request};
 
     /// Not 1, to detect sectors taken for cylinders.
     pub(crate) const PER_CYLINDER: u64 = 10;
@@ -227,8 +220,8 @@ pub(crate) mod vectors {
         cylinders: u64,
         head: u64,
         set: &[(&str, u64)],
-    ) -> Box<dyn Elevator> {
-        let mut elevator = (row.build)(&drive(cylinders));
+    ) -> Keeper {
+        let mut elevator = Keeper::new((row.build)(&drive(cylinders)));
         elevator.insert(Time::ZERO, cylinder(99, head, cylinders), InsertAt::Sorted);
         elevator.dispatch(Time::ZERO, &NoDisk).expect("the only request");
         set.iter().for_each(|(name, value)| elevator.set(name, *value));
@@ -242,7 +235,7 @@ pub(crate) mod vectors {
     }
 
     /// The remaining requests in dispatch order.
-    pub(crate) fn drain(elevator: &mut dyn Elevator) -> Vec<BlockRequest> {
+    pub(crate) fn drain(elevator: &mut Keeper) -> Vec<BlockRequest> {
         std::iter::from_fn(|| elevator.dispatch(Time::ZERO, &NoDisk)).collect()
     }
 
@@ -262,7 +255,7 @@ pub(crate) mod vectors {
                     InsertAt::Sorted,
                 );
             }
-            let all = drain(elevator.as_mut());
+            let all = drain(&mut elevator);
             all.iter().map(|request| queue[request.tag as usize]).collect::<Vec<u64>>()
         });
         assert_eq!(

@@ -5,7 +5,7 @@ use super::*;
 use crate::algorithm::{asptf, c_look, c_scan, fcfs, fscan, look, scan, sptf, sstf, vscan_r};
 use crate::kind::{ElevatorKind, Guarantee};
 use crate::scheduler::NoDisk;
-use crate::testing::request;
+use crate::testing::{Keeper, request};
 
 const ROWS: [ElevatorKind; 10] = [
     fcfs::ROW,
@@ -20,7 +20,7 @@ const ROWS: [ElevatorKind; 10] = [
     asptf::ROW,
 ];
 
-fn tags(elevator: &mut dyn Elevator) -> Vec<u32> {
+fn tags(elevator: &mut Keeper) -> Vec<u32> {
     drain(elevator).iter().map(|request| request.tag).collect()
 }
 
@@ -38,7 +38,7 @@ fn a_merged_request_is_found_at_its_new_place_and_comes_out_as_it_has_become() {
                 InsertAt::Sorted,
             );
             elevator.merged(Time::ZERO, &before, &after);
-            let all = drain(elevator.as_mut());
+            let all = drain(&mut elevator);
             assert_eq!(all[0], after, "{}: it is the oldest, and now the nearest too", row.name);
             assert_eq!((all.len(), elevator.len()), (2, 0), "{}", row.name);
         }
@@ -56,7 +56,7 @@ fn a_request_that_was_taken_in_is_gone_and_its_age_passes_to_the_survivor() {
         elevator.coalesced(Time::ZERO, &all[2], &all[0]);
         assert_eq!(elevator.len(), 2, "{}", row.name);
         assert_eq!(
-            tags(elevator.as_mut()),
+            tags(&mut elevator),
             [2, 1],
             "{}: the survivor stands where the older one stood",
             row.name
@@ -77,22 +77,22 @@ fn requests_that_came_back_go_first_the_last_one_before_the_others_also_when_the
             elevator.insert(Time::ZERO, all[4], InsertAt::Sorted);
             (elevator, all)
         };
-        let first = |elevator: &mut dyn Elevator, count: usize| {
+        let first = |elevator: &mut Keeper, count: usize| {
             let all = tags(elevator);
             (all.len(), all[..count].to_vec())
         };
         let (mut elevator, all) = filled();
         let [old, a, b, c, young] = all.map(|request| request.tag);
-        assert_eq!(first(elevator.as_mut(), 3), (5, vec![c, b, a]), "{}", row.name);
+        assert_eq!(first(&mut elevator, 3), (5, vec![c, b, a]), "{}", row.name);
         let (mut elevator, all) = filled();
         elevator.coalesced(Time::ZERO, &all[1], &all[3]);
-        assert_eq!(first(elevator.as_mut(), 2), (4, vec![a, b]), "{}", row.name);
+        assert_eq!(first(&mut elevator, 2), (4, vec![a, b]), "{}", row.name);
         let (mut elevator, all) = filled();
         elevator.coalesced(Time::ZERO, &all[0], &all[2]);
-        assert_eq!(first(elevator.as_mut(), 4), (4, vec![c, old, a, young]), "{}", row.name);
+        assert_eq!(first(&mut elevator, 4), (4, vec![c, old, a, young]), "{}", row.name);
         let (mut elevator, all) = filled();
         elevator.coalesced(Time::ZERO, &all[2], &all[4]);
-        assert_eq!(first(elevator.as_mut(), 4), (4, vec![c, b, a, old]), "{}", row.name);
+        assert_eq!(first(&mut elevator, 4), (4, vec![c, b, a, old]), "{}", row.name);
     }
 }
 
@@ -113,7 +113,7 @@ fn every_tunable_is_read_back_at_both_ends_of_its_range() {
                         InsertAt::Sorted,
                     )
                 });
-                assert_eq!(drain(elevator.as_mut()).len(), 8, "{} {}", row.name, tunable.name);
+                assert_eq!(drain(&mut elevator).len(), 8, "{} {}", row.name, tunable.name);
             }
         }
     }
@@ -136,7 +136,7 @@ fn sweeps_turn_as_seldom_as_guaranteed_over_requests_that_overlap_and_repeat() {
                 elevator.insert(Time::ZERO, bio, InsertAt::Sorted);
             }
             let sectors: Vec<u64> =
-                drain(elevator.as_mut()).iter().map(|request| request.sector).collect();
+                drain(&mut elevator).iter().map(|request| request.sector).collect();
             let descents = sectors.windows(2).filter(|pair| pair[1] < pair[0]).count() as u32;
             let moves: Vec<bool> = sectors
                 .windows(2)

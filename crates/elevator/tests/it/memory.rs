@@ -11,9 +11,10 @@ static COUNTING: Counting = Counting;
 const FEW: u32 = 4096;
 const MANY: u32 = 8192;
 
-fn insert(elevator: &mut dyn Elevator, process: u32, tag: u32, nr: u64) {
+fn insert(elevator: &mut dyn Elevator, process: u32, tag: u32, nr: u64) -> BlockRequest {
     let request = BlockRequest { seq: nr, process, ..request(tag, nr * 7919 % (1 << 30) * 8) };
-    elevator.insert(Time::from_ns(1_000_000 + nr), request, InsertAt::Sorted);
+    elevator.insert(Time::from_ns(1_000_000 + nr), &request, InsertAt::Sorted);
+    request
 }
 
 /// Bytes of an elevator that holds `nr` requests, 32 per process: the number that occupancy
@@ -22,7 +23,9 @@ fn with_requests(name: &str, nr: u32) -> isize {
     let build = Build { nr_tags: nr, ..Build::default() };
     let (elevator, held) = count_held(|| {
         let mut elevator = (find(name).expect("it is a row").build)(&build);
-        (0..nr).for_each(|tag| insert(elevator.as_mut(), tag / 32, tag, tag.into()));
+        for tag in 0..nr {
+            insert(elevator.as_mut(), tag / 32, tag, tag.into());
+        }
         elevator
     });
     assert_eq!(elevator.len(), nr as usize);
@@ -35,9 +38,9 @@ fn with_processes(name: &str, nr: u32, exits: bool) -> isize {
     let serve = || {
         let mut elevator = (find(name).expect("it is a row").build)(&build);
         for process in 0..nr {
-            insert(elevator.as_mut(), process, 0, process.into());
+            let request = insert(elevator.as_mut(), process, 0, process.into());
             let now = Time::from_ns(1_000_000 + u64::from(process));
-            let request = elevator.dispatch(now, &NoDisk).expect("it holds one");
+            assert_eq!(elevator.dispatch(now, &NoDisk), Some(0), "it holds one");
             elevator.complete(now, &Finished { request, issued: now });
             if exits {
                 elevator.exited(now, process);

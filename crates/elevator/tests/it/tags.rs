@@ -63,7 +63,7 @@ impl Bed {
     }
 
     fn offer(&mut self) {
-        while let Some(request) = self.queue.dispatch(self.now, &NoDisk) {
+        while let Some(&request) = self.queue.dispatch(self.now, &NoDisk) {
             let begins = self.in_device.back().map_or(self.now, |(ends, _)| *ends);
             self.in_device.push_back((begins + SERVICE_NS, request));
         }

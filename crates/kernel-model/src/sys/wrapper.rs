@@ -22,10 +22,8 @@ pub struct CElevator {
     state: Memory,
     tags: u32,
     names: Vec<&'static str>,
-    /// Inserted and not completed, by tag.
-    requests: Vec<Option<BlockRequest>>,
-    /// The process of each, by tag.
-    owners: Vec<*mut Process>,
+    /// The process of each request inserted and not completed, by tag.
+    owners: Vec<Option<*mut Process>>,
     processes: Vec<Option<Memory>>,
     /// Exited, with remaining requests, if the core learns of an exit after the last of them.
     leaving: Vec<Memory>,
@@ -57,10 +55,9 @@ impl CElevator {
         // its list outlives the core.
         unsafe { (ops.init)(state.start(), &raw const config) };
         let names = ops.tunables().map(|row| row.name).collect();
-        let requests = vec![None; tags as usize];
-        let owners = vec![std::ptr::null_mut(); tags as usize];
+        let owners = vec![None; tags as usize];
         let (processes, leaving) = (Vec::new(), Vec::new());
-        CElevator { ops, state, tags, names, requests, owners, processes, leaving, _first: first }
+        CElevator { ops, state, tags, names, owners, processes, leaving, _first: first }
     }
 
     /// The held request that a bio can front-merge into.
@@ -113,9 +110,7 @@ impl CElevator {
     }
 
     fn has_requests(&self, record: &Memory) -> bool {
-        let mut owners =
-            self.requests.iter().zip(&self.owners).filter(|(request, _)| request.is_some());
-        owners.any(|(_, owner)| *owner == record.start())
+        self.owners.contains(&Some(record.start()))
     }
 
     /// After an exited process's last request.
@@ -132,23 +127,19 @@ impl CElevator {
         at.unwrap_or_else(|| unreachable!("there is no tunable {name}")) as u32
     }
 
-    fn slot(&mut self, tag: u32) -> &mut Option<BlockRequest> {
+    fn owner(&mut self, tag: u32) -> &mut Option<*mut Process> {
         assert!(tag < self.tags, "tag {tag} is below the number of tags");
-        &mut self.requests[tag as usize]
+        &mut self.owners[tag as usize]
     }
 }
 
 impl Elevator for CElevator {
-    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
+    fn insert(&mut self, now: Time, request: &BlockRequest, at: InsertAt) {
         // A requeued request retains its record, possibly of an exited process.
-        let known = self.slot(request.tag).replace(request).is_some();
-        let process = if known {
-            self.owners[request.tag as usize]
-        } else {
-            self.record_or_new(request.process)
-        };
-        self.owners[request.tag as usize] = process;
-        let request = self.core_request(&request, process);
+        let known = *self.owner(request.tag);
+        let process = known.unwrap_or_else(|| self.record_or_new(request.process));
+        *self.owner(request.tag) = Some(process);
+        let request = self.core_request(request, process);
         // SAFETY: state and record were zeroed or written by the core and do not move; the tag is
         // in range.
         unsafe {
@@ -156,14 +147,14 @@ impl Elevator for CElevator {
         };
     }
 
-    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<u32> {
         // SAFETY: the state is the core's own.
         let tag = unsafe { (self.ops.dispatch)(self.core(), now.as_ns()) };
-        (tag != NONE).then(|| self.slot(tag).expect("a core dispatches tags that were inserted"))
+        (tag != NONE).then_some(tag)
     }
 
     fn complete(&mut self, now: Time, done: &Finished) {
-        let known = self.slot(done.request.tag).take();
+        let known = self.owner(done.request.tag).take();
         assert!(known.is_some(), "only requests that exist complete");
         // SAFETY: the state is the core's own, and it has a request with this tag.
         unsafe { (self.ops.complete)(self.core(), now.as_ns(), done.request.tag) };
@@ -209,18 +200,16 @@ impl Elevator for CElevator {
     }
 
     fn merged(&mut self, now: Time, before: &BlockRequest, after: &BlockRequest) {
-        let known = self.slot(before.tag).expect("only held requests grow");
-        // A merge does not change a request's class.
-        *self.slot(before.tag) = Some(BlockRequest { sync: known.sync, ..*after });
+        assert!(self.owner(before.tag).is_some(), "only held requests grow");
         let request = self.core_request(after, std::ptr::null_mut());
         // SAFETY: the state is the core's own; the request retains its process.
         unsafe { (self.ops.merged)(self.core(), now.as_ns(), &raw const request) };
     }
 
     fn coalesced(&mut self, now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
-        let both = [survivor.tag, gone.tag].map(|tag| self.slot(tag).is_some());
+        let both = [survivor.tag, gone.tag].map(|tag| self.owner(tag).is_some());
         assert_eq!(both, [true, true], "only held requests are merged");
-        *self.slot(gone.tag) = None;
+        *self.owner(gone.tag) = None;
         // SAFETY: the state is the core's own, and it holds both tags.
         unsafe { (self.ops.coalesced)(self.core(), now.as_ns(), survivor.tag, gone.tag) };
         self.release_exited(now);

@@ -16,19 +16,19 @@ struct Linear {
 }
 
 impl Elevator for Linear {
-    fn insert(&mut self, _now: Time, request: BlockRequest, _at: InsertAt) {
-        self.held.push_back(request);
+    fn insert(&mut self, _now: Time, request: &BlockRequest, _at: InsertAt) {
+        self.held.push_back(*request);
     }
 
-    fn dispatch(&mut self, _now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+    fn dispatch(&mut self, _now: Time, _disk: &dyn Disk) -> Option<u32> {
         let Some(served) = &mut self.by_process else {
             let least = (0..self.held.len()).min_by_key(|at| self.held[*at].seq)?;
-            return self.held.swap_remove_back(least);
+            return self.held.swap_remove_back(least).map(|request| request.tag);
         };
         let request = self.held.pop_front()?;
         served.resize(served.len().max(request.process as usize + 1), 0);
         served[request.process as usize] = 1 + served.iter().copied().max().unwrap_or(0);
-        Some(request)
+        Some(request.tag)
     }
 
     fn complete(&mut self, _now: Time, _done: &Finished) {}

@@ -17,9 +17,9 @@ fn read(tag: u32, process: u32, sector: u64) -> BlockRequest {
 /// Serves process 0 once and waits for it, although process 1 has a far request.
 fn waiting(elevator: &mut dyn Elevator) {
     let first = read(0, 0, 0);
-    elevator.insert(ms(1), first, InsertAt::Sorted);
-    assert_eq!(elevator.dispatch(ms(1), &NoDisk), Some(first));
-    elevator.insert(ms(2), read(1, 1, FAR), InsertAt::Sorted);
+    elevator.insert(ms(1), &first, InsertAt::Sorted);
+    assert_eq!(elevator.dispatch(ms(1), &NoDisk), Some(first.tag));
+    elevator.insert(ms(2), &read(1, 1, FAR), InsertAt::Sorted);
     elevator.complete(ms(3), &Finished { request: first, issued: ms(1) });
     assert_eq!(elevator.dispatch(ms(3), &NoDisk), None);
     assert_eq!(elevator.next_timer(), Some(ms(9)));
@@ -34,7 +34,7 @@ fn a_new_process_of_an_old_number_is_not_the_one_that_is_waited_for() {
         waiting(elevator.as_mut());
         assert_eq!(elevator.limit_depth(&read(2, 0, 0), 16), DepthLimit::Exceed);
         elevator.exited(ms(4), 0);
-        elevator.insert(ms(5), read(2, 0, FAR / 2), InsertAt::Sorted);
+        elevator.insert(ms(5), &read(2, 0, FAR / 2), InsertAt::Sorted);
         let successes = elevator.anticipation().expect("it anticipates").successes;
         assert_eq!(successes, 0, "{elevator:?}");
         assert!(elevator.next_timer().is_some());
@@ -45,12 +45,14 @@ fn a_new_process_of_an_old_number_is_not_the_one_that_is_waited_for() {
 fn requests_outlive_the_record_of_their_process() {
     let mut elevator = CElevator::new(anticipatory(), &Build::default());
     waiting(&mut elevator);
+    let mut requests = vec![read(0, 0, 0), read(1, 1, FAR)];
     // One request is held, one in the device, and the previous process is awaited; all exit and are
     // replaced.
     for (tag, process) in [(2, 2), (3, 1), (4, 0)] {
         elevator.exited(ms(4), process);
         let request = read(tag, process, FAR + u64::from(tag) * 5000);
-        elevator.insert(ms(4), request, InsertAt::Sorted);
+        requests.push(request);
+        elevator.insert(ms(4), &request, InsertAt::Sorted);
         let limit = elevator.limit_depth(&request, 16);
         assert_eq!(limit, DepthLimit::None, "the new process {process} is not waited for");
     }
@@ -59,7 +61,8 @@ fn requests_outlive_the_record_of_their_process() {
     for at in 0..40 {
         let now = ms(10 + 10 * at);
         elevator.on_timer(now);
-        if let Some(request) = elevator.dispatch(now, &NoDisk) {
+        if let Some(tag) = elevator.dispatch(now, &NoDisk) {
+            let request = requests[tag as usize];
             elevator.exited(now, request.process);
             served.push(request.tag);
             elevator.complete(now, &Finished { request, issued: now });

@@ -187,7 +187,7 @@ impl Side {
     }
 
     fn run(&mut self) {
-        while let Some(request) = self.queue.dispatch(self.now(), &NoDisk) {
+        while let Some(&request) = self.queue.dispatch(self.now(), &NoDisk) {
             let (sector, nr_sectors) = (request.sector, request.nr_sectors);
             self.dispatched.push(Dispatch { event: self.event, sector, nr_sectors });
             self.in_device.push(request.tag);

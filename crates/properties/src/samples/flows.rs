@@ -117,19 +117,19 @@ impl Sample {
 }
 
 impl Elevator for Sample {
-    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
+    fn insert(&mut self, now: Time, request: &BlockRequest, at: InsertAt) {
         if at == InsertAt::Head {
             // It returns from the device.
             self.in_device = self.in_device.saturating_sub(1);
-            return self.head.push(request);
+            return self.head.push(*request);
         }
         let (flow, _) = self.line(request.process);
-        let (tag, next) = self.tag(now, flow, &request);
+        let (tag, next) = self.tag(now, flow, request);
         self.lines[flow].next = next;
-        self.lines[flow].requests.push_back((request, tag));
+        self.lines[flow].requests.push_back((*request, tag));
     }
 
-    fn dispatch(&mut self, _now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+    fn dispatch(&mut self, _now: Time, _disk: &dyn Disk) -> Option<u32> {
         if self.rule == Rule::Classes && self.in_device >= self.depth {
             return None;
         }
@@ -144,7 +144,7 @@ impl Elevator for Sample {
             }
         };
         self.in_device += 1;
-        Some(request)
+        Some(request.tag)
     }
 
     fn complete(&mut self, now: Time, done: &Finished) {

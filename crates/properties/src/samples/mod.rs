@@ -61,10 +61,10 @@ impl Sample {
 }
 
 impl Elevator for Sample {
-    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
+    fn insert(&mut self, now: Time, request: &BlockRequest, at: InsertAt) {
         match at {
-            InsertAt::Head => self.head.push(request),
-            InsertAt::Sorted => self.add(request, self.dispatched),
+            InsertAt::Head => self.head.push(*request),
+            InsertAt::Sorted => self.add(*request, self.dispatched),
         }
         if let Some(waits) = &mut self.waits
             && waits.until.is_some()
@@ -76,9 +76,9 @@ impl Elevator for Sample {
         }
     }
 
-    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<u32> {
         if let Some(request) = self.head.pop() {
-            return Some(request);
+            return Some(request.tag);
         }
         let (_, (oldest, stamp)) = self.oldest.first_key_value()?;
         if self.waits.as_ref().is_some_and(|waits| waits.until.is_some_and(|until| now < until)) {
@@ -94,7 +94,8 @@ impl Elevator for Sample {
         };
         self.at = next.end();
         self.dispatched += 1;
-        Some(self.take(next).0)
+        self.take(next);
+        Some(next.tag)
     }
 
     fn complete(&mut self, now: Time, done: &Finished) {

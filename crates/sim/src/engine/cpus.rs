@@ -28,6 +28,7 @@ struct Cpu {
 pub(super) struct Cpus {
     topology: Topology,
     cost: CpuCost,
+    costs_time: bool,
     cpus: Vec<Cpu>,
     /// Ties in order of scheduling.
     due: BinaryHeap<Reverse<(Time, u64, u32)>>,
@@ -38,12 +39,12 @@ pub(super) struct Cpus {
 
 impl Cpus {
     pub(super) fn new(topology: Topology, cost: CpuCost) -> Cpus {
-        let due = BinaryHeap::new();
         Cpus {
             topology,
             cost,
+            costs_time: cost != CpuCost::default(),
             cpus: Vec::new(),
-            due,
+            due: BinaryHeap::new(),
             scheduled: 0,
             lock_free: Time::ZERO,
             lock_had: None,
@@ -52,7 +53,7 @@ impl Cpus {
 
     #[inline]
     pub(super) fn cost_time(&self) -> bool {
-        self.cost != CpuCost::default()
+        self.costs_time
     }
 
     pub(super) fn enqueue(&mut self, now: Time, process: u32, job: Job) {
@@ -75,31 +76,33 @@ impl Cpus {
         self.due.peek().map(|Reverse((at, ..))| *at)
     }
 
+    #[inline]
     pub(super) fn pop(&mut self, now: Time) -> Option<Job> {
-        loop {
-            let Reverse((at, _, number)) = *self.due.peek()?;
-            if at > now {
-                return None;
+        while self.next().is_some_and(|at| at <= now) {
+            if let Some(job) = self.end_phase(now) {
+                return Some(job);
             }
-            self.due.pop();
-            let (job, locked) =
-                self.cpus[number as usize].running.take().expect("only a CPU that runs is due");
-            let phase = self.phase(job);
-            if !locked && phase.locks() {
-                let handover_ns = if self.lock_had.is_none_or(|had| had == number) {
-                    0
-                } else {
-                    phase.handover_ns
-                };
-                self.lock_free = now.max(self.lock_free) + (phase.held_ns + handover_ns);
-                self.lock_had = Some(number);
-                self.cpus[number as usize].running = Some((job, true));
-                self.schedule(self.lock_free, number);
-                continue;
-            }
-            self.begin(now, number);
-            return Some(job);
         }
+        None
+    }
+
+    /// The job that is done, unless it goes on with the lock.
+    fn end_phase(&mut self, now: Time) -> Option<Job> {
+        let Reverse((_, _, number)) = self.due.pop()?;
+        let (job, locked) =
+            self.cpus[number as usize].running.take().expect("only a CPU that runs is due");
+        let phase = self.phase(job);
+        if !locked && phase.locks() {
+            let own = self.lock_had.is_none_or(|had| had == number);
+            let handover_ns = if own { 0 } else { phase.handover_ns };
+            self.lock_free = now.max(self.lock_free) + (phase.held_ns + handover_ns);
+            self.lock_had = Some(number);
+            self.cpus[number as usize].running = Some((job, true));
+            self.schedule(self.lock_free, number);
+            return None;
+        }
+        self.begin(now, number);
+        Some(job)
     }
 
     fn phase(&self, job: Job) -> PhaseCost {

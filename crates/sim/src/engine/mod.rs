@@ -315,8 +315,8 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
     }
 
     fn complete_request(&mut self, tag: u32) {
-        let request = self.queue.complete(self.now, tag, &mut self.done_bios).request;
-        self.observe_request(EventKind::Complete, &request);
+        let done = self.queue.complete(self.now, tag, &mut self.done_bios);
+        self.observer.event(&of_request(self.now, EventKind::Complete, &done.request));
         for at in 0..self.done_bios.len() {
             self.bio_done(self.done_bios[at] as u32);
         }
@@ -347,8 +347,15 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         self.in_device == self.device_depth || !self.flush_waits && self.queue.held() == 0
     }
 
-    /// Flushes first, which no scheduler sees.
+    #[inline]
     fn offer(&mut self) {
+        if self.in_device < self.device_depth {
+            self.fill_device();
+        }
+    }
+
+    /// Flushes first, which no scheduler sees.
+    fn fill_device(&mut self) {
         let now = self.now;
         while self.in_device < self.device_depth {
             if std::mem::take(&mut self.flush_waits) {
@@ -358,11 +365,11 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
                 continue;
             }
             let Some(request) = self.queue.dispatch(now, &*self.device) else { break };
-            self.ledger.count_issue(now, &request);
-            self.observe_request(EventKind::Issue, &request);
-            let BlockRequest { tag, op, sector, nr_sectors, .. } = request;
+            self.ledger.count_issue(now, request);
+            self.observer.event(&of_request(now, EventKind::Issue, request));
+            let BlockRequest { tag, process, op, sector, nr_sectors, .. } = *request;
             debug_assert!(tag < FLUSH_TAG, "tags of requests stay below that of flushes");
-            let queue = self.queue.topology().hw_queue(request.process);
+            let queue = self.queue.topology().hw_queue(process);
             self.device.submit_on(now, queue, Command::Transfer { tag, op, sector, nr_sectors });
             self.in_device += 1;
         }
@@ -440,11 +447,6 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         nr_sectors: u32,
     ) {
         self.observer.event(&Event { at: self.now, kind, process, tag, op, sector, nr_sectors });
-    }
-
-    #[inline]
-    fn observe_request(&mut self, kind: EventKind, request: &BlockRequest) {
-        self.observer.event(&of_request(self.now, kind, request));
     }
 
     /// The client's view: a bio submitted, or its completion received.

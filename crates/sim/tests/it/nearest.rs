@@ -4,8 +4,8 @@
 //! `crates/elevator/src/nearest.rs` tests the same on a minimal disk, and detects bounds that are
 //! too tight.
 
-use elevator::testing::request;
-use elevator::{BlockRequest, Build, Disk, Elevator, Finished, InsertAt, Op, Time, find};
+use elevator::testing::{Keeper, request};
+use elevator::{BlockRequest, Build, Disk, Finished, InsertAt, Op, Time, find};
 use proptest::prelude::*;
 use sim::device::{Command, DEVICES, DeviceModel, device};
 
@@ -29,8 +29,8 @@ fn drawn() -> impl Strategy<Value = Drawn> {
 fn in_lockstep(specification: &str, name: &str, set: &[(&str, u64)], drawn: &[Drawn]) {
     let mut disk = device(specification, 1).expect("the device is in the table");
     let row = find(name).expect("the scheduler is in the table");
-    let mut elevators: [Box<dyn Elevator>; 2] =
-        [(), ()].map(|()| (row.build)(&Build { nr_tags: 32, ..Build::default() }));
+    let mut elevators: [Keeper; 2] =
+        [(), ()].map(|()| Keeper::new((row.build)(&Build { nr_tags: 32, ..Build::default() })));
     elevators
         .iter_mut()
         .for_each(|elevator| set.iter().for_each(|(name, value)| elevator.set(name, *value)));
@@ -76,7 +76,7 @@ fn in_lockstep(specification: &str, name: &str, set: &[(&str, u64)], drawn: &[Dr
 fn dispatch(
     now: Time,
     disk: &mut dyn DeviceModel,
-    elevators: &mut [Box<dyn Elevator>; 2],
+    elevators: &mut [Keeper; 2],
     in_disk: &mut Vec<BlockRequest>,
 ) {
     // A busy drive can be queried as well.

@@ -154,7 +154,7 @@ impl Adios {
         self.models.iter().all(|model| model.base > 0)
     }
 
-    fn assess(&self, request: BlockRequest, arrived: u64, place: Stage) -> Slot {
+    fn assess(&self, request: &BlockRequest, arrived: u64, place: Stage) -> Slot {
         let kind = kind(request.op);
         let predicted = self.models[kind].predict(request.bytes()).min(self.settings.latency_limit);
         let mut deadline = arrived;
@@ -162,10 +162,10 @@ impl Adios {
             deadline += self.settings.target[kind]
                 + if self.settings.compliance == 0 { predicted } else { 0 };
         }
-        Slot { request, arrived, predicted, deadline, place }
+        Slot { request: *request, arrived, predicted, deadline, place }
     }
 
-    fn add_to_dl_tree(&mut self, request: BlockRequest, arrived: u64) {
+    fn add_to_dl_tree(&mut self, request: &BlockRequest, arrived: u64) {
         let slot = self.assess(request, arrived, Stage::Tree(self.numbers));
         self.trees[kind(request.op)].insert(slot.key(self.numbers), request.tag);
         self.numbers += 1;
@@ -181,7 +181,7 @@ impl Adios {
         slot
     }
 
-    fn join_priority(&mut self, queue: usize, request: BlockRequest) {
+    fn join_priority(&mut self, queue: usize, request: &BlockRequest) {
         let slot = self.assess(request, request.allocated.as_ns(), Stage::Priority);
         self.in_flight += 1;
         self.predicted += slot.predicted;
@@ -292,12 +292,12 @@ impl Adios {
 }
 
 impl Elevator for Adios {
-    fn insert(&mut self, _now: Time, request: BlockRequest, at: InsertAt) {
+    fn insert(&mut self, _now: Time, request: &BlockRequest, at: InsertAt) {
         let tag = request.tag as usize;
         if self.slots.len() <= tag {
             self.slots.resize(tag + 1, None);
         }
-        if let Some(slot) = self.slots[tag] {
+        if let Some(slot) = &self.slots[tag] {
             self.in_flight -= 1;
             self.predicted -= slot.predicted;
         }
@@ -311,15 +311,14 @@ impl Elevator for Adios {
         }
     }
 
-    fn dispatch(&mut self, _now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+    fn dispatch(&mut self, _now: Time, _disk: &dyn Disk) -> Option<u32> {
         let queue = usize::from(!self.priority[1].is_empty());
         let tag = self.priority[queue].pop_front().or_else(|| self.next_of_batches())?;
         let slot = self.slot_mut(tag);
         slot.place = Stage::InFlight;
-        let request = slot.request;
-        self.head = request.end();
+        self.head = slot.request.end();
         self.len -= 1;
-        Some(request)
+        Some(tag)
     }
 
     fn complete(&mut self, now: Time, done: &Finished) {
@@ -358,7 +357,7 @@ impl Elevator for Adios {
 
     fn merged(&mut self, _now: Time, before: &BlockRequest, after: &BlockRequest) {
         let slot = self.del_from_dl_tree(before.tag);
-        self.add_to_dl_tree(*after, slot.arrived);
+        self.add_to_dl_tree(after, slot.arrived);
     }
 
     fn coalesced(&mut self, _now: Time, survivor: &BlockRequest, gone: &BlockRequest) {

@@ -4,8 +4,6 @@
 //! for the device to drain starts with the previous batch's deadline (`drain`), and the first write
 //! is not the oldest (`first_write`).
 
-use crate::request::BlockRequest;
-
 use super::machine::{Antic, Machine};
 use super::rule::{Decision, Rule};
 use super::timing::Moment;
@@ -13,7 +11,7 @@ use super::trees::{ASYNC, SYNC};
 use super::waiting::Verdict;
 
 impl<R: Rule> Machine<R> {
-    pub(super) fn choose_next(&mut self, now: Moment) -> Option<BlockRequest> {
+    pub(super) fn choose_next(&mut self, now: Moment) -> Option<u32> {
         let [writes, reads] = [ASYNC, SYNC].map(|of| !self.classes[of].fifo.is_empty());
         if self.dir == ASYNC && !reads && (self.writes_left == 0 || !writes) {
             self.write_idled = true;
@@ -25,12 +23,12 @@ impl<R: Rule> Machine<R> {
             return None;
         }
         if !(reads && writes && self.batch_expired(now)) {
-            let next = self.classes[self.dir].next;
+            let next = self.classes[self.dir].next.map(|(_, tag)| tag);
             if self.dir == SYNC && self.rule.is_on() {
                 if self.fifo_expired(now, SYNC) {
-                    return self.begin(now, self.oldest(SYNC)?.0);
+                    return self.begin(now, self.oldest(SYNC)?);
                 }
-                if self.can_anticipate(now, next.as_ref()) {
+                if self.can_anticipate(now, next) {
                     self.start_waiting();
                     return None;
                 }
@@ -68,12 +66,12 @@ impl<R: Rule> Machine<R> {
     }
 
     /// Begins a batch of the other class, or the same; returns its first request.
-    fn new_batch(&mut self, now: Moment, reads: bool, writes: bool) -> Option<BlockRequest> {
+    fn new_batch(&mut self, now: Moment, reads: bool, writes: bool) -> Option<u32> {
         if reads && !(writes && self.dir == SYNC) {
             self.changed |= self.dir == ASYNC;
             self.dir = SYNC;
             self.classes[SYNC].last_check = Some(now.jiffies);
-            return self.oldest(SYNC).map(|(first, _)| first);
+            return self.oldest(SYNC);
         }
         if self.dir == SYNC {
             self.changed = true;
@@ -83,23 +81,20 @@ impl<R: Rule> Machine<R> {
         self.writes_left = self.write_count;
         self.write_idled = false;
         match self.settings.first_write {
-            true => self.oldest(ASYNC).map(|(first, _)| first),
+            true => self.oldest(ASYNC),
             // A front merge that displaces another request leaves no next one; the source then
             // needs an expired one, or fails.
-            false => {
-                self.classes[ASYNC].next.or_else(|| self.oldest(ASYNC).map(|(first, _)| first))
-            }
+            false => self.classes[ASYNC].next.map(|(_, tag)| tag).or_else(|| self.oldest(ASYNC)),
         }
     }
 
-    fn prefer_expired(&mut self, now: Moment, chosen: BlockRequest) -> Option<BlockRequest> {
-        let request =
-            if self.fifo_expired(now, self.dir) { self.oldest(self.dir)?.0 } else { chosen };
-        self.begin(now, request)
+    fn prefer_expired(&mut self, now: Moment, chosen: u32) -> Option<u32> {
+        let tag = if self.fifo_expired(now, self.dir) { self.oldest(self.dir)? } else { chosen };
+        self.begin(now, tag)
     }
 
     /// Begins a new batch once the device has completed the previous one.
-    fn begin(&mut self, now: Moment, request: BlockRequest) -> Option<BlockRequest> {
+    fn begin(&mut self, now: Moment, tag: u32) -> Option<u32> {
         if self.changed {
             if self.nr_dispatched > 0 {
                 return None;
@@ -110,7 +105,7 @@ impl<R: Rule> Machine<R> {
             }
             self.changed = false;
         }
-        Some(request)
+        Some(tag)
     }
 
     fn batch_expired(&self, now: Moment) -> bool {
@@ -126,10 +121,10 @@ impl<R: Rule> Machine<R> {
             return false;
         }
         self.classes[class].last_check = Some(now.jiffies);
-        self.oldest(class).is_some_and(|(_, expires)| now.jiffies > expires)
+        self.oldest(class).is_some_and(|tag| now.jiffies > self.held(tag).expires)
     }
 
-    fn can_anticipate(&mut self, now: Moment, next: Option<&BlockRequest>) -> bool {
+    fn can_anticipate(&mut self, now: Moment, next: Option<u32>) -> bool {
         self.who.is_some()
             && self.antic != Antic::Finished
             && self.assess(now, next, Decision::Begin) == Verdict::Wait

@@ -4,7 +4,7 @@
 //! a machine; with one disk it makes no difference.
 
 use crate::decay::{DecayingMean, Rounding};
-use crate::request::BlockRequest;
+use crate::request::Extent;
 
 use super::timing::Moment;
 
@@ -102,7 +102,7 @@ impl History {
         &mut self,
         now: Moment,
         process: u32,
-        request: &BlockRequest,
+        request: Extent,
         max_think: u64,
         newcomers: &mut Newcomers,
     ) -> Arrival {
@@ -122,7 +122,7 @@ impl History {
             );
             self.add_seek(request.sector.abs_diff(self.last_pos).min(MAX_DISTANCE), newcomers);
         }
-        self.last_pos = request.end();
+        self.last_pos = request.end;
         self.io_started = true;
         Arrival { process, now, sector: request.sector, since }
     }
@@ -166,11 +166,11 @@ mod tests {
     fn after(thinks: &[u64], newcomers: &mut Newcomers) -> History {
         let mut history = History::default();
         let mut ms = 100;
-        history.arrive(at(ms), 0, &request(0, 0), 19, newcomers);
+        history.arrive(at(ms), 0, (&request(0, 0)).into(), 19, newcomers);
         for (tag, think) in thinks.iter().enumerate() {
             history.end(at(ms + 1));
             ms += 1 + think;
-            history.arrive(at(ms), 0, &request(0, 8 * (1 + tag as u64)), 19, newcomers);
+            history.arrive(at(ms), 0, (&request(0, 8 * (1 + tag as u64))).into(), 19, newcomers);
         }
         history
     }
@@ -188,7 +188,7 @@ mod tests {
         let mut history = after(&[16, 16, 16, 16], &mut Newcomers::default());
         let before = history.think.mean;
         history.queued = 1;
-        history.arrive(at(1000), 0, &request(0, 0), 19, &mut Newcomers::default());
+        history.arrive(at(1000), 0, (&request(0, 0)).into(), 19, &mut Newcomers::default());
         assert!(history.think.mean < before, "an asynchronous reader looks instantaneous");
     }
 
@@ -223,10 +223,10 @@ mod tests {
     fn stray_seeks_are_clamped_hard_after_three_samples() {
         let mut newcomers = Newcomers::default();
         let mut history = after(&[0, 0, 0], &mut newcomers);
-        history.arrive(at(500), 0, &request(0, 1 << 40), 19, &mut newcomers);
+        history.arrive(at(500), 0, (&request(0, 1 << 40)).into(), 19, &mut newcomers);
         assert_eq!(history.seek.total, 256 * 131_072 / 8);
         let mut young = after(&[], &mut newcomers);
-        young.arrive(at(500), 0, &request(0, 1 << 40), 19, &mut newcomers);
+        young.arrive(at(500), 0, (&request(0, 1 << 40)).into(), 19, &mut newcomers);
         assert_eq!(young.seek.total, 256 * 2_097_152 / 8);
         assert_eq!(
             newcomers.seek_total,

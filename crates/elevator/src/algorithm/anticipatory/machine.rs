@@ -13,7 +13,7 @@ use crate::clock::Clock;
 use crate::dispatch_list::DispatchList;
 use crate::fifo::Fifo;
 use crate::kind::Build;
-use crate::request::{BlockRequest, Finished};
+use crate::request::{BlockRequest, Extent, Finished};
 use crate::scheduler::{Anticipation, DepthLimit, Disk, Elevator, InsertAt, Legacy, Merge};
 use crate::starts::Starts;
 use crate::vocabulary::{Op, Time};
@@ -157,7 +157,7 @@ impl<R: Rule> Machine<R> {
     }
 
     /// Updates the history of the request's process, or of the one it cooperates with.
-    pub(super) fn learn(&mut self, now: Moment, process: u32, request: &BlockRequest) {
+    pub(super) fn learn(&mut self, now: Moment, process: u32, request: Extent) {
         let max_think = (self.ticker.clock().hz() / 50).saturating_sub(1);
         let history = &mut self.processes[process as usize];
         let arrival = history.arrive(now, process, request, max_think, &mut self.newcomers);
@@ -165,13 +165,11 @@ impl<R: Rule> Machine<R> {
     }
 
     fn class_of(&self, tag: u32) -> &Class {
-        let slot = self.slot(tag).expect("only held requests have neighbours");
-        &self.classes[usize::from(slot.request.sync)]
+        &self.classes[usize::from(self.held(tag).sync)]
     }
 
-    pub(super) fn oldest(&self, class: usize) -> Option<(BlockRequest, u64)> {
-        let tag = self.classes[class].fifo.head()?;
-        self.slot(tag).map(|slot| (slot.request, slot.expires))
+    pub(super) fn oldest(&self, class: usize) -> Option<u32> {
+        self.classes[class].fifo.head()
     }
 
     /// Inserts a requeued or urgent request, bypassing the trees.
@@ -188,8 +186,9 @@ impl<R: Rule> Machine<R> {
         } else {
             self.nr_dispatched += 1;
         }
-        self.put(Slot { request: *request, process, place: State::Listed, expires: 0 });
-        self.list.add_head(*request);
+        let (extent, sync) = (request.into(), request.sync);
+        self.put(Slot { extent, sync, process, place: State::Listed, expires: 0 });
+        self.list.add_head(extent);
     }
 }
 
@@ -218,45 +217,43 @@ impl<R: Rule> Legacy for Machine<R> {
 }
 
 impl<R: Rule> Elevator for Machine<R> {
-    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
+    fn insert(&mut self, now: Time, request: &BlockRequest, at: InsertAt) {
         if at == InsertAt::Head {
-            return self.insert_at_head(&request);
+            return self.insert_at_head(request);
         }
         let now = self.moment(now);
         let of = usize::from(request.sync);
         let process = self.record(request.process);
-        if request.sync {
-            self.learn(now, process, &request);
+        let BlockRequest { tag, sector, sync, .. } = *request;
+        if sync {
+            self.learn(now, process, request.into());
         }
         self.history(process).queued += 1;
-        self.add_sorted(&request);
-        self.put(Slot {
-            request,
-            process,
-            place: State::Queued,
-            expires: now.jiffies + self.settings.fifo_expire[of],
-        });
+        let expires = now.jiffies + self.settings.fifo_expire[of];
+        let extent = request.into();
+        self.put(Slot { extent, sync, process, place: State::Queued, expires });
+        self.add_sorted(tag);
         let class = &mut self.classes[of];
-        class.fifo.push_back(request.tag);
-        class.next = BACK_SEEK.choose(Some(request), class.next, class.last_sector);
-        self.last_merge = self.last_merge.or(Some(request.tag));
-        self.arrived(now, &request);
+        class.fifo.push_back(tag);
+        class.next = BACK_SEEK.choose(Some((sector, tag)), class.next, class.last_sector);
+        self.last_merge = self.last_merge.or(Some(tag));
+        self.arrived(now, tag);
     }
 
-    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<u32> {
         if self.list.is_empty() {
             let now = self.moment(now);
             let next = self.choose_next(now)?;
-            self.move_to_dispatch(&next);
+            self.move_to_dispatch(next);
         }
-        let request = self.list.pop()?;
-        let slot = self.slots[request.tag as usize].as_mut().expect("what is listed is held");
+        let tag = self.list.pop()?;
+        let slot = self.slots[tag as usize].as_mut().expect("what is listed is held");
         slot.place = State::Device;
         let process = slot.process;
         let history = self.history(process);
         history.listed -= 1;
         history.in_device += 1;
-        Some(request)
+        Some(tag)
     }
 
     fn complete(&mut self, now: Time, done: &Finished) {
@@ -304,7 +301,7 @@ impl<R: Rule> Elevator for Machine<R> {
     }
 
     fn allow_merge(&self, request: &BlockRequest, bio: &BlockRequest, how: Merge) -> bool {
-        if !self.is_queued(request) {
+        if !self.is_sorted(request.tag) {
             return false;
         }
         if how == Merge::Back || self.settings.front_merge || self.last_merge == Some(request.tag) {
@@ -319,31 +316,29 @@ impl<R: Rule> Elevator for Machine<R> {
         let slot = self.slots[before.tag as usize].as_mut().expect("only held requests grow");
         assert!(slot.place == State::Queued, "only queued requests grow: {before:?}");
         // A request stays in its class regardless of merges.
-        let after = BlockRequest { sync: slot.request.sync, ..*after };
-        let before = std::mem::replace(&mut slot.request, after);
-        let class = &mut self.classes[usize::from(before.sync)];
+        slot.extent = after.into();
+        let class = &mut self.classes[usize::from(slot.sync)];
         class.tree.remove(before.sector);
         class.order.remove(before.tag);
-        if class.next.is_some_and(|next| next.tag == after.tag) {
-            class.next = Some(after);
+        if let Some((sector, _)) = class.next.as_mut().filter(|(_, next)| *next == after.tag) {
+            *sector = after.sector;
         }
-        self.add_sorted(&after);
+        self.add_sorted(after.tag);
     }
 
     fn coalesced(&mut self, now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
         let now = self.moment(now);
-        let [one, two] =
-            [survivor, gone].map(|of| *self.slot(of.tag).expect("only held requests are joined"));
-        if two.expires < one.expires && one.request.sync == two.request.sync {
-            let fifo = &mut self.classes[usize::from(one.request.sync)].fifo;
+        let [one, two] = [survivor, gone].map(|of| *self.held(of.tag));
+        if two.expires < one.expires && one.sync == two.sync {
+            let fifo = &mut self.classes[usize::from(one.sync)].fifo;
             fifo.remove(survivor.tag);
             fifo.insert_before(survivor.tag, gone.tag);
             self.put(Slot { expires: two.expires, ..one });
         }
-        self.take_out(&two.request);
+        self.take_out(gone.tag);
         self.slots[gone.tag as usize] = None;
         self.last_merge = Some(survivor.tag);
-        if two.request.sync {
+        if two.sync {
             self.history(two.process).end(now);
         }
     }

@@ -4,7 +4,6 @@
 use std::fmt;
 
 use crate::clock::Clock;
-use crate::request::BlockRequest;
 use crate::starts::Starts;
 
 use super::history::{Arrival, History, Newcomers};
@@ -28,9 +27,10 @@ pub(crate) struct Outlook<'a> {
     pub(crate) elapsed_ns: u64,
     /// End of the last synchronous request dispatched.
     pub(crate) head: u64,
-    pub(crate) candidate: Option<BlockRequest>,
-    /// Served if no synchronous one is queued.
-    pub(crate) background: Option<BlockRequest>,
+    /// First sector of the next synchronous request.
+    pub(crate) candidate: Option<u64>,
+    /// That of an asynchronous one, if no synchronous one is queued.
+    pub(crate) background: Option<u64>,
     pub(crate) sync: &'a Starts,
 }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::geometry::{Geometry, SeekCurve};
 use crate::kind::{Build, ElevatorKind};
 use crate::request::{BlockRequest, Finished};
-use crate::scheduler::{Elevator, InsertAt, NoDisk};
-use crate::testing::request;
+use crate::scheduler::{InsertAt, NoDisk};
+use crate::testing::{Keeper, request};
 use crate::vocabulary::{Op, Time};
 
 pub(crate) fn hp97560() -> Geometry {
@@ -31,14 +31,14 @@ pub(crate) fn ms(ms: u64) -> Time {
 
 /// An elevator and its requests; tags are reused, lowest first.
 pub(crate) struct Bench {
-    pub(crate) elevator: Box<dyn Elevator>,
+    pub(crate) elevator: Keeper,
     tags: Vec<bool>,
     seq: u64,
 }
 
 impl Bench {
     pub(crate) fn new(row: &ElevatorKind, build: &Build) -> Bench {
-        Bench { elevator: (row.build)(build), tags: Vec::new(), seq: 0 }
+        Bench { elevator: Keeper::new((row.build)(build)), tags: Vec::new(), seq: 0 }
     }
 
     pub(crate) fn hp(row: &ElevatorKind) -> Bench {

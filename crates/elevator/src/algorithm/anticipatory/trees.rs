@@ -3,7 +3,8 @@
 //! Source: Linux 2.6.20 block/as-iosched.c; confirmed.
 
 use crate::fifo::Fifo;
-use crate::request::BlockRequest;
+use crate::request::Extent;
+use crate::sorted::Placed;
 use crate::starts::Starts;
 
 use super::machine::{Antic, BACK_SEEK, Machine};
@@ -19,7 +20,7 @@ pub(super) struct Class {
     pub(super) order: Fifo,
     pub(super) fifo: Fifo,
     /// Next in the elevator's order; present whenever the tree is not empty.
-    pub(super) next: Option<BlockRequest>,
+    pub(super) next: Option<Placed>,
     pub(super) last_sector: u64,
     /// When the FIFO was last checked, in jiffies; None: long ago.
     pub(super) last_check: Option<u64>,
@@ -35,7 +36,8 @@ pub(super) enum State {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Slot {
-    pub(super) request: BlockRequest,
+    pub(super) extent: Extent,
+    pub(super) sync: bool,
     pub(super) process: u32,
     pub(super) place: State,
     pub(super) expires: u64,
@@ -43,25 +45,25 @@ pub(super) struct Slot {
 
 impl<R: Rule> Machine<R> {
     /// as_move_to_dispatch; ends any wait.
-    pub(super) fn move_to_dispatch(&mut self, request: &BlockRequest) {
+    pub(super) fn move_to_dispatch(&mut self, tag: u32) {
         if matches!(self.antic, Antic::WaitReq | Antic::WaitNext) {
             self.call_off();
         }
         self.antic = Antic::Off;
-        let of = usize::from(request.sync);
-        self.classes[of].last_sector = request.end();
-        let process = self.slot(request.tag).expect("what is sorted is held").process;
-        if request.sync {
+        let Slot { extent, sync, process, .. } = *self.held(tag);
+        let of = usize::from(sync);
+        self.classes[of].last_sector = extent.end;
+        if sync {
             self.who = Some(process);
         } else {
             self.who = None;
             self.writes_left = self.writes_left.saturating_sub(1);
         }
         self.who_done = false;
-        self.classes[of].next = self.next_after(request);
-        self.take_out(request);
-        self.list.add_sorted(*request);
-        self.put(Slot { request: *request, process, place: State::Listed, expires: 0 });
+        self.classes[of].next = self.next_after(tag, of);
+        self.take_out(tag);
+        self.list.add_sorted(extent);
+        self.slots[tag as usize].as_mut().expect("it is held").place = State::Listed;
         self.history(process).listed += 1;
         self.nr_dispatched += 1;
     }
@@ -70,61 +72,58 @@ impl<R: Rule> Machine<R> {
         self.slots.get(tag as usize)?.as_ref()
     }
 
-    pub(super) fn is_queued(&self, request: &BlockRequest) -> bool {
-        self.slot(request.tag).is_some_and(|slot| slot.place == State::Queued)
+    pub(super) fn held(&self, tag: u32) -> &Slot {
+        self.slot(tag).expect("trees, FIFOs and the queue know held requests only")
     }
 
     pub(super) fn put(&mut self, slot: Slot) {
-        let at = slot.request.tag as usize;
+        let at = slot.extent.tag as usize;
         if at >= self.slots.len() {
             self.slots.resize(at + 1, None);
         }
         self.slots[at] = Some(slot);
     }
 
-    pub(super) fn take_out(&mut self, request: &BlockRequest) {
-        let process = self.slot(request.tag).expect("what is sorted is held").process;
+    pub(super) fn take_out(&mut self, tag: u32) {
+        let Slot { extent, sync, process, .. } = *self.held(tag);
         self.history(process).queued -= 1;
-        let of = usize::from(request.sync);
-        if self.classes[of].next.is_some_and(|next| next.tag == request.tag) {
-            self.classes[of].next = self.next_after(request);
+        let of = usize::from(sync);
+        if self.classes[of].next.is_some_and(|(_, next)| next == tag) {
+            self.classes[of].next = self.next_after(tag, of);
         }
         let class = &mut self.classes[of];
-        class.order.remove(request.tag);
-        class.tree.remove(request.sector);
-        class.fifo.remove(request.tag);
-        if self.last_merge == Some(request.tag) {
+        class.order.remove(tag);
+        class.tree.remove(extent.sector);
+        class.fifo.remove(tag);
+        if self.last_merge == Some(tag) {
             self.last_merge = None;
         }
     }
 
     /// A request with the same start moves to the dispatch list.
-    pub(super) fn add_sorted(&mut self, request: &BlockRequest) {
-        let of = usize::from(request.sync);
+    pub(super) fn add_sorted(&mut self, tag: u32) {
+        let Slot { extent: Extent { sector, .. }, sync, .. } = *self.held(tag);
         loop {
-            let class = &mut self.classes[of];
-            match class.tree.at_or_above(request.sector) {
-                Some((start, alias)) if start == request.sector => {
-                    let alias = self.slot(alias).expect("what is in the tree is held").request;
-                    self.move_to_dispatch(&alias);
+            let class = &mut self.classes[usize::from(sync)];
+            match class.tree.at_or_above(sector) {
+                Some((start, alias)) if start == sector => {
+                    self.move_to_dispatch(alias);
                     continue;
                 }
-                Some((_, above)) => class.order.insert_before(request.tag, above),
-                None => class.order.push_back(request.tag),
+                Some((_, above)) => class.order.insert_before(tag, above),
+                None => class.order.push_back(tag),
             }
-            class.tree.insert(request.sector, request.tag);
+            class.tree.insert(sector, tag);
             return;
         }
     }
 
-    /// as_find_next_rq: successor (cyclic) against predecessor, from the class's last position.
-    /// `request` is in the tree; it may have been merged away.
-    fn next_after(&self, request: &BlockRequest) -> Option<BlockRequest> {
-        let Class { order, last_sector, .. } = &self.classes[usize::from(request.sync)];
-        let held = |tag| self.slot(tag).map(|slot| slot.request);
-        let up = order
-            .after(request.tag)
-            .or_else(|| order.head().filter(|lowest| *lowest != request.tag));
-        BACK_SEEK.choose(up.and_then(held), order.before(request.tag).and_then(held), *last_sector)
+    /// as_find_next_rq: successor (cyclic) against predecessor, from the class's last position. The
+    /// request is in the tree; it may have been merged away.
+    fn next_after(&self, tag: u32, of: usize) -> Option<Placed> {
+        let Class { order, last_sector, .. } = &self.classes[of];
+        let placed = |tag| (self.held(tag).extent.sector, tag);
+        let up = order.after(tag).or_else(|| order.head().filter(|lowest| *lowest != tag));
+        BACK_SEEK.choose(up.map(placed), order.before(tag).map(placed), *last_sector)
     }
 }

@@ -8,13 +8,11 @@
 //! (or rule 2) fails. One called off because the process no longer pays, or by an alias, is
 //! neither.
 
-use crate::request::BlockRequest;
-
 use super::history::{lower, raise};
 use super::machine::{Antic, Machine};
 use super::rule::{Decision, Ending, Outlook, Rule};
 use super::timing::Moment;
-use super::trees::{ASYNC, SYNC};
+use super::trees::{ASYNC, SYNC, Slot};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
@@ -33,13 +31,12 @@ impl<R: Rule> Machine<R> {
     pub(super) fn assess(
         &mut self,
         now: Moment,
-        candidate: Option<&BlockRequest>,
+        candidate: Option<u32>,
         decision: Decision,
     ) -> Verdict {
         let who = self.who.expect("somebody was served last");
-        if candidate
-            .is_some_and(|request| self.slot(request.tag).is_some_and(|slot| slot.process == who))
-        {
+        let candidate = candidate.map(|tag| *self.held(tag));
+        if candidate.is_some_and(|slot| slot.process == who) {
             return Verdict::Wanted;
         }
         if self.who_done && self.is_over(now, who) {
@@ -50,8 +47,8 @@ impl<R: Rule> Machine<R> {
             return Verdict::Wanted;
         }
         let (running, sampled) = (history.running, history.think.samples > 0);
-        if let Some(request) =
-            candidate.filter(|request| request.sync && self.is_close(now, who, request))
+        if let Some(Slot { extent, .. }) =
+            candidate.filter(|slot| slot.sync && self.is_close(now, who, slot.extent.sector))
         {
             if !running {
                 if !sampled {
@@ -59,7 +56,7 @@ impl<R: Rule> Machine<R> {
                 }
                 lower(&mut self.newcomers.exit_no_coop);
             }
-            self.learn(now, who, request);
+            self.learn(now, who, extent);
             return Verdict::Wanted;
         }
         if !running {
@@ -89,11 +86,11 @@ impl<R: Rule> Machine<R> {
         }
     }
 
-    pub(super) fn arrived(&mut self, now: Moment, request: &BlockRequest) {
+    pub(super) fn arrived(&mut self, now: Moment, tag: u32) {
         if !matches!(self.antic, Antic::WaitReq | Antic::WaitNext) {
             return;
         }
-        match self.assess(now, Some(request), Decision::Continue) {
+        match self.assess(now, Some(tag), Decision::Continue) {
             Verdict::Wait => {}
             Verdict::Wanted => self.finish(now, Ending::Success),
             Verdict::Late => self.finish(now, Ending::Failure),
@@ -154,7 +151,8 @@ impl<R: Rule> Machine<R> {
     }
 
     fn is_refused(&mut self, now: Moment, who: u32, decision: Decision) -> bool {
-        let candidate = self.classes[SYNC].next;
+        let [background, candidate] =
+            [ASYNC, SYNC].map(|of| self.classes[of].next.map(|(sector, _)| sector));
         self.rule.refuses(&Outlook {
             decision,
             process: who,
@@ -163,20 +161,20 @@ impl<R: Rule> Machine<R> {
             elapsed_ns: if self.who_done { now.time - self.antic_start.time } else { 0 },
             head: self.classes[SYNC].last_sector,
             candidate,
-            background: self.classes[ASYNC].next.filter(|_| candidate.is_none()),
+            background: background.filter(|_| candidate.is_none()),
             sync: &self.classes[SYNC].tree,
         })
     }
 
     /// as_close_req: the longer the wait, the farther a close request may be.
-    fn is_close(&mut self, now: Moment, who: u32, request: &BlockRequest) -> bool {
+    fn is_close(&mut self, now: Moment, who: u32, next: u64) -> bool {
         let clock = self.ticker.clock();
         let delay_ms = match self.antic {
             Antic::Off => 0,
             _ if !self.who_done => 0,
             _ => clock.to_ms(now.jiffies - self.antic_start.jiffies),
         };
-        let (last, next) = (self.classes[self.dir].last_sector, request.sector);
+        let last = self.classes[self.dir].last_sector;
         let window = if delay_ms == 0 {
             CLOSE
         } else if delay_ms <= 20 && delay_ms <= self.rule.period(clock, who).in_ticks(clock) {

@@ -11,7 +11,7 @@ use crate::sorted::by_sector;
 use crate::vocabulary::Time;
 
 impl Elevator for Bfq {
-    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
+    fn insert(&mut self, now: Time, request: &BlockRequest, at: InsertAt) {
         self.tick(now);
         let tag = request.tag as usize;
         if tag >= self.slots.len() {
@@ -22,9 +22,9 @@ impl Elevator for Bfq {
         }
         let linux = self.variant.is_linux();
         let queue = if linux {
-            self.queue_in_linux(now, &request)
+            self.queue_in_linux(now, request)
         } else {
-            self.queue_in_core(now, &request)
+            self.queue_in_core(now, request)
         };
         self.pin(queue);
         self.held += 1;
@@ -36,7 +36,8 @@ impl Elevator for Bfq {
         let fifo = self.fifo_numbers;
         self.fifo_numbers += 1;
         let place = if at == InsertAt::Head { State::Head } else { State::Queued };
-        self.slots[tag] = Some(Slot { request, queue, place, fifo, expires: now + expire_ms * MS });
+        let expires = now + expire_ms * MS;
+        self.slots[tag] = Some(Slot { request: *request, queue, place, fifo, expires });
         match place {
             State::Head => self.head.push_front(request.tag),
             _ => self.enqueue(now, queue, request),
@@ -44,20 +45,21 @@ impl Elevator for Bfq {
         self.release_forgotten();
     }
 
-    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<u32> {
         self.tick(now);
         if let Some(tag) = self.head.pop_front() {
             let queue = self.slot(tag).queue;
             self.queue_mut(queue).dispatched += 1;
-            return Some(self.send(tag));
+            self.send(tag);
+            return Some(tag);
         }
         if self.busy == [0; 3] || (self.settings.strict_guarantees && self.in_driver > 0) {
             return None;
         }
         let queue = self.select_queue(now)?;
-        let request = self.serve(now, queue);
+        let tag = self.serve(now, queue);
         self.release_forgotten();
-        Some(request)
+        Some(tag)
     }
 
     fn complete(&mut self, now: Time, done: &Finished) {

@@ -2,7 +2,7 @@
 //!
 //! Source: Linux 6.1 and 6.12 block/bfq-iosched.c and bfq-wf2q.c; confirmed.
 
-use super::{Bfq, Expiry, State};
+use super::{Bfq, Expiry, Slot, State};
 use crate::request::BlockRequest;
 use crate::sorted::by_sector;
 use crate::vocabulary::Time;
@@ -12,19 +12,19 @@ const BREVITY_MS: u64 = 100;
 
 impl Bfq {
     /// bfq_insert_request.
-    pub(super) fn enqueue(&mut self, now: Time, id: u32, request: BlockRequest) {
-        let id = self.redirect(id, &request);
+    pub(super) fn enqueue(&mut self, now: Time, id: u32, request: &BlockRequest) {
+        let id = self.redirect(id, request);
         let slice = self.settings.slice_idle_ns;
         let first = if self.settings.still_clock { u64::MAX } else { 0 };
         let rotational = self.rotational;
         let queue = self.queue_mut(id);
         queue.learn_think_time(now, slice, first);
         self.learn_brevity(id);
-        self.queue_mut(id).learn_seeks(&request, rotational);
+        self.queue_mut(id).learn_seeks(request, rotational);
         self.check_soft(id);
         let was_raised = self.tree.get(id).coefficient > 1;
         if self.queue(id).sync {
-            let owner = self.owner_of(&request).expect("a request has an owner");
+            let owner = self.owner_of(request).expect("a request has an owner");
             if self.variant.is_linux() && self.process(owner).requests <= 1 {
                 self.observe_arrival(now, id);
             }
@@ -32,10 +32,10 @@ impl Bfq {
         }
         let fifo = self.slot(request.tag).fifo;
         let queue = self.queue_mut(id);
-        queue.sorted.insert(by_sector(&request), request.tag);
+        queue.sorted.insert(by_sector(request), request.tag);
         queue.fifo.insert(fifo, request.tag);
         self.last_merge = self.last_merge.or(Some(request.tag));
-        self.arrange(now, id, &request, was_raised);
+        self.arrange(now, id, request, was_raised);
         if self.in_service == Some(id) && self.timer.is_some() {
             self.waiting_is_rewarded(now, id);
         }
@@ -116,20 +116,20 @@ impl Bfq {
     }
 
     fn choose_next(&mut self, id: u32, tag: u32) {
-        let requests =
-            [self.queue(id).next, Some(tag)].map(|tag| tag.map(|tag| self.slot(tag).request));
-        let next = self.better(requests, self.rate.last_position);
-        self.queue_mut(id).next = next.map(|next| next.tag);
+        let tags = [self.queue(id).next, Some(tag)];
+        self.queue_mut(id).next = self.better(tags, self.rate.last_position);
     }
 
     /// bfq_choose_req.
-    fn better(&self, requests: [Option<BlockRequest>; 2], last: u64) -> Option<BlockRequest> {
-        if let [Some(a), Some(b)] = requests
-            && a.meta != b.meta
-        {
-            return Some(if a.meta { a } else { b });
-        }
-        self.settings.back_seek().choose(requests[0], requests[1], last)
+    #[inline]
+    fn better(&self, tags: [Option<u32>; 2], last: u64) -> Option<u32> {
+        let [Some(one), Some(two)] = tags else { return tags[0].or(tags[1]) };
+        let [a, b] = [one, two].map(|tag| &self.slot(tag).request);
+        let first = match a.meta == b.meta {
+            true => self.settings.back_seek().prefers(a.sector, b.sector, last),
+            false => a.meta,
+        };
+        Some(if first { one } else { two })
     }
 
     /// bfq_updated_next_req.
@@ -163,24 +163,21 @@ impl Bfq {
         let lowest = || sorted.first().filter(|(_, first)| *first != request.tag);
         let around =
             [sorted.after(by_sector(request)).or_else(lowest), sorted.before(by_sector(request))];
-        let around = around.map(|found| found.map(|(_, tag)| self.slot(tag).request));
-        self.better(around, request.sector).map(|next| next.tag)
+        self.better(around.map(|found| found.map(|(_, tag)| tag)), request.sector)
     }
 
     /// bfq_remove_request.
     pub(super) fn take_out(&mut self, tag: u32) {
-        let slot = *self.slot(tag);
-        let id = slot.queue;
+        let Slot { request, queue: id, fifo, .. } = *self.slot(tag);
         let was_next = self.queue(id).next == Some(tag);
         if was_next {
-            let next = self.next_after(id, &slot.request);
-            self.queue_mut(id).next = next;
+            self.queue_mut(id).next = self.next_after(id, &request);
         }
         self.last_merge = self.last_merge.filter(|last| *last != tag);
         let in_service = self.in_service == Some(id);
         let queue = self.queue_mut(id);
-        queue.sorted.remove(by_sector(&slot.request));
-        queue.fifo.remove(&slot.fifo).expect("the request is in the FIFO");
+        queue.sorted.remove(by_sector(&request));
+        queue.fifo.remove(&fifo).expect("the request is in the FIFO");
         if queue.sorted.is_empty() {
             queue.next = None;
             if queue.busy && !in_service {
@@ -241,7 +238,7 @@ impl Bfq {
     }
 
     /// bfq_dispatch_rq_from_bfqq.
-    pub(super) fn serve(&mut self, now: Time, id: u32) -> BlockRequest {
+    pub(super) fn serve(&mut self, now: Time, id: u32) -> u32 {
         let tag = self.queue(id).next.expect("a queue that is served has a request");
         let request = self.slot(tag).request;
         let charge = self.charge_for(id, &request);
@@ -266,16 +263,13 @@ impl Bfq {
                 self.expire(now, false, Expiry::Exhausted);
             }
         }
-        request
+        tag
     }
 
-    pub(super) fn send(&mut self, tag: u32) -> BlockRequest {
-        let slot = self.slot_mut(tag);
-        slot.place = State::InFlight;
-        let request = slot.request;
+    pub(super) fn send(&mut self, tag: u32) {
+        self.slot_mut(tag).place = State::InFlight;
         self.in_driver += 1;
         self.held -= 1;
-        request
     }
 
     /// bfq_bfqq_served.

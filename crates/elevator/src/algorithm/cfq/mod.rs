@@ -264,39 +264,39 @@ impl Legacy for Cfq {
 }
 
 impl Elevator for Cfq {
-    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
+    fn insert(&mut self, now: Time, request: &BlockRequest, at: InsertAt) {
         let now = self.now(now);
         self.held += 1;
         if at == InsertAt::Head {
             self.insert_at_head(now, request);
             return;
         }
-        let (queue, process) = self.admit(now, &request);
+        let (queue, process) = self.admit(now, request);
         let start = if request.allocated == now.time {
             now.jiffies
         } else {
             self.clock.jiffies(request.allocated)
         };
         *self.slot(request.tag) =
-            Slot { queue, process, stage: Stage::Sorted, request: Some(request), start };
+            Slot { queue, process, stage: Stage::Sorted, request: Some(*request), start };
         self.add_sorted(queue, request);
         let this = &mut self.queues[queue as usize];
         self.links.push_back(&mut this.fifo, request.tag);
         this.meta_pending += u32::from(request.meta);
-        self.enqueued(now, queue, process, &request);
+        self.enqueued(now, queue, process, request);
     }
 
-    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<u32> {
         if self.list.is_empty() {
             let now = self.now(now);
             self.dispatch_round(now);
         }
-        let request = self.list.pop()?;
+        let tag = self.list.pop()?;
         self.held -= 1;
         self.in_driver += 1;
         self.device_queues |= self.in_driver > 4;
-        self.slot(request.tag).stage = Stage::Driver;
-        Some(request)
+        self.slot(tag).stage = Stage::Driver;
+        Some(tag)
     }
 
     fn complete(&mut self, now: Time, done: &Finished) {
@@ -347,7 +347,7 @@ impl Elevator for Cfq {
     fn merged(&mut self, _now: Time, before: &BlockRequest, after: &BlockRequest) {
         let Slot { queue, stage, .. } = *self.slot(before.tag);
         if stage != Stage::Sorted {
-            self.list.replace(after);
+            self.list.replace(after.into());
             return;
         }
         self.slot(before.tag).request = Some(*after);
@@ -355,7 +355,7 @@ impl Elevator for Cfq {
         this.sorted.remove(before.sector);
         this.meta_pending = this.meta_pending + u32::from(after.meta) - u32::from(before.meta);
         // A next request remains so regardless of its new start.
-        self.add_sorted(queue, *after);
+        self.add_sorted(queue, after);
     }
 
     fn coalesced(&mut self, now: Time, survivor: &BlockRequest, gone: &BlockRequest) {

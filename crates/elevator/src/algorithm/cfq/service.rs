@@ -10,7 +10,7 @@ const SLICE_SCALE: u64 = 5;
 
 impl Cfq {
     /// cfq_add_rq_rb. A request with the same start moves to the dispatch list.
-    pub(super) fn add_sorted(&mut self, queue: u32, request: BlockRequest) {
+    pub(super) fn add_sorted(&mut self, queue: u32, request: &BlockRequest) {
         if let Some(alias) = self.queue(queue).sorted.tag_at(request.sector) {
             self.send(queue, alias);
         }
@@ -35,49 +35,47 @@ impl Cfq {
         }
     }
 
-    pub(super) fn insert_at_head(&mut self, now: Now, request: BlockRequest) {
+    pub(super) fn insert_at_head(&mut self, now: Now, request: &BlockRequest) {
         if self.slot(request.tag).stage == Stage::Driver {
             self.in_driver -= 1;
         } else {
-            let (queue, process) = self.admit(now, &request);
+            let (queue, process) = self.admit(now, request);
             self.queue(queue).in_flight += 1;
             *self.slot(request.tag) = Slot { queue, process, ..Slot::EMPTY };
         }
         self.slot(request.tag).stage = Stage::Listed;
-        self.list.add_head(request);
+        self.list.add_head(request.into());
     }
 
     /// cfq_dispatch_insert.
     fn send(&mut self, queue: u32, tag: u32) -> BlockRequest {
-        let request = self.sorted_request(tag);
+        let request = *self.sorted_request(tag);
         self.remove_sorted(queue, &request);
         self.queue(queue).in_flight += 1;
         self.slot(tag).stage = Stage::Listed;
-        self.list.add_sorted(request);
+        self.list.add_sorted((&request).into());
         self.last_sector = self.list.last_end().expect("a request was just added");
         request
     }
 
-    fn sorted_request(&self, tag: u32) -> BlockRequest {
-        self.slots[tag as usize].request.expect("a sorted request is in its slot")
+    fn sorted_request(&self, tag: u32) -> &BlockRequest {
+        self.slots[tag as usize].request.as_ref().expect("a sorted request is in its slot")
     }
 
     /// cfq_choose_req.
     pub(super) fn choose(&self, a: Option<u32>, b: Option<u32>) -> Option<u32> {
         let (Some(one), Some(two)) = (a, b) else { return a.or(b) };
-        let (one, two) = (self.sorted_request(one), self.sorted_request(two));
+        let [one, two] = [one, two].map(|tag| self.sorted_request(tag));
         let rank = |request: &BlockRequest| (is_sync(request), request.meta);
-        match rank(&one).cmp(&rank(&two)) {
-            std::cmp::Ordering::Greater => return a,
-            std::cmp::Ordering::Less => return b,
-            std::cmp::Ordering::Equal => {}
+        if rank(one) != rank(two) {
+            return if rank(one) > rank(two) { a } else { b };
         }
         let values = &self.tunables;
         let arm = BackSeek {
             max_sectors: 2 * values.back_seek_max_kib,
             penalty: values.back_seek_penalty,
         };
-        arm.choose(Some(one), Some(two), self.last_sector).map(|first| first.tag)
+        if arm.prefers(one.sector, two.sector, self.last_sector) { a } else { b }
     }
 
     /// cfq_find_next_rq. As in the source, distances count from the actuator's position before

@@ -29,7 +29,7 @@ use crate::clock::Clock;
 use crate::dispatch_list::DispatchList;
 use crate::fifo::Fifo;
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Role, Tunable};
-use crate::request::{BlockRequest, Finished};
+use crate::request::BlockRequest;
 use crate::scheduler::{Disk, Elevator, InsertAt, Legacy, Merge};
 use crate::starts::Starts;
 use crate::vocabulary::{Op, Time};
@@ -150,7 +150,7 @@ impl Deadline {
     }
 
     /// deadline_add_rq_rb: a request with the same start is dispatched at once.
-    fn add(&mut self, request: BlockRequest, expiry: u64) {
+    fn add(&mut self, request: &BlockRequest, expiry: u64) {
         if let Some(alias) = self.direction(request.op).sorted.tag_at(request.sector) {
             self.send(alias);
         }
@@ -159,7 +159,7 @@ impl Deadline {
         if at >= self.held.len() {
             self.held.resize(at + 1, None);
         }
-        self.held[at] = Some((request, expiry));
+        self.held[at] = Some((*request, expiry));
     }
 
     /// Removes a request; the sweep continues after it.
@@ -181,7 +181,7 @@ impl Deadline {
         direction.next = direction.sorted.above(request.sector);
         self.remove(&request);
         self.last_sector = request.end();
-        self.list.add_tail(request);
+        self.list.add_tail((&request).into());
     }
 
     /// deadline_dispatch_requests.
@@ -256,9 +256,9 @@ impl Legacy for Deadline {
 }
 
 impl Elevator for Deadline {
-    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
+    fn insert(&mut self, now: Time, request: &BlockRequest, at: InsertAt) {
         if at == InsertAt::Head {
-            self.list.add_head(request);
+            self.list.add_head(request.into());
             return;
         }
         let expiry = self.clock.jiffies(now) + self.direction(request.op).expire;
@@ -266,14 +266,12 @@ impl Elevator for Deadline {
         self.direction(request.op).fifo.push_back(request.tag);
     }
 
-    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<u32> {
         if self.list.is_empty() {
             self.decide(now)?;
         }
         self.list.pop()
     }
-
-    fn complete(&mut self, _now: Time, _done: &Finished) {}
 
     fn legacy(&self) -> Option<&dyn Legacy> {
         Some(self)
@@ -290,13 +288,13 @@ impl Elevator for Deadline {
 
     fn merged(&mut self, _now: Time, before: &BlockRequest, after: &BlockRequest) {
         if !self.is_sorted(before) {
-            self.list.replace(after);
+            self.list.replace(after.into());
             return;
         }
         // A next request remains so regardless of its new start.
         let (_, expiry) = self.held(before.tag);
         self.direction(before.op).sorted.remove(before.sector);
-        self.add(*after, expiry);
+        self.add(after, expiry);
     }
 
     fn coalesced(&mut self, _now: Time, survivor: &BlockRequest, gone: &BlockRequest) {

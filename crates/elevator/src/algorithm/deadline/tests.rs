@@ -2,28 +2,28 @@
 
 use super::*;
 use crate::scheduler::NoDisk;
-use crate::testing::request;
+use crate::testing::{Keeper, request};
 
 const SERVICE_NS: u64 = 8_000_000;
 
-fn made(hz: u32) -> Deadline {
-    Deadline::new(&Build { hz, ..Build::default() })
+fn made(hz: u32) -> Keeper<Deadline> {
+    Keeper::new(Box::new(Deadline::new(&Build { hz, ..Build::default() })))
 }
 
 fn ms(ms: u64) -> Time {
     Time::from_ns(ms * 1_000_000)
 }
 
-fn insert(deadline: &mut Deadline, now: Time, tag: u32, op: Op, sector: u64) {
+fn insert(deadline: &mut Keeper<Deadline>, now: Time, tag: u32, op: Op, sector: u64) {
     let new = BlockRequest { op, allocated: now, ..request(tag, sector) };
     deadline.insert(now, new, InsertAt::Sorted);
 }
 
-fn dispatch(deadline: &mut Deadline, now: Time) -> Option<BlockRequest> {
+fn dispatch(deadline: &mut Keeper<Deadline>, now: Time) -> Option<BlockRequest> {
     deadline.dispatch(now, &NoDisk)
 }
 
-fn order(deadline: &mut Deadline, now: Time) -> Vec<u32> {
+fn order(deadline: &mut Keeper<Deadline>, now: Time) -> Vec<u32> {
     std::iter::from_fn(|| dispatch(deadline, now)).map(|request| request.tag).collect()
 }
 
@@ -60,7 +60,7 @@ fn tunables_are_read_back_and_their_extremes_break_nothing() {
 fn under_random_reads_and_writes_the_pattern_is_read_read_write() {
     let mut deadline = made(1000);
     let (mut tag, mut sector) = (0, 12_345);
-    let mut add = |deadline: &mut Deadline, op| {
+    let mut add = |deadline: &mut Keeper<Deadline>, op| {
         sector = (sector * 1_103_515_245 + 12_345) % 1_000_003;
         insert(deadline, Time::ZERO, tag, op, sector * 16);
         tag += 1;

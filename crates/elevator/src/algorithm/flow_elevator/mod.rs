@@ -22,7 +22,7 @@ impl<R: FlowRule + 'static> FlowElevator<R> {
 }
 
 impl<R: FlowRule> Elevator for FlowElevator<R> {
-    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
+    fn insert(&mut self, now: Time, request: &BlockRequest, at: InsertAt) {
         let position = if at == InsertAt::Head { Position::Head } else { Position::Queued };
         let came_back = self.queues.enter(request, position);
         if position == Position::Queued {
@@ -35,19 +35,19 @@ impl<R: FlowRule> Elevator for FlowElevator<R> {
         }
     }
 
-    fn dispatch(&mut self, now: Time, disk: &dyn Disk) -> Option<BlockRequest> {
+    fn dispatch(&mut self, now: Time, disk: &dyn Disk) -> Option<u32> {
         if let Some(tag) = self.head.pop() {
-            let request = self.queues.send(tag);
+            self.queues.send(tag);
             self.rule.sent_again(now, &self.queues, tag);
-            return Some(request);
+            return Some(tag);
         }
         if self.queues.all_queued() + self.queues.detached == 0 {
             return None;
         }
         let tag = self.rule.choose(now, &mut self.queues, disk)?;
-        let request = self.queues.send(tag);
+        self.queues.send(tag);
         self.rule.sent(now, &self.queues, tag);
-        Some(request)
+        Some(tag)
     }
 
     fn complete(&mut self, now: Time, done: &Finished) {

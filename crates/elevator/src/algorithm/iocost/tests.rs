@@ -4,12 +4,13 @@ use super::*;
 use crate::algorithm::flow_queues::Position;
 use crate::algorithm::flow_testing::of;
 use crate::scheduler::{FlowSpec, InsertAt, NoDisk};
+use crate::testing::Keeper;
 
 const MS: u64 = 1_000_000;
 
 /// A disk at a fixed rate of 100 %, with flows of these weights.
-fn iocost(weights: &[u32]) -> Box<dyn Elevator> {
-    let mut iocost = build(&Build { nr_tags: 256, ..Build::default() });
+fn iocost(weights: &[u32]) -> Keeper {
+    let mut iocost = Keeper::new(build(&Build { nr_tags: 256, ..Build::default() }));
     [("model", 1), ("max", 100), ("min", 100)]
         .into_iter()
         .for_each(|(name, value)| iocost.set(name, value));
@@ -22,7 +23,7 @@ fn iocost(weights: &[u32]) -> Box<dyn Elevator> {
 
 /// Reads per process in this time, with 16 random reads waiting each, on a device that is never the
 /// bottleneck.
-fn served(iocost: &mut dyn Elevator, processes: &[u32], duration_ms: u64) -> Vec<u64> {
+fn served(iocost: &mut Keeper, processes: &[u32], duration_ms: u64) -> Vec<u64> {
     let mut at = 1u64;
     let mut read = |process: u32, tag: u32| {
         at = (at * 6_364_136_223 + 12_345) % 1_000_003;
@@ -54,7 +55,7 @@ fn served(iocost: &mut dyn Elevator, processes: &[u32], duration_ms: u64) -> Vec
 
 #[test]
 fn two_equal_busy_flows_have_185_random_reads_of_a_disk_a_second_each() {
-    let counts = served(iocost(&[100, 100]).as_mut(), &[0, 1], 20_000);
+    let counts = served(&mut iocost(&[100, 100]), &[0, 1], 20_000);
     for count in counts {
         // 185 per second, plus the half period granted on activation.
         assert!((3650..=3800).contains(&count), "{count} in 20 s");
@@ -63,7 +64,7 @@ fn two_equal_busy_flows_have_185_random_reads_of_a_disk_a_second_each() {
 
 #[test]
 fn weights_share_the_modelled_time() {
-    let counts = served(iocost(&[100, 400]).as_mut(), &[0, 1], 20_000);
+    let counts = served(&mut iocost(&[100, 400]), &[0, 1], 20_000);
     let ratio = counts[1] as f64 / counts[0] as f64;
     assert!((3.8..=4.1).contains(&ratio), "{counts:?}");
 }
@@ -132,7 +133,7 @@ fn requests_of_earlier_periods_lag_if_targets_count_and_until_they_complete() {
         rule.rate.level = 5;
         let mut queues = FlowQueues::new(2);
         for tag in 0..2 {
-            queues.enter(of(0, tag, u64::from(tag) << 30), Position::Queued);
+            queues.enter(&of(0, tag, u64::from(tag) << 30), Position::Queued);
             rule.arrived(Time::ZERO, &queues, tag);
         }
         for tag in flying..2 {

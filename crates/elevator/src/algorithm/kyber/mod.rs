@@ -69,12 +69,6 @@ struct HwQueue {
     batching: u32,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Slot {
-    request: BlockRequest,
-    place: State,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// Its number in its software queue.
@@ -89,7 +83,8 @@ struct Kyber {
     domains: [Domain; DOMAINS],
     queues: Vec<HwQueue>,
     next_queue: usize,
-    slots: Vec<Option<Slot>>,
+    /// By tag.
+    states: Vec<Option<State>>,
     /// Next numbers at the tail and head.
     numbers: [i64; 2],
     /// The jiffy of the next latency check, and its time.
@@ -107,7 +102,7 @@ fn build(build: &Build) -> Box<dyn Elevator> {
         domains: [Domain::new(MAX_DEPTH[0], 2_000_000), Domain::new(MAX_DEPTH[1], 10_000_000)],
         queues: (0..build.topology.hw_queues()).map(|_| HwQueue::default()).collect(),
         next_queue: 0,
-        slots: vec![None; build.nr_tags as usize],
+        states: vec![None; build.nr_tags as usize],
         numbers: [0, -1],
         timer: None,
         tags: build.tags_of_queue(),
@@ -143,13 +138,13 @@ impl Kyber {
         &mut self.queues[queue].held[domain(request.op)]
     }
 
-    fn slot(&mut self, tag: u32) -> &mut Slot {
-        self.slots[tag as usize].as_mut().expect("the tag belongs to a request of the elevator")
+    fn state(&mut self, tag: u32) -> &mut State {
+        self.states[tag as usize].as_mut().expect("the tag belongs to a request of the elevator")
     }
 
     /// kyber_dispatch_cur_domain. Flushes only with a token available: unflushed requests can still
     /// merge.
-    fn serve_current(&mut self, queue: usize) -> Option<BlockRequest> {
+    fn serve_current(&mut self, queue: usize) -> Option<u32> {
         let queue = &mut self.queues[queue];
         let domain = &mut self.domains[queue.current];
         if domain.in_use >= domain.depth {
@@ -159,48 +154,43 @@ impl Kyber {
         if flushed.is_empty() {
             queued.sort_unstable();
             flushed.extend(queued.drain(..).map(|(_, tag)| tag));
-            for tag in flushed.iter() {
-                let slot =
-                    self.slots[*tag as usize].as_mut().expect("queued tags belong to requests");
-                slot.place = State::Flushed;
-            }
+            flushed.iter().for_each(|tag| self.states[*tag as usize] = Some(State::Flushed));
         }
         let tag = flushed.pop_front()?;
         domain.in_use += 1;
         queue.batching += 1;
         self.len -= 1;
-        let slot = self.slot(tag);
-        slot.place = State::InFlight;
-        Some(slot.request)
+        *self.state(tag) = State::InFlight;
+        Some(tag)
     }
 
-    fn serve(&mut self, queue: usize) -> Option<BlockRequest> {
+    fn serve(&mut self, queue: usize) -> Option<u32> {
         let HwQueue { current, batching, .. } = self.queues[queue];
         if batching < BATCH[current]
-            && let Some(request) = self.serve_current(queue)
+            && let Some(tag) = self.serve_current(queue)
         {
-            return Some(request);
+            return Some(tag);
         }
         self.queues[queue].batching = 0;
         for _ in 0..DOMAINS {
             self.queues[queue].current = (self.queues[queue].current + 1) % DOMAINS;
-            if let Some(request) = self.serve_current(queue) {
-                return Some(request);
+            if let Some(tag) = self.serve_current(queue) {
+                return Some(tag);
             }
         }
         None
     }
 
-    fn remove(&mut self, tag: u32) {
-        let slot = self.slots[tag as usize].take().expect("the tag belongs to a held request");
-        let queue = self.software_queue(&slot.request);
-        let held = self.held(&slot.request);
-        match slot.place {
+    fn remove(&mut self, request: &BlockRequest) {
+        let state = self.states[request.tag as usize].take();
+        let queue = self.software_queue(request);
+        let held = self.held(request);
+        match state.expect("the tag belongs to a held request") {
             State::Queued(number) => {
                 let at = held.queued.iter().position(|(key, _)| *key == (queue, number));
                 held.queued.swap_remove(at.expect("the request is in its software queue"));
             }
-            State::Flushed => held.flushed.retain(|flushed| *flushed != tag),
+            State::Flushed => held.flushed.retain(|flushed| *flushed != request.tag),
             State::InFlight => unreachable!("a request that is in flight is not merged"),
         }
         self.len -= 1;
@@ -213,14 +203,14 @@ impl Kyber {
 }
 
 impl Elevator for Kyber {
-    fn insert(&mut self, _now: Time, request: BlockRequest, at: InsertAt) {
+    fn insert(&mut self, _now: Time, request: &BlockRequest, at: InsertAt) {
         let tag = request.tag as usize;
-        if tag >= self.slots.len() {
-            self.slots.resize(tag + 1, None);
+        if tag >= self.states.len() {
+            self.states.resize(tag + 1, None);
         }
-        let queue = self.software_queue(&request);
+        let queue = self.software_queue(request);
         // A request returned by the driver releases its token.
-        if self.slots[tag].is_some() {
+        if self.states[tag].is_some() {
             self.domains[domain(request.op)].in_use -= 1;
         }
         let [tail, head] = &mut self.numbers;
@@ -228,31 +218,29 @@ impl Elevator for Kyber {
             InsertAt::Sorted => std::mem::replace(tail, *tail + 1),
             InsertAt::Head => std::mem::replace(head, *head - 1),
         };
-        self.held(&request).queued.push(((queue, number), request.tag));
-        self.slots[tag] = Some(Slot { request, place: State::Queued(number) });
+        self.held(request).queued.push(((queue, number), request.tag));
+        self.states[tag] = Some(State::Queued(number));
         self.len += 1;
     }
 
-    fn dispatch(&mut self, _now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+    fn dispatch(&mut self, _now: Time, _disk: &dyn Disk) -> Option<u32> {
         let count = self.queues.len();
         for turn in 0..count {
             let queue = (self.next_queue + turn) % count;
-            if let Some(request) = self.serve(queue) {
+            if let Some(tag) = self.serve(queue) {
                 self.next_queue = (queue + 1) % count;
-                return Some(request);
+                return Some(tag);
             }
         }
         None
     }
 
     fn complete(&mut self, now: Time, done: &Finished) {
-        let slot = &mut self.slots[done.request.tag as usize];
-        let held = slot.as_ref().expect("a completed request was dispatched");
-        debug_assert_eq!(held.place, State::InFlight, "a completed request was dispatched");
-        let domain = &mut self.domains[domain(held.request.op)];
+        let state = self.states[done.request.tag as usize].take();
+        debug_assert_eq!(state, Some(State::InFlight), "a completed request was dispatched");
+        let domain = &mut self.domains[domain(done.request.op)];
         domain.in_use -= 1;
-        domain.sample(Kind::Total, now - held.request.allocated);
-        *slot = None;
+        domain.sample(Kind::Total, now - done.request.allocated);
         domain.sample(Kind::Io, now - done.issued);
         let due = self.clock.jiffies(now) + (self.clock.hz() / 10).max(1);
         if self.timer.is_none_or(|(timer, _)| due < timer) {
@@ -311,20 +299,15 @@ impl Elevator for Kyber {
     }
 
     fn allow_merge(&self, request: &BlockRequest, bio: &BlockRequest, _how: Merge) -> bool {
-        let place = self.slots[request.tag as usize].as_ref().map(|slot| slot.place);
         self.software_queue(request) == self.software_queue(bio)
-            && matches!(place, Some(State::Queued(_)))
-    }
-
-    fn merged(&mut self, _now: Time, before: &BlockRequest, after: &BlockRequest) {
-        self.slot(before.tag).request = *after;
+            && matches!(self.states[request.tag as usize], Some(State::Queued(_)))
     }
 
     fn coalesced(&mut self, _now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
         // The queue does not call this (see `features`); the survivor gets the older position.
-        let places = [survivor, gone].map(|request| self.slot(request.tag).place);
-        self.remove(gone.tag);
-        if let [State::Queued(own), State::Queued(other)] = places
+        let states = [survivor, gone].map(|request| *self.state(request.tag));
+        self.remove(gone);
+        if let [State::Queued(own), State::Queued(other)] = states
             && self.software_queue(survivor) == self.software_queue(gone)
             && other < own
         {
@@ -332,7 +315,7 @@ impl Elevator for Kyber {
             let queued = &mut self.held(survivor).queued;
             let entry = queued.iter_mut().find(|(key, _)| *key == (queue, own));
             entry.expect("the survivor is in its software queue").0.1 = other;
-            self.slot(survivor.tag).place = State::Queued(other);
+            *self.state(survivor.tag) = State::Queued(other);
         }
     }
 

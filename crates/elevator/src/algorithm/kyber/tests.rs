@@ -3,17 +3,17 @@
 use super::*;
 use crate::algorithm::blk_mq_testing::{check_extremes, check_random_drives};
 use crate::scheduler::NoDisk;
-use crate::testing::request;
+use crate::testing::{Keeper, request};
 
 const MS: u64 = 1_000_000;
 
-fn kyber(nr_tags: u32) -> Kyber {
-    Kyber {
+fn kyber(nr_tags: u32) -> Keeper<Kyber> {
+    Keeper::new(Box::new(Kyber {
         clock: Clock::new(1000),
         domains: [Domain::new(256, 2 * MS), Domain::new(128, 10 * MS)],
         queues: vec![HwQueue::default()],
         next_queue: 0,
-        slots: vec![None; nr_tags as usize],
+        states: vec![None; nr_tags as usize],
         numbers: [0, -1],
         timer: None,
         tags: nr_tags,
@@ -21,7 +21,7 @@ fn kyber(nr_tags: u32) -> Kyber {
         topology: Topology::default(),
         linux: LINUX_VERSION,
         len: 0,
-    }
+    }))
 }
 
 fn write(tag: u32) -> BlockRequest {
@@ -29,7 +29,7 @@ fn write(tag: u32) -> BlockRequest {
 }
 
 /// Sends 500 requests one by one with these latencies, and lets the timer fire.
-fn window(kyber: &mut Kyber, start: Time, op: Op, io_ns: u64, total_ns: u64) -> Time {
+fn window(kyber: &mut Keeper<Kyber>, start: Time, op: Op, io_ns: u64, total_ns: u64) -> Time {
     let mut now = start;
     for _ in 0..500 {
         let bio = BlockRequest { op, allocated: now, ..request(0, 0) };
@@ -186,7 +186,8 @@ fn without_a_token_a_request_waits_for_a_completion_and_can_still_merge() {
 
 #[test]
 fn hardware_queues_take_turns_and_each_empties_the_software_queues_of_its_own_cpus() {
-    let mut kyber = Kyber { queues: (0..2).map(|_| HwQueue::default()).collect(), ..kyber(100) };
+    let mut kyber = kyber(100);
+    kyber.queues = (0..2).map(|_| HwQueue::default()).collect();
     kyber.topology = Topology::new(4, 2);
     let of = |process, tag| BlockRequest { process, ..request(tag, u64::from(tag) * 8) };
     // CPUs 0 and 2 belong to the first hardware queue, 1 and 3 to the second.

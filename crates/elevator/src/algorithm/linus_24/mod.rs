@@ -30,7 +30,7 @@
 use std::collections::VecDeque;
 
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Role, Tunable};
-use crate::request::{BlockRequest, Finished};
+use crate::request::BlockRequest;
 use crate::scheduler::{Disk, Elevator, InsertAt, Merge, Search};
 use crate::vocabulary::{Op, Time};
 
@@ -130,22 +130,20 @@ struct Found {
 #[derive(Debug)]
 struct Linus {
     list: VecDeque<Held>,
-    requests: Vec<Option<BlockRequest>>,
     place: Option<(BlockRequest, Found)>,
     latency: [i64; 2],
     max_bomb_segments: u64,
     variant_2_4_18: bool,
 }
 
-fn build(build: &Build) -> Box<dyn Elevator> {
-    Box::new(Linus { requests: vec![None; build.nr_tags as usize], ..Linus::new() })
+fn build(_build: &Build) -> Box<dyn Elevator> {
+    Box::new(Linus::new())
 }
 
 impl Linus {
     fn new() -> Linus {
         Linus {
             list: VecDeque::new(),
-            requests: Vec::new(),
             place: None,
             latency: [128, 256],
             max_bomb_segments: 4,
@@ -155,14 +153,6 @@ impl Linus {
 
     fn position(&self, request: &BlockRequest) -> usize {
         self.list.iter().position(|held| held.tag == request.tag).expect("the request is held")
-    }
-
-    fn hold(&mut self, request: BlockRequest) {
-        let at = request.tag as usize;
-        if at >= self.requests.len() {
-            self.requests.resize(at + 1, None);
-        }
-        self.requests[at] = Some(request);
     }
 
     /// Scans from the tail, and counts passed requests.
@@ -255,9 +245,8 @@ impl Linus {
 }
 
 impl Elevator for Linus {
-    fn insert(&mut self, _now: Time, request: BlockRequest, at: InsertAt) {
-        let held = Held::new(&request, self.latency[usize::from(request.op == Op::Write)]);
-        self.hold(request);
+    fn insert(&mut self, _now: Time, request: &BlockRequest, at: InsertAt) {
+        let held = Held::new(request, self.latency[usize::from(request.op == Op::Write)]);
         if at == InsertAt::Head {
             self.place = None;
             self.list.push_front(held);
@@ -270,18 +259,15 @@ impl Elevator for Linus {
         };
         let found = match self.place.take() {
             Some((searched, found)) if same(&searched) => found,
-            _ => self.scan(&request, None),
+            _ => self.scan(request, None),
         };
         self.list.insert(found.behind.map_or(self.list.len(), |at| at + 1), held);
     }
 
-    fn dispatch(&mut self, _now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+    fn dispatch(&mut self, _now: Time, _disk: &dyn Disk) -> Option<u32> {
         self.place = None;
-        let head = self.list.pop_front()?;
-        Some(self.requests[head.tag as usize].take().expect("what is in the list is held"))
+        self.list.pop_front().map(|head| head.tag)
     }
-
-    fn complete(&mut self, _now: Time, _done: &Finished) {}
 
     fn len(&self) -> usize {
         self.list.len()
@@ -297,7 +283,6 @@ impl Elevator for Linus {
         self.place = None;
         let at = self.position(before);
         self.list[at] = Held::new(after, self.list[at].passes);
-        self.hold(*after);
     }
 
     fn coalesced(&mut self, _now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
@@ -306,7 +291,6 @@ impl Elevator for Linus {
         let gone = self.list.remove(at).expect("the position was just found");
         let at = self.position(survivor);
         self.list[at].passes = self.list[at].passes.min(gone.passes);
-        self.requests[gone.tag as usize] = None;
     }
 
     fn get(&self, tunable: &str) -> u64 {

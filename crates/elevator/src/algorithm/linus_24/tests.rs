@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::scheduler::NoDisk;
-use crate::testing::request;
+use crate::testing::{Keeper, request};
 
 const MAX_SECTORS: u32 = 1024;
 
@@ -11,7 +11,7 @@ fn write(tag: u32, sector: u64) -> BlockRequest {
 }
 
 /// Submits a bio as the queue does; returns whether it merged.
-fn hand(linus: &mut Linus, bio: BlockRequest) -> bool {
+fn hand(linus: &mut Keeper<Linus>, bio: BlockRequest) -> bool {
     let Search::Own(found) = linus.bio_merge(&bio, MAX_SECTORS) else {
         panic!("linus-2.4 searches itself")
     };
@@ -19,15 +19,19 @@ fn hand(linus: &mut Linus, bio: BlockRequest) -> bool {
         linus.insert(Time::ZERO, bio, InsertAt::Sorted);
         return false;
     };
-    let before = linus.requests[tag as usize].unwrap();
+    let before = linus.request(tag);
     let sector = if how == Merge::Back { before.sector } else { bio.sector };
     let after = BlockRequest { sector, nr_sectors: before.nr_sectors + bio.nr_sectors, ..before };
     linus.merged(Time::ZERO, &before, &after);
     true
 }
 
-fn filled(bios: &[BlockRequest]) -> Linus {
-    let mut linus = Linus::new();
+fn empty() -> Keeper<Linus> {
+    Keeper::new(Box::new(Linus::new()))
+}
+
+fn filled(bios: &[BlockRequest]) -> Keeper<Linus> {
+    let mut linus = empty();
     for bio in bios {
         assert!(!hand(&mut linus, *bio), "{bio:?} is a request of its own");
     }
@@ -126,7 +130,7 @@ fn a_new_read_has_four_small_writes_ahead_of_it_at_most() {
 }
 
 /// For reads and writes, the maximum number of later arrivals dispatched before a request.
-fn most_passed(linus: &mut Linus, write_percent: u64) -> [u64; 2] {
+fn most_passed(linus: &mut Keeper<Linus>, write_percent: u64) -> [u64; 2] {
     let (mut seed, mut most) = (7_u64, [0, 0]);
     let mut draw = |below: u64| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -155,7 +159,7 @@ fn most_passed(linus: &mut Linus, write_percent: u64) -> [u64; 2] {
 #[test]
 fn a_read_is_passed_by_as_many_later_ones_as_its_latency_says_and_no_more() {
     let limit = |read_latency| {
-        let mut linus = Linus::new();
+        let mut linus = empty();
         linus.set("read_latency", read_latency);
         most_passed(&mut linus, 0)[0]
     };
@@ -165,13 +169,13 @@ fn a_read_is_passed_by_as_many_later_ones_as_its_latency_says_and_no_more() {
 
 #[test]
 fn with_writes_too_no_request_is_passed_more_often_than_the_row_guarantees() {
-    let most = most_passed(&mut Linus::new(), 50);
+    let most = most_passed(&mut empty(), 50);
     assert!(most[0] > 0 && most[1] > 0 && most.iter().all(|count| *count <= 512), "{most:?}");
 }
 
 #[test]
 fn a_passing_beyond_the_count_is_refused_one_by_one() {
-    let mut linus = Linus::new();
+    let mut linus = empty();
     linus.set("read_latency", 3);
     [request(0, 100), request(1, 5000)].into_iter().for_each(|bio| assert!(!hand(&mut linus, bio)));
     [200, 300, 400, 500]
@@ -183,7 +187,7 @@ fn a_passing_beyond_the_count_is_refused_one_by_one() {
 
 #[test]
 fn the_rules_of_2_4_18_count_every_request_that_is_looked_at() {
-    let mut linus = Linus::new();
+    let mut linus = empty();
     linus.set("variant_2_4_18", 1);
     [request(0, 100), request(1, 500)].into_iter().for_each(|bio| assert!(!hand(&mut linus, bio)));
     assert_eq!(passes(&linus), [127, 128], "the second looked at the first");
@@ -196,7 +200,7 @@ fn the_rules_of_2_4_18_count_every_request_that_is_looked_at() {
     );
     assert!(!hand(&mut linus, request(4, 200)));
     assert_eq!(sectors(&linus), [92, 300, 500, 200], "but nothing is sorted in");
-    let mut linus = Linus::new();
+    let mut linus = empty();
     linus.set("variant_2_4_18", 1);
     linus.set("read_latency", 8);
     [request(0, 100), request(1, 500)].into_iter().for_each(|bio| assert!(!hand(&mut linus, bio)));
@@ -240,7 +244,7 @@ fn a_joined_request_leaves_its_smaller_count_to_the_survivor() {
 
 #[test]
 fn without_a_search_the_place_is_found_at_insertion_and_nothing_is_joined() {
-    let mut linus = Linus::new();
+    let mut linus = empty();
     for (tag, sector) in [(0, 100), (1, 500), (2, 300), (3, 308)] {
         linus.insert(Time::ZERO, request(tag, sector), InsertAt::Sorted);
     }
@@ -254,7 +258,7 @@ fn tunables_are_read_back_and_their_extremes_break_nothing() {
     let defaults = ROW.tunables.iter().map(|row| Linus::new().get(row.name)).collect::<Vec<_>>();
     assert_eq!(defaults, [128, 256, 4, 0]);
     for pick in [|row: &Tunable| row.min, |row: &Tunable| row.max] {
-        let mut linus = Linus::new();
+        let mut linus = empty();
         for row in ROW.tunables {
             linus.set(row.name, pick(row));
             assert_eq!(linus.get(row.name), pick(row), "{}", row.name);

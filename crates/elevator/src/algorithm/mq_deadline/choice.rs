@@ -2,18 +2,17 @@
 //!
 //! Source: Linux 6.12 block/mq-deadline.c; confirmed.
 
-use super::{MqDeadline, READ, Slot, State, WRITE, direction};
-use crate::request::BlockRequest;
+use super::{MqDeadline, READ, Slot, State, WRITE};
 
 impl MqDeadline {
     /// started_after. The kernel derives the arrival from the expiry.
     fn came_after(&self, slot: &Slot, latest: Option<i128>) -> bool {
-        let expire = self.clock.from_ms(self.expire_ms[direction(slot.request.op)]);
+        let expire = self.clock.from_ms(self.expire_ms[slot.dir]);
         latest.is_some_and(|latest| i128::from(slot.expires) - i128::from(expire) > latest)
     }
 
     /// __dd_dispatch_request, up to `latest`.
-    fn choose(&mut self, now: u64, class: usize, latest: Option<i128>) -> Option<BlockRequest> {
+    fn choose(&mut self, now: u64, class: usize, latest: Option<i128>) -> Option<u32> {
         if self.is_61()
             && let Some(tag) = self.classes[class].head.head()
         {
@@ -55,25 +54,26 @@ impl MqDeadline {
         self.batch.starved > self.writes_starved
     }
 
-    fn take(&mut self, class: usize, tag: u32) -> BlockRequest {
+    fn take(&mut self, class: usize, tag: u32) -> u32 {
         let slot = self.slot(tag);
-        let (state, request) = (std::mem::replace(&mut slot.state, State::InFlight), slot.request);
+        let Slot { state, dir, key, .. } = *slot;
+        slot.state = State::InFlight;
         if state == State::Head {
-            self.classes[class].head.remove(request.tag);
+            self.classes[class].head.remove(tag);
         } else {
-            let (dir, is_61) = (direction(request.op), self.is_61());
+            let is_61 = self.is_61();
             let class = &mut self.classes[class];
-            class.latest[dir] = request.sector;
+            class.latest[dir] = key.0;
             if is_61 {
-                class.next[dir] = class.successor(&request);
+                class.next[dir] = class.successor(dir, key);
             }
-            class.remove_sorted(&request);
+            class.remove_sorted(dir, key, tag);
         }
         self.len -= 1;
-        request
+        tag
     }
 
-    pub(super) fn try_dispatch(&mut self, now: u64) -> Option<BlockRequest> {
+    pub(super) fn try_dispatch(&mut self, now: u64) -> Option<u32> {
         if !self.is_61()
             && let Some(tag) = self.classes[0].head.head()
         {
@@ -82,15 +82,15 @@ impl MqDeadline {
         if self.classes.iter().filter(|class| class.pending > 0).count() >= 2 {
             let latest = i128::from(now) - i128::from(self.clock.from_ms(self.aging_ms));
             for class in 1..3 {
-                if let Some(request) = self.choose(now, class, Some(latest)) {
-                    return Some(request);
+                if let Some(tag) = self.choose(now, class, Some(latest)) {
+                    return Some(tag);
                 }
             }
         }
         for class in 0..3 {
-            let request = self.choose(now, class, None);
-            if request.is_some() || self.classes[class].pending > 0 {
-                return request;
+            let tag = self.choose(now, class, None);
+            if tag.is_some() || self.classes[class].pending > 0 {
+                return tag;
             }
         }
         None

@@ -1,10 +1,8 @@
 //! The requests of a priority class, sorted and in order of arrival, per direction (struct
 //! dd_per_prio).
 
-use super::direction;
 use crate::fifo::Fifo;
-use crate::request::BlockRequest;
-use crate::sorted::{Sorted, by_sector};
+use crate::sorted::{Key, Sorted};
 
 #[derive(Debug)]
 pub(super) struct Class {
@@ -32,8 +30,8 @@ impl Class {
         }
     }
 
-    pub(super) fn successor(&self, request: &BlockRequest) -> Option<u32> {
-        self.sorted[direction(request.op)].after(by_sector(request)).map(|(_, tag)| tag)
+    pub(super) fn successor(&self, dir: usize, key: Key) -> Option<u32> {
+        self.sorted[dir].after(key).map(|(_, tag)| tag)
     }
 
     /// The first at or above the last one's start.
@@ -41,12 +39,12 @@ impl Class {
         self.sorted[dir].at_or_above(self.latest[dir]).map(|(_, tag)| tag)
     }
 
-    pub(super) fn remove_sorted(&mut self, request: &BlockRequest) {
-        let dir = direction(request.op);
-        if self.next[dir] == Some(request.tag) {
-            self.next[dir] = self.successor(request);
+    #[inline]
+    pub(super) fn remove_sorted(&mut self, dir: usize, key: Key, tag: u32) {
+        if self.next[dir] == Some(tag) {
+            self.next[dir] = self.successor(dir, key);
         }
-        self.sorted[dir].remove(by_sector(request));
-        self.fifo[dir].remove(request.tag);
+        self.sorted[dir].remove(key);
+        self.fifo[dir].remove(tag);
     }
 }

@@ -25,7 +25,7 @@ use crate::clock::Clock;
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin, Role, Tunable};
 use crate::request::{BlockRequest, Finished, PrioClass};
 use crate::scheduler::{DepthLimit, Disk, Elevator, InsertAt, Merge};
-use crate::sorted::by_sector;
+use crate::sorted::{Key, by_sector};
 use crate::vocabulary::{LINUX_7, Op, Time};
 use class::Class;
 
@@ -118,7 +118,9 @@ enum State {
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     state: State,
-    request: BlockRequest,
+    class: usize,
+    dir: usize,
+    key: Key,
     /// In jiffies.
     expires: u64,
 }
@@ -189,8 +191,8 @@ impl MqDeadline {
         self.slots[tag as usize].as_ref().expect("the tag belongs to a request of the elevator")
     }
 
-    fn head_class(&self, request: &BlockRequest) -> usize {
-        if self.is_61() { class(request) } else { 0 }
+    fn head_class(&self, class: usize) -> usize {
+        if self.is_61() { class } else { 0 }
     }
 
     fn next(&self, class: usize, dir: usize) -> Option<u32> {
@@ -203,12 +205,12 @@ impl MqDeadline {
         let heads: Vec<u32> =
             self.classes.iter().flat_map(|class| class.head.iter().collect::<Vec<_>>()).collect();
         for tag in &heads {
-            let class = self.head_class(&self.held(*tag).request);
+            let class = self.head_class(self.held(*tag).class);
             self.classes[class].head.remove(*tag);
         }
         self.linux = linux;
         for tag in heads {
-            let class = self.head_class(&self.held(tag).request);
+            let class = self.head_class(self.held(tag).class);
             self.classes[class].head.push_back(tag);
         }
         for class in &mut self.classes {
@@ -220,51 +222,46 @@ impl MqDeadline {
 }
 
 impl Elevator for MqDeadline {
-    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
+    fn insert(&mut self, now: Time, request: &BlockRequest, at: InsertAt) {
         let (now, tag) = (self.clock.jiffies(now), request.tag as usize);
         if tag >= self.slots.len() {
             self.slots.resize(tag + 1, None);
         }
-        let (class, dir) = (class(&request), direction(request.op));
+        let (class, dir, key) = (class(request), direction(request.op), by_sector(request));
         // A requeued request is already pending.
         if self.slots[tag].is_none() {
             self.classes[class].pending += 1;
         }
-        let slot = match at {
+        let (state, expires) = match at {
             InsertAt::Head => {
-                let list = self.head_class(&request);
+                let list = self.head_class(class);
                 self.classes[list].head.push_front(request.tag);
-                Slot { state: State::Head, request, expires: now }
+                (State::Head, now)
             }
             InsertAt::Sorted => {
-                self.classes[class].sorted[dir].insert(by_sector(&request), request.tag);
+                self.classes[class].sorted[dir].insert(key, request.tag);
                 self.classes[class].fifo[dir].push_back(request.tag);
-                Slot {
-                    state: State::Sorted,
-                    request,
-                    expires: now + self.clock.from_ms(self.expire_ms[dir]),
-                }
+                (State::Sorted, now + self.clock.from_ms(self.expire_ms[dir]))
             }
         };
-        self.slots[tag] = Some(slot);
+        self.slots[tag] = Some(Slot { state, class, dir, key, expires });
         self.len += 1;
     }
 
-    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<u32> {
         let batch = self.batch;
-        let request = self.try_dispatch(self.clock.jiffies(now));
-        if request.is_none() {
+        let tag = self.try_dispatch(self.clock.jiffies(now));
+        if tag.is_none() {
             self.batch = batch;
         }
-        request
+        tag
     }
 
     fn complete(&mut self, _now: Time, done: &Finished) {
-        let slot = &mut self.slots[done.request.tag as usize];
-        let held = slot.as_ref().expect("a completed request was dispatched");
-        debug_assert_eq!(held.state, State::InFlight, "a completed request was dispatched");
-        self.classes[class(&held.request)].pending -= 1;
-        *slot = None;
+        let slot = self.slots[done.request.tag as usize].take();
+        let Slot { state, class, .. } = slot.expect("a completed request was dispatched");
+        debug_assert_eq!(state, State::InFlight, "a completed request was dispatched");
+        self.classes[class].pending -= 1;
     }
 
     fn len(&self) -> usize {
@@ -289,19 +286,17 @@ impl Elevator for MqDeadline {
 
     fn merged(&mut self, _now: Time, before: &BlockRequest, after: &BlockRequest) {
         let slot = self.slot(before.tag);
-        let place = std::mem::replace(slot, Slot { request: *after, ..*slot }).state;
-        if place == State::Sorted {
-            let (class, dir) = (&mut self.classes[class(before)], direction(before.op));
-            if by_sector(before) != by_sector(after) {
-                class.sorted[dir].remove(by_sector(before));
-                class.sorted[dir].insert(by_sector(after), after.tag);
-            }
+        slot.key = by_sector(after);
+        let Slot { state, class, dir, key, .. } = *slot;
+        if state == State::Sorted && by_sector(before) != key {
+            self.classes[class].sorted[dir].remove(by_sector(before));
+            self.classes[class].sorted[dir].insert(key, after.tag);
         }
     }
 
     fn coalesced(&mut self, _now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
         let (old, young) = (*self.held(survivor.tag), *self.held(gone.tag));
-        let (class, dir) = (class(&young.request), direction(gone.op));
+        let (class, dir) = (young.class, young.dir);
         if old.state == State::Sorted && young.state == State::Sorted && young.expires < old.expires
         {
             let fifo = &mut self.classes[class].fifo[dir];
@@ -311,10 +306,10 @@ impl Elevator for MqDeadline {
         }
         match young.state {
             State::Head => {
-                let list = self.head_class(gone);
+                let list = self.head_class(class);
                 self.classes[list].head.remove(gone.tag);
             }
-            _ => self.classes[class].remove_sorted(&young.request),
+            _ => self.classes[class].remove_sorted(dir, young.key, gone.tag),
         }
         self.slots[gone.tag as usize] = None;
         self.classes[class].pending -= 1;

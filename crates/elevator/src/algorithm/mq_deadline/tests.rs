@@ -4,7 +4,7 @@ use super::*;
 use crate::algorithm::blk_mq_testing::{check_extremes, check_random_drives};
 use crate::request::Priority;
 use crate::scheduler::NoDisk;
-use crate::testing::request;
+use crate::testing::{Keeper, request};
 
 const MS: u64 = 1_000_000;
 
@@ -12,8 +12,8 @@ fn at_ms(ms: u64) -> Time {
     Time::from_ns(ms * MS)
 }
 
-fn elevator() -> Box<dyn Elevator> {
-    build(&Build { nr_tags: 256, ..Build::default() })
+fn elevator() -> Keeper {
+    Keeper::new(build(&Build { nr_tags: 256, ..Build::default() }))
 }
 
 fn write(tag: u32, sector: u64) -> BlockRequest {
@@ -24,12 +24,20 @@ fn of(class: PrioClass, request: BlockRequest) -> BlockRequest {
     BlockRequest { priority: Priority { class, level: 4 }, ..request }
 }
 
-fn insert(elevator: &mut dyn Elevator, ms: u64, requests: impl IntoIterator<Item = BlockRequest>) {
+fn insert(
+    elevator: &mut Keeper<impl Elevator + ?Sized>,
+    ms: u64,
+    requests: impl IntoIterator<Item = BlockRequest>,
+) {
     requests.into_iter().for_each(|request| elevator.insert(at_ms(ms), request, InsertAt::Sorted));
 }
 
 /// Dispatches and completes up to `count` requests.
-fn serve(elevator: &mut dyn Elevator, ms: u64, count: usize) -> Vec<BlockRequest> {
+fn serve(
+    elevator: &mut Keeper<impl Elevator + ?Sized>,
+    ms: u64,
+    count: usize,
+) -> Vec<BlockRequest> {
     let next = || {
         let request = elevator.dispatch(at_ms(ms), &NoDisk)?;
         elevator.complete(at_ms(ms), &Finished { request, issued: at_ms(ms) });
@@ -48,7 +56,7 @@ fn a_batch_is_sixteen_ascending_requests_over_gaps_and_reads_get_two_batches_for
     for at in 0..100u32 {
         // Descending arrival, wide gaps.
         insert(
-            elevator.as_mut(),
+            &mut elevator,
             0,
             [
                 request(at, u64::from(1000 - at) * 5000),
@@ -56,7 +64,7 @@ fn a_batch_is_sixteen_ascending_requests_over_gaps_and_reads_get_two_batches_for
             ],
         );
     }
-    let served = serve(elevator.as_mut(), 0, 16 * 6);
+    let served = serve(&mut elevator, 0, 16 * 6);
     for (batch, op) in
         served.chunks(16).zip([Op::Write, Op::Read, Op::Read, Op::Write, Op::Read, Op::Read])
     {
@@ -71,10 +79,10 @@ fn a_batch_is_sixteen_ascending_requests_over_gaps_and_reads_get_two_batches_for
 #[test]
 fn after_the_highest_sector_it_goes_to_the_oldest_and_not_to_the_lowest() {
     let mut elevator = elevator();
-    insert(elevator.as_mut(), 0, [request(0, 9000)]);
-    assert_eq!(tags(&serve(elevator.as_mut(), 0, 1)), [0]);
-    insert(elevator.as_mut(), 0, [request(1, 500), request(2, 100), request(3, 700)]);
-    assert_eq!(tags(&serve(elevator.as_mut(), 0, 9)), [1, 3, 2]);
+    insert(&mut elevator, 0, [request(0, 9000)]);
+    assert_eq!(tags(&serve(&mut elevator, 0, 1)), [0]);
+    insert(&mut elevator, 0, [request(1, 500), request(2, 100), request(3, 700)]);
+    assert_eq!(tags(&serve(&mut elevator, 0, 9)), [1, 3, 2]);
 }
 
 #[test]
@@ -82,13 +90,13 @@ fn an_expired_request_starts_the_next_batch_at_the_very_tick_of_its_deadline() {
     for (ms, expected) in [(499, [2, 1, 0]), (500, [1, 0, 2])] {
         let mut elevator = elevator();
         elevator.set("fifo_batch", 1);
-        insert(elevator.as_mut(), 0, [request(9, 5000)]);
-        assert_eq!(tags(&serve(elevator.as_mut(), 0, 1)), [9]);
-        insert(elevator.as_mut(), 0, [request(1, 100)]);
-        insert(elevator.as_mut(), 1, [request(0, 200), request(2, 6000)]);
-        let mut served = tags(&serve(elevator.as_mut(), ms, 1));
+        insert(&mut elevator, 0, [request(9, 5000)]);
+        assert_eq!(tags(&serve(&mut elevator, 0, 1)), [9]);
+        insert(&mut elevator, 0, [request(1, 100)]);
+        insert(&mut elevator, 1, [request(0, 200), request(2, 6000)]);
+        let mut served = tags(&serve(&mut elevator, ms, 1));
         elevator.set("fifo_batch", 16);
-        served.extend(tags(&serve(elevator.as_mut(), ms, 9)));
+        served.extend(tags(&serve(&mut elevator, ms, 9)));
         assert_eq!(served[0], expected[0], "at {ms} ms: {served:?}");
     }
 }
@@ -96,7 +104,7 @@ fn an_expired_request_starts_the_next_batch_at_the_very_tick_of_its_deadline() {
 #[test]
 fn a_lower_class_waits_while_a_higher_one_has_requests_in_flight_only() {
     let mut elevator = elevator();
-    insert(elevator.as_mut(), 0, [request(0, 100), of(PrioClass::RealTime, request(1, 900))]);
+    insert(&mut elevator, 0, [request(0, 100), of(PrioClass::RealTime, request(1, 900))]);
     let first = elevator.dispatch(at_ms(0), &NoDisk).unwrap();
     assert_eq!((first.tag, elevator.dispatch(at_ms(0), &NoDisk), elevator.len()), (1, None, 1));
     elevator.complete(at_ms(5), &Finished { request: first, issued: at_ms(0) });
@@ -105,7 +113,8 @@ fn a_lower_class_waits_while_a_higher_one_has_requests_in_flight_only() {
 
 #[test]
 fn asking_in_vain_does_not_end_the_batch() {
-    let mut elevator = MqDeadline::new(&Build { nr_tags: 256, ..Build::default() });
+    let build = &Build { nr_tags: 256, ..Build::default() };
+    let mut elevator = Keeper::new(Box::new(MqDeadline::new(build)));
     insert(&mut elevator, 0, [of(PrioClass::RealTime, request(0, 900)), write(1, 100)]);
     let sent = elevator.dispatch(at_ms(0), &NoDisk).unwrap();
     let batch = elevator.batch;
@@ -119,9 +128,9 @@ fn asking_in_vain_does_not_end_the_batch() {
 fn a_request_of_a_lower_class_goes_first_when_it_has_aged_for_ten_seconds() {
     for (ms, first) in [(9_999, 1), (10_000, 0)] {
         let mut elevator = elevator();
-        insert(elevator.as_mut(), 0, [of(PrioClass::Idle, request(0, 100))]);
-        insert(elevator.as_mut(), 9_000, [of(PrioClass::RealTime, request(1, 900))]);
-        assert_eq!(tags(&serve(elevator.as_mut(), ms, 2))[0], first, "at {ms} ms");
+        insert(&mut elevator, 0, [of(PrioClass::Idle, request(0, 100))]);
+        insert(&mut elevator, 9_000, [of(PrioClass::RealTime, request(1, 900))]);
+        assert_eq!(tags(&serve(&mut elevator, ms, 2))[0], first, "at {ms} ms");
     }
 }
 
@@ -130,9 +139,9 @@ fn head_insertions_go_before_all_classes_and_in_6_1_before_their_own() {
     for (linux, expected) in [(612, [2, 1, 0]), (601, [1, 2, 0])] {
         let mut elevator = elevator();
         elevator.set("linux", linux);
-        insert(elevator.as_mut(), 0, [request(0, 100), of(PrioClass::RealTime, request(1, 900))]);
+        insert(&mut elevator, 0, [request(0, 100), of(PrioClass::RealTime, request(1, 900))]);
         elevator.insert(at_ms(0), request(2, 500), InsertAt::Head);
-        assert_eq!(tags(&serve(elevator.as_mut(), 0, 3)), expected, "{linux}");
+        assert_eq!(tags(&serve(&mut elevator, 0, 3)), expected, "{linux}");
     }
 }
 
@@ -141,10 +150,10 @@ fn in_6_1_a_batch_does_not_see_what_was_inserted_before_its_next_request() {
     for (linux, expected) in [(612, [0, 2, 1]), (601, [0, 1, 2])] {
         let mut elevator = elevator();
         elevator.set("linux", linux);
-        insert(elevator.as_mut(), 0, [request(0, 100), request(1, 900)]);
-        let mut served = tags(&serve(elevator.as_mut(), 0, 1));
-        insert(elevator.as_mut(), 0, [request(2, 500)]);
-        served.extend(tags(&serve(elevator.as_mut(), 0, 2)));
+        insert(&mut elevator, 0, [request(0, 100), request(1, 900)]);
+        let mut served = tags(&serve(&mut elevator, 0, 1));
+        insert(&mut elevator, 0, [request(2, 500)]);
+        served.extend(tags(&serve(&mut elevator, 0, 2)));
         assert_eq!(served, expected, "{linux}");
     }
 }
@@ -152,15 +161,15 @@ fn in_6_1_a_batch_does_not_see_what_was_inserted_before_its_next_request() {
 #[test]
 fn a_request_takes_the_earlier_expiry_of_the_one_that_it_swallows() {
     let mut elevator = elevator();
-    insert(elevator.as_mut(), 0, [request(9, 5000)]);
-    serve(elevator.as_mut(), 0, 1);
-    insert(elevator.as_mut(), 0, [request(0, 108)]);
-    insert(elevator.as_mut(), 400, [request(1, 6000), request(2, 100)]);
+    insert(&mut elevator, 0, [request(9, 5000)]);
+    serve(&mut elevator, 0, 1);
+    insert(&mut elevator, 0, [request(0, 108)]);
+    insert(&mut elevator, 400, [request(1, 6000), request(2, 100)]);
     let (survivor, gone) = (request(2, 100), request(0, 108));
     elevator.coalesced(at_ms(400), &survivor, &gone);
     elevator.merged(at_ms(400), &survivor, &BlockRequest { nr_sectors: 16, ..survivor });
     elevator.set("fifo_batch", 0);
-    let served = serve(elevator.as_mut(), 500, 3);
+    let served = serve(&mut elevator, 500, 3);
     assert_eq!((tags(&served), served[0].nr_sectors, elevator.len()), (vec![2, 1], 16, 0));
 }
 

@@ -11,13 +11,13 @@ use crate::scheduler::{Anticipation, DepthLimit, Disk, Elevator, FlowSpec, Inser
 use crate::vocabulary::{Op, Time};
 
 impl Elevator for Occupancy {
-    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
+    fn insert(&mut self, now: Time, request: &BlockRequest, at: InsertAt) {
         let now = self.now(now);
         if at == InsertAt::Head && self.requests.has(request.tag) {
             // The device has returned it.
             let slot = self.requests.slot_mut(request.tag);
             slot.position = Position::Head;
-            slot.request = request;
+            slot.request = *request;
             self.load -= slot.predicted;
             let process = &mut self.requests.processes[request.process as usize];
             process.busy -= 1;
@@ -37,24 +37,24 @@ impl Elevator for Occupancy {
             self.requests.flows[flow].weight =
                 (8 - u64::from(request.priority.level.min(7))) * 25 * WEIGHT_SCALE;
         }
-        let class = self.shares.class_of(&self.settings, &self.requests.flows[flow], &request);
-        let is_random = self.learn_arrival(now, &request);
+        let class = self.shares.class_of(&self.settings, &self.requests.flows[flow], request);
+        let is_random = self.learn_arrival(now, request);
         self.shares.touched(now, &mut self.requests.flows[flow]);
         if at == InsertAt::Head {
-            self.requests.enter(request, flow as u32, class, Position::Head, is_random);
+            self.requests.enter(*request, flow as u32, class, Position::Head, is_random);
             self.requests.flows[flow].in_flight += 1;
             self.shares.count(flow, &mut self.requests.flows[flow]);
             self.requeued.push(request.tag);
             return;
         }
-        self.requests.enter(request, flow as u32, class, Position::Queued, is_random);
+        self.requests.enter(*request, flow as u32, class, Position::Queued, is_random);
         let most = self.most();
         self.requests.queue(now, request.tag, most);
         self.shares.count(flow, &mut self.requests.flows[flow]);
         self.bound(now, flow);
     }
 
-    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<u32> {
         let now = self.now(now);
         if let Some(tag) = self.requeued.pop() {
             self.end_wait(now, self.requests.slot(tag).request.process);
@@ -62,7 +62,7 @@ impl Elevator for Occupancy {
                 self.account(now, tag);
             }
             self.issue(now, tag);
-            return Some(self.requests.slot(tag).request);
+            return Some(tag);
         }
         if self.requests.queued == 0 {
             return None;
@@ -81,7 +81,8 @@ impl Elevator for Occupancy {
         if !overdue && self.waits(now, tag) {
             return None;
         }
-        Some(self.give(now, tag, overdue))
+        self.give(now, tag, overdue);
+        Some(tag)
     }
 
     fn complete(&mut self, now: Time, done: &Finished) {

@@ -218,7 +218,7 @@ impl Occupancy {
         distance >= FAR && request.op == Op::Read
     }
 
-    fn give(&mut self, now: u64, tag: u32, overdue: bool) -> BlockRequest {
+    fn give(&mut self, now: u64, tag: u32, overdue: bool) {
         let most = self.most();
         self.requests.unqueue(now, tag, most);
         let slot = *self.requests.slot(tag);
@@ -238,7 +238,6 @@ impl Occupancy {
         }
         self.overdue_last = overdue;
         self.issue(now, tag);
-        slot.request
     }
 
     fn account(&mut self, now: u64, tag: u32) -> u64 {

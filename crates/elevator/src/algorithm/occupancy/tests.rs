@@ -6,21 +6,22 @@ use crate::algorithm::flow_testing::{Drive, MS, of};
 use crate::request::Finished;
 use crate::request::Priority;
 use crate::scheduler::{DepthLimit, InsertAt, NoDisk};
+use crate::testing::Keeper;
 
 fn drive(weights: &[u32], set: &[(&str, u64)]) -> Drive {
     Drive::new(&ROW, weights, set)
 }
 
-fn bare() -> Occupancy {
-    Occupancy::new(64)
+fn bare() -> Keeper<Occupancy> {
+    Keeper::new(Box::new(Occupancy::new(64)))
 }
 
-fn insert(occupancy: &mut Occupancy, now: u64, request: BlockRequest) {
+fn insert(occupancy: &mut Keeper<Occupancy>, now: u64, request: BlockRequest) {
     let request = BlockRequest { seq: occupancy.requests_seen(), ..request };
     occupancy.insert(Time::from_ns(now), request, InsertAt::Sorted);
 }
 
-fn next(occupancy: &mut Occupancy, now: u64) -> Option<BlockRequest> {
+fn next(occupancy: &mut Keeper<Occupancy>, now: u64) -> Option<BlockRequest> {
     occupancy.dispatch(Time::from_ns(now), &NoDisk)
 }
 
@@ -69,7 +70,7 @@ fn the_window_halves_above_twice_the_target_and_grows_below_four_fifths_if_it_bl
 
 /// Process 0 has read sequentially, process 1 far away, at `far_ns` per far seek; process 0's last
 /// request has completed.
-fn taught(far_ns: u64) -> (Occupancy, u64) {
+fn taught(far_ns: u64) -> (Keeper<Occupancy>, u64) {
     let mut occupancy = bare();
     occupancy.set("anticipation", 0);
     let mut now = 0;

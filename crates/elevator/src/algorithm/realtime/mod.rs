@@ -17,7 +17,7 @@ use std::fmt;
 use crate::geometry::Geometry;
 use crate::kind::Build;
 use crate::ordered::Ordered;
-use crate::request::{BlockRequest, Finished};
+use crate::request::BlockRequest;
 use crate::scheduler::{Disk, Elevator, Features, InsertAt, Merge};
 use crate::sweep::{Direction, Places};
 use crate::textbook::{Actuator, Held};
@@ -232,20 +232,18 @@ fn plans<R: Rule>(held: &Held) -> bool {
 }
 
 impl<R: Rule> Elevator for RealTime<R> {
-    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
+    fn insert(&mut self, now: Time, request: &BlockRequest, at: InsertAt) {
         let requeued = at == InsertAt::Head;
         if requeued {
             self.requeued.push(request.tag);
         }
         let position = position(&self.geometry, request.sector);
-        self.put(
-            Held { request, position, rank: self.arrived, since: request.allocated, requeued },
-            Some(now),
-        );
+        let (rank, since) = (self.arrived, request.allocated);
+        self.put(Held { request: *request, position, rank, since, requeued }, Some(now));
         self.arrived += 1;
     }
 
-    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<u32> {
         if self.len == 0 {
             return None;
         }
@@ -257,10 +255,8 @@ impl<R: Rule> Elevator for RealTime<R> {
         let held = self.take(tag);
         self.arm.start = held.position;
         self.arm.head = position(&self.geometry, held.request.end() - 1);
-        Some(held.request)
+        Some(tag)
     }
-
-    fn complete(&mut self, _now: Time, _done: &Finished) {}
 
     fn len(&self) -> usize {
         self.len

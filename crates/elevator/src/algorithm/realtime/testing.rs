@@ -5,8 +5,8 @@ use crate::geometry::{Geometry, SeekCurve};
 use crate::kind::{Build, ElevatorKind};
 use crate::realtime::ServiceModel;
 use crate::request::BlockRequest;
-use crate::scheduler::{Elevator, InsertAt, Merge, NoDisk};
-use crate::testing::request;
+use crate::scheduler::{InsertAt, Merge, NoDisk};
+use crate::testing::{Keeper, request};
 use crate::vocabulary::Time;
 
 pub(crate) const MS: u64 = 1_000_000;
@@ -42,7 +42,7 @@ pub(crate) fn job(rank: u64, release: u64, deadline: u64, at: u64) -> Job {
 
 /// Tags count from 0 in order of insertion.
 pub(crate) struct Bench {
-    pub(crate) elevator: Box<dyn Elevator>,
+    pub(crate) elevator: Keeper,
     model: ServiceModel,
     pub(crate) now: u64,
     head: u64,
@@ -53,7 +53,8 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) fn new(row: &ElevatorKind, head: u64, set: &[(&str, u64)]) -> Bench {
-        let mut elevator = (row.build)(&Build { geometry: geometry(), ..Build::default() });
+        let mut elevator =
+            Keeper::new((row.build)(&Build { geometry: geometry(), ..Build::default() }));
         elevator.insert(
             Time::ZERO,
             BlockRequest { nr_sectors: 1, ..request(99, head * 10) },

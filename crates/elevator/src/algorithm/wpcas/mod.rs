@@ -337,7 +337,7 @@ impl ServiceTime {
     }
 
     fn candidate(&self, see: &Outlook<'_>) -> Option<u64> {
-        let next = see.candidate.or(see.background).map(|request| request.sector);
+        let next = see.candidate.or(see.background);
         if !self.switches.nearest || see.candidate.is_none() {
             return next;
         }

@@ -13,15 +13,13 @@ pub(crate) enum Fault {
     LosesARequest,
     DispatchesTwice,
     GivesOutOfNothing,
-    ChangesTheProcess,
+    ChangesTheTag,
     KeepsTheLastForEver,
     DropsAProcessAtItsExit,
     LosesTheRequeued,
     CountsOneTooMany,
     CountsNothingAfterMerge,
     ForgetsTheCoalesced,
-    ForgetsTheMerge,
-    GrowsTooFar,
     JoinsReadsWithWrites,
     IdlesWithoutTimer,
     IdlesForEver,
@@ -58,7 +56,8 @@ pub(crate) struct Mutant {
     fault: Fault,
     nr: u64,
     /// The request that a fault holds back or repeats.
-    kept: Option<BlockRequest>,
+    kept: Option<u32>,
+    inserted: Option<BlockRequest>,
     asked: Option<Time>,
     in_flight: usize,
     merged: bool,
@@ -80,6 +79,7 @@ impl Mutant {
             fault,
             nr: 0,
             kept: None,
+            inserted: None,
             asked: None,
             in_flight: 0,
             merged: false,
@@ -101,7 +101,7 @@ impl Mutant {
     }
 
     /// Returns the next request, or another first and this one after it.
-    fn swapped(&mut self, now: Time, disk: &dyn Disk, swap: bool) -> Option<BlockRequest> {
+    fn swapped(&mut self, now: Time, disk: &dyn Disk, swap: bool) -> Option<u32> {
         if let Some(kept) = self.kept.take() {
             return Some(kept);
         }
@@ -116,15 +116,14 @@ impl Mutant {
     }
 
     /// Holds one request back while there are others.
-    fn starving(&mut self, now: Time, disk: &dyn Disk) -> Option<BlockRequest> {
-        let request = self.inner.dispatch(now, disk);
-        match request {
-            Some(request) if self.kept.is_none() && self.nr == 1 => {
+    fn starving(&mut self, now: Time, disk: &dyn Disk) -> Option<u32> {
+        match self.inner.dispatch(now, disk) {
+            Some(tag) if self.kept.is_none() && self.nr == 1 => {
                 let other = self.inner.dispatch(now, disk);
-                self.kept = other.and(Some(request));
-                other.or(Some(request))
+                self.kept = other.and(Some(tag));
+                other.or(Some(tag))
             }
-            Some(request) => Some(request),
+            Some(tag) => Some(tag),
             None if self.inner.is_empty() => self.kept.take(),
             None => None,
         }
@@ -132,12 +131,12 @@ impl Mutant {
 }
 
 impl Elevator for Mutant {
-    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
+    fn insert(&mut self, now: Time, request: &BlockRequest, at: InsertAt) {
         if self.fault == Fault::LosesTheRequeued && at == InsertAt::Head {
             return;
         }
         if self.fault == Fault::JoinsReadsWithWrites {
-            self.kept = Some(request);
+            self.inserted = Some(*request);
         }
         if self.fault == Fault::KnowsFewProcesses && request.process >= 16 {
             return;
@@ -146,7 +145,7 @@ impl Elevator for Mutant {
         self.inner.insert(now, request, at);
     }
 
-    fn dispatch(&mut self, now: Time, disk: &dyn Disk) -> Option<BlockRequest> {
+    fn dispatch(&mut self, now: Time, disk: &dyn Disk) -> Option<u32> {
         let holds = self.inner.len();
         self.stop(now);
         if self.stopped {
@@ -186,19 +185,13 @@ impl Elevator for Mutant {
             Fault::Overtakes => self.swapped(now, disk, self.nr == 3),
             _ => self.inner.dispatch(now, disk),
         };
-        if self.fault == Fault::JoinsReadsWithWrites {
-            self.kept = None;
-        }
+        self.inserted = None;
         self.in_flight += usize::from(given.is_some());
         self.timer = None;
         match (self.fault, given) {
-            (Fault::DispatchesTwice, Some(request)) if self.nr % 6 == 5 => {
-                self.kept = Some(request)
-            }
-            (Fault::GivesOutOfNothing, Some(request)) => self.kept = Some(request),
-            (Fault::ChangesTheProcess, Some(request)) if self.nr % 6 == 5 => {
-                return Some(BlockRequest { process: request.process + 1, ..request });
-            }
+            (Fault::DispatchesTwice, Some(tag)) if self.nr % 6 == 5 => self.kept = Some(tag),
+            (Fault::GivesOutOfNothing, Some(tag)) => self.kept = Some(tag),
+            (Fault::ChangesTheTag, Some(tag)) if self.nr % 6 == 5 => return Some(tag + 1),
             _ => {}
         }
         given
@@ -242,7 +235,7 @@ impl Elevator for Mutant {
     }
 
     fn bio_merge(&mut self, bio: &BlockRequest, max_sectors: u32) -> Search {
-        match (self.fault, self.kept) {
+        match (self.fault, self.inserted) {
             // Finds by sector alone: the queue must refuse a different direction.
             (Fault::JoinsReadsWithWrites, Some(last)) => {
                 Search::Own((last.end() == bio.sector).then_some((last.tag, Merge::Back)))
@@ -261,14 +254,7 @@ impl Elevator for Mutant {
 
     fn merged(&mut self, now: Time, before: &BlockRequest, after: &BlockRequest) {
         self.merged = true;
-        match self.fault {
-            Fault::ForgetsTheMerge => {}
-            Fault::GrowsTooFar => {
-                let after = BlockRequest { nr_sectors: after.nr_sectors + 1, ..*after };
-                self.inner.merged(now, before, &after);
-            }
-            _ => self.inner.merged(now, before, after),
-        }
+        self.inner.merged(now, before, after);
     }
 
     fn coalesced(&mut self, now: Time, survivor: &BlockRequest, gone: &BlockRequest) {

@@ -48,12 +48,12 @@ mod counted {
     use super::*;
 
     #[inline(never)]
-    pub(super) fn insert(elevator: &mut dyn Elevator, now: Time, request: BlockRequest) {
+    pub(super) fn insert(elevator: &mut dyn Elevator, now: Time, request: &BlockRequest) {
         elevator.insert(now, request, elevator::InsertAt::Sorted);
     }
 
     #[inline(never)]
-    pub(super) fn dispatch(elevator: &mut dyn Elevator, now: Time) -> Option<BlockRequest> {
+    pub(super) fn dispatch(elevator: &mut dyn Elevator, now: Time) -> Option<u32> {
         elevator.dispatch(now, &NoDisk)
     }
 
@@ -75,6 +75,7 @@ struct Bed {
     random: u64,
     seq: u64,
     free: Vec<u32>,
+    requests: Vec<Option<BlockRequest>>,
     at: Vec<u64>,
     device: VecDeque<(Time, Time, BlockRequest)>,
     busy_until: Time,
@@ -98,6 +99,7 @@ impl Bed {
             random: 88_172_645_463_325_252,
             seq: 0,
             free: (0..nr_tags).rev().collect(),
+            requests: vec![None; nr_tags as usize],
             at: (0..u64::from(case.flows))
                 .map(|flow| flow * (DISK / u64::from(case.flows)))
                 .collect(),
@@ -125,7 +127,8 @@ impl Bed {
         let request =
             BlockRequest { seq: self.seq, process, op, allocated: self.now, ..request(tag, *at) };
         self.seq += 1;
-        counted::insert(self.elevator.as_mut(), self.now, request);
+        self.requests[tag as usize] = Some(request);
+        counted::insert(self.elevator.as_mut(), self.now, &request);
     }
 
     /// Fills the device and completes a request; its process submits another.
@@ -133,8 +136,9 @@ impl Bed {
         let mut waits = 0;
         loop {
             while self.device.len() < self.case.depth as usize
-                && let Some(request) = counted::dispatch(self.elevator.as_mut(), self.now)
+                && let Some(tag) = counted::dispatch(self.elevator.as_mut(), self.now)
             {
+                let request = self.requests[tag as usize].expect("it was inserted");
                 let far = self.case.disk && request.sector.abs_diff(self.head) > 4096;
                 self.busy_until =
                     self.busy_until.max(self.now) + if far { 8_000_000 } else { 20_000 };

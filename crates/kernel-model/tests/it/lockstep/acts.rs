@@ -54,8 +54,8 @@ impl World {
     pub(super) fn ask(&mut self, who: usize) -> Outcome {
         let Some(request) = self.made(who) else { return Ok(()) };
         self.trace.note(Act::Insert(self.now, request));
-        self.rust.insert(self.now, request, InsertAt::Sorted);
-        self.c.insert(self.now, request, InsertAt::Sorted);
+        self.rust.insert(self.now, &request, InsertAt::Sorted);
+        self.c.insert(self.now, &request, InsertAt::Sorted);
         let client = self.clients[who];
         self.asks[who] =
             (!client.closed).then(|| self.now + client.think_ns + self.random.below(2_000_000));
@@ -86,8 +86,8 @@ impl World {
 
     fn insert_before_all(&mut self, request: BlockRequest) {
         self.trace.note(Act::InsertAtHead(self.now, request));
-        self.rust.insert(self.now, request, InsertAt::Head);
-        self.c.insert(self.now, request, InsertAt::Head);
+        self.rust.insert(self.now, &request, InsertAt::Head);
+        self.c.insert(self.now, &request, InsertAt::Head);
         self.known[request.tag as usize] =
             Some(Known { request, place: State::Held, at_head: true });
     }

@@ -311,18 +311,19 @@ impl World {
         self.trace.note(Act::Dispatch(self.now));
         let given = self.rust.dispatch(self.now, &NoDisk);
         same("dispatched", given, self.c.dispatch(self.now, &NoDisk))?;
-        let Some(request) = given else {
+        let Some(tag) = given else {
             self.tally.refused += u64::from(!self.rust.is_empty());
             return Ok(false);
         };
+        let known = self.known[tag as usize].as_mut().expect("what is dispatched exists");
+        let request = known.request;
         let due = if self.device.near_ns > 0 {
             self.device.serve(&mut self.random, self.now, &request)
         } else {
             let service = self.random.pick(&[1000, 200_000, 5_000_000, 18_000_000]);
             self.now + self.random.below(service) + 1
         };
-        let known = self.known[request.tag as usize].as_mut().expect("what is dispatched exists");
-        (known.request, known.place) = (request, State::Device(due));
+        known.place = State::Device(due);
         let chosen = !known.at_head;
         self.in_device += 1;
         self.tally.dispatched += 1;

@@ -21,19 +21,19 @@ struct Lazy {
 const HOLD_NS: u64 = 2 * MS;
 
 impl Elevator for Lazy {
-    fn insert(&mut self, _now: Time, request: BlockRequest, _at: InsertAt) {
+    fn insert(&mut self, _now: Time, request: &BlockRequest, _at: InsertAt) {
         self.waits.started += 1;
-        self.held.push(request);
+        self.held.push(*request);
     }
 
-    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<u32> {
         if !std::mem::take(&mut self.due) {
             return None;
         }
         let first = self.held.remove(0);
         self.waits.failures += 1;
         self.waits.failure_wait_ns += now - first.allocated;
-        Some(first)
+        Some(first.tag)
     }
 
     fn complete(&mut self, _now: Time, _done: &Finished) {}

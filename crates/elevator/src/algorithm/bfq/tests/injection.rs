@@ -3,7 +3,7 @@
 use super::*;
 
 /// Idles for process 0; process 1 has a request.
-fn waiting() -> (Bfq, u32) {
+fn waiting() -> (Keeper<Bfq>, u32) {
     let mut bfq = bfq(1, true);
     bfq.set("low_latency", 0);
     insert(&mut bfq, ms(1), by(0, 0, 10_000));

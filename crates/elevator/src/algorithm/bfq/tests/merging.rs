@@ -3,7 +3,7 @@
 use super::*;
 
 /// Process 0 is in service at sector 10,000, process 2 waits far away.
-fn one_in_service() -> Bfq {
+fn one_in_service() -> Keeper<Bfq> {
     let mut bfq = bfq(1, true);
     bfq.set("low_latency", 0);
     insert(&mut bfq, ms(1), by(0, 0, 10_000));

@@ -10,7 +10,7 @@ use super::*;
 use crate::algorithm::blk_mq_testing::{check_extremes, check_random_drives};
 use crate::request::{Finished, PrioClass, Priority};
 use crate::scheduler::{FlowSpec, InsertAt, NoDisk};
-use crate::testing::request;
+use crate::testing::{Keeper, request};
 use crate::vocabulary::Op;
 
 /// A process that reads 64 sectors, thinks, and continues; `stride` sectors from start to start.
@@ -34,12 +34,13 @@ fn ms(ms: u64) -> Time {
     Time::from_ns(ms * MS)
 }
 
-fn bfq(depth: u32, rotational: bool) -> Bfq {
-    Bfq::new(&Build { nr_tags: 256, queue_depth: depth, rotational, ..Build::default() })
+fn bfq(depth: u32, rotational: bool) -> Keeper<Bfq> {
+    let build = &Build { nr_tags: 256, queue_depth: depth, rotational, ..Build::default() };
+    Keeper::new(Box::new(Bfq::new(build)))
 }
 
 /// Readers on a device of queue depth `depth`, 1 ms per request. Returns the dispatched processes.
-fn simulate(bfq: &mut Bfq, readers: &mut [Reader], depth: usize, until: Time) -> Vec<u32> {
+fn simulate(bfq: &mut Keeper<Bfq>, readers: &mut [Reader], depth: usize, until: Time) -> Vec<u32> {
     let (mut flying, mut order, mut seq, mut now) =
         (Vec::<(Time, Finished)>::new(), Vec::new(), 0, Time::ZERO);
     for (at, reader) in readers.iter_mut().enumerate() {
@@ -89,11 +90,11 @@ fn simulate(bfq: &mut Bfq, readers: &mut [Reader], depth: usize, until: Time) ->
     order
 }
 
-fn insert(bfq: &mut Bfq, now: Time, request: BlockRequest) {
+fn insert(bfq: &mut Keeper<Bfq>, now: Time, request: BlockRequest) {
     bfq.insert(now, request, InsertAt::Sorted);
 }
 
-fn send(bfq: &mut Bfq, now: Time) -> BlockRequest {
+fn send(bfq: &mut Keeper<Bfq>, now: Time) -> BlockRequest {
     bfq.dispatch(now, &NoDisk).expect("a request is to be sent")
 }
 
@@ -192,7 +193,8 @@ fn the_idle_class_is_never_waited_for_and_gives_way_after_each_request() {
     assert_eq!(sent.tag, 9, "the other class goes first");
     finish(&mut bfq, ms(3), sent);
     assert_eq!(bfq.dispatch(ms(3), &NoDisk), None, "and is waited for");
-    bfq.on_timer(bfq.next_timer().unwrap());
+    let timer = bfq.next_timer().unwrap();
+    bfq.on_timer(timer);
     let sent = send(&mut bfq, ms(20));
     finish(&mut bfq, ms(21), sent);
     assert_eq!((sent.tag, bfq.next_timer()), (1, None));

@@ -59,7 +59,8 @@ fn a_process_that_comes_back_after_two_seconds_is_interactive_and_one_that_comes
         insert(&mut bfq, ms(1), by(0, 0, 100));
         let sent = send(&mut bfq, ms(1));
         finish(&mut bfq, ms(2), sent);
-        bfq.on_timer(bfq.next_timer().expect("it is waited for"));
+        let timer = bfq.next_timer().expect("it is waited for");
+        bfq.on_timer(timer);
         bfq.set("low_latency", 1);
         insert(&mut bfq, ms(10 + gap), by(0, 0, 164));
         assert_eq!(bfq.tree.get(bfq.slot(0).queue).coefficient, coefficient, "after {gap} ms");

@@ -8,10 +8,10 @@ use super::*;
 use crate::kind::Tunable;
 use crate::request::PrioClass;
 use crate::scheduler::NoDisk;
-use crate::testing::request;
+use crate::testing::{Keeper, request};
 
-pub(super) fn made(hz: u32) -> Cfq {
-    Cfq::new(&Build { hz, ..Build::default() })
+pub(super) fn made(hz: u32) -> Keeper<Cfq> {
+    Keeper::new(Box::new(Cfq::new(&Build { hz, ..Build::default() })))
 }
 
 pub(super) fn ms(ms: u64) -> Time {
@@ -30,20 +30,20 @@ pub(super) fn at_level(request: BlockRequest, class: PrioClass, level: u8) -> Bl
     BlockRequest { priority: Priority { class, level }, ..request }
 }
 
-fn insert(cfq: &mut Cfq, now: Time, request: BlockRequest) {
+fn insert(cfq: &mut Keeper<Cfq>, now: Time, request: BlockRequest) {
     cfq.insert(now, BlockRequest { allocated: now, ..request }, InsertAt::Sorted);
 }
 
-fn dispatch(cfq: &mut Cfq, now: Time) -> Option<u32> {
+fn dispatch(cfq: &mut Keeper<Cfq>, now: Time) -> Option<u32> {
     cfq.dispatch(now, &NoDisk).map(|request| request.tag)
 }
 
-fn complete(cfq: &mut Cfq, now: Time, request: BlockRequest) {
+fn complete(cfq: &mut Keeper<Cfq>, now: Time, request: BlockRequest) {
     cfq.complete(now, &Finished { request, issued: Time::ZERO });
 }
 
 /// Inserts, dispatches and completes at one time.
-fn serve(cfq: &mut Cfq, now: Time, request: BlockRequest) {
+fn serve(cfq: &mut Keeper<Cfq>, now: Time, request: BlockRequest) {
     insert(cfq, now, request);
     assert_eq!(dispatch(cfq, now), Some(request.tag));
     complete(cfq, now, request);
@@ -181,7 +181,7 @@ fn a_device_queues_once_more_than_four_requests_were_in_the_driver() {
 }
 
 /// Moves one request at a time, so that the dispatch list does not reorder choices.
-fn one_by_one() -> Cfq {
+fn one_by_one() -> Keeper<Cfq> {
     let mut cfq = made(1000);
     cfq.set("quantum", 1);
     cfq
@@ -229,7 +229,7 @@ fn one_expired_request_is_taken_out_of_order_in_a_slice() {
         }
         cfq
     };
-    let order = |cfq: &mut Cfq, at| [0; 4].map(|_| dispatch(cfq, ms(at)).unwrap());
+    let order = |cfq: &mut Keeper<Cfq>, at| [0; 4].map(|_| dispatch(cfq, ms(at)).unwrap());
     assert_eq!(order(&mut filled(), 125), [2, 1, 3, 0], "125 ms old is not expired: upwards");
     // The oldest first; the others are equally old, but go by position.
     assert_eq!(order(&mut filled(), 126), [0, 2, 1, 3]);

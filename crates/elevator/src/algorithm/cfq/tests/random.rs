@@ -27,7 +27,7 @@ fn drawn(draw: &mut Draw, tag: u32, seq: u64, now: Time) -> BlockRequest {
 
 /// Requests in the scheduler and in the driver.
 struct World {
-    cfq: Cfq,
+    cfq: Keeper<Cfq>,
     free: Vec<u32>,
     held: std::collections::BTreeMap<u32, BlockRequest>,
     driver: Vec<BlockRequest>,
@@ -81,7 +81,7 @@ impl World {
     }
 }
 
-fn traffic(hz: u32, depth: usize, seed: u64, prepare: impl Fn(&mut Cfq)) {
+fn traffic(hz: u32, depth: usize, seed: u64, prepare: impl Fn(&mut Keeper<Cfq>)) {
     let mut cfq = made(hz);
     prepare(&mut cfq);
     let mut world = World {

@@ -33,7 +33,7 @@ struct Turn {
 
 /// Runs clients on a disk that takes 1 ms for a sequential request and 8 ms for others. Tags are
 /// processes. `background` asynchronous writes of process 99 are always queued.
-fn turns(cfq: &mut Cfq, clients: &mut [Client], background: u32, until: Time) -> Vec<Turn> {
+fn turns(cfq: &mut Keeper<Cfq>, clients: &mut [Client], background: u32, until: Time) -> Vec<Turn> {
     let (mut now, mut head, mut seed, mut seq) = (Time::ZERO, 0, 5_u64, 0);
     let mut device: Option<(BlockRequest, Time, Time)> = None;
     let mut turns: Vec<Turn> = Vec::new();
