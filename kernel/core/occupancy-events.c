@@ -239,7 +239,7 @@ u32 occ_dispatch(void *core, u64 now)
 	slot = &occ->slots[tag];
 	occupancy = occ_predict(occ, slot->write, slot->nr_sectors,
 				occ_bucket(occ->head, slot->sector));
-	if (occ->in_flight && core_add(occ->load, occupancy) > occ->size) {
+	if (occ_is_full(occ, occupancy)) {
 		occ->window.blocked = true;
 		return CORE_NONE;
 	}

@@ -124,8 +124,13 @@ struct occ_window {
 };
 
 void occ_window_init(struct occ_window *window);
-/* Sets occ->size and returns it. 0: a device without seeks takes what it can. */
-u64 occ_window_refresh(struct occ *occ);
+/* Recomputes occ->size. */
+void occ_window_refresh(struct occ *occ);
+/*
+ * Whether the device may not get @more. One without seeks takes what it can, unless there is a
+ * real-time process or flows differ in weight.
+ */
+bool occ_is_full(const struct occ *occ, u64 more);
 void occ_window_completed(struct occ *occ, u64 now, u32 class, u64 delay, u64 least);
 
 struct occ_fifo {
@@ -216,10 +221,11 @@ struct occ {
 
 	u64 virtual_time;
 	u64 weights, credit_weights;	/* of active flows, and of those on credit */
-	u32 nr_active, nr_on_credit;
+	u32 nr_active, nr_on_credit, nr_uneven;	/* uneven: of another weight than the usual one */
 	u64 busy_since;		/* start of the busy period; gaps up to 1 s are ignored */
 	u64 last_touched;
 	u64 granted, granted_since;	/* credit whose time has not been earned yet */
+	u64 births, births_since;	/* new processes, halved every second */
 
 	u32 in_flight, writes_in_flight;
 	u64 load;		/* predicted occupancy in the device */

@@ -67,13 +67,19 @@ static void grant(struct occ *occ, u64 now, struct occ_process *of)
 {
 	u64 most = occ->set[OCC_CREDIT_COSTS] << CREDIT_BITS;
 	u64 earned = core_add(in_requests(occ, (now - occ->granted_since) / 8), of->credit);
+	u64 seconds = core_div(now - occ->births_since, CORE_SECOND_NS);
+	u64 births = seconds < 64 ? occ->births >> seconds : 0;
 
+	occ->births = core_min(births + 1, 1 << 20);
+	if (seconds)
+		occ->births_since = now;
 	occ->granted = occ->granted > earned ? occ->granted - earned : 0;
 	occ->granted_since = now;
 	of->credit = 0;
 	if (!occ_on(occ, OCC_CREDIT) || now - occ->busy_since < CORE_SECOND_NS)
 		return;
-	of->credit = (most > occ->granted ? most - occ->granted : 0) / 2;
+	of->credit = core_min(most > occ->granted ? most - occ->granted : 0,
+			      most >> core_min(births, 63));
 	occ->granted += of->credit;
 }
 
@@ -151,6 +157,8 @@ void occ_count(struct occ *occ, struct occ_process *of)
 	if (of->counted == weight && of->counted_on_credit == on_credit)
 		return;
 	occ->weights += weight - of->counted;
+	occ->nr_uneven -= of->counted && of->counted != OCC_USUAL_WEIGHT;
+	occ->nr_uneven += weight && weight != OCC_USUAL_WEIGHT;
 	if (of->counted_on_credit) {
 		occ->credit_weights -= of->counted;
 		occ->nr_on_credit--;

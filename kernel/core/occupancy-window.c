@@ -15,18 +15,22 @@ void occ_window_init(struct occ_window *window)
 	window->doubling = true;
 }
 
-u64 occ_window_refresh(struct occ *occ)
+void occ_window_refresh(struct occ *occ)
 {
 	const struct occ_window *window = &occ->window;
 
-	occ->size = CORE_MAX;
-	if (!occ_on(occ, OCC_WINDOW) || occ_seeks(&occ->model) != OCC_YES)
-		return 0;
 	if (!window->window || !occ_on(occ, OCC_STEERING))
 		occ->size = occ->targets[window->ruling];
 	else
 		occ->size = window->window;
-	return occ->size;
+}
+
+bool occ_is_full(const struct occ *occ, u64 more)
+{
+	return occ_on(occ, OCC_WINDOW) && occ->in_flight &&
+	       core_add(occ->load, more) > occ->size &&
+	       (occ_seeks(&occ->model) == OCC_YES ||
+		occ->window.ruling == OCC_OF_REAL_TIME || occ->nr_uneven);
 }
 
 static void start_count(struct occ_delays *of, u64 now)

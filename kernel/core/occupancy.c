@@ -5,8 +5,9 @@
  * A request advances its process's start tag by its predicted occupancy. Virtual time is the
  * minimum start tag of processes with requests. A process may run ahead of it by the slack; within
  * the slack, class, age and, if the device has positions, one-way sector order and anticipation
- * decide. On a device that seeks, the window bounds the predicted occupancy in flight. Completion
- * latency adjusts it to the target of the strictest class.
+ * decide. On a device that seeks, with a real-time process, or if weights differ, the window bounds
+ * the predicted occupancy in flight. Completion latency adjusts it to the target of the strictest
+ * class.
  *
  * Differences from crates/elevator/src/algorithm/occupancy/: a flow is a process, weighted by its I/O
  * priority; a process exits after its last request (core_ops.shares); values derived from tunables
@@ -56,12 +57,14 @@ static u64 target(const struct occ *occ, u32 wanted, u32 costs, u64 least)
 
 void occ_refresh(struct occ *occ)
 {
-	u64 costs = occ->set[OCC_SLACK_COSTS] * occ_random_ns(&occ->model), window;
+	u64 costs = occ->set[OCC_SLACK_COSTS] * occ_random_ns(&occ->model), window = 0;
 
 	occ->targets[OCC_OF_REAL_TIME] = target(occ, OCC_TARGET_RT, OCC_RT_COSTS, 100000);
 	occ->targets[OCC_OF_SYNC] = target(occ, OCC_TARGET_SYNC, OCC_SYNC_COSTS, 200000);
 	occ->targets[OCC_OF_ASYNC] = target(occ, OCC_TARGET_ASYNC, OCC_ASYNC_COSTS, 5000000);
-	window = core_min(occ_window_refresh(occ), 10 * CORE_SECOND_NS);
+	occ_window_refresh(occ);
+	if (occ_on(occ, OCC_WINDOW) && occ_seeks(&occ->model) == OCC_YES)
+		window = core_min(occ->size, 10 * CORE_SECOND_NS);
 	occ->slack = core_max(costs, core_div(window * occ->set[OCC_SLACK_WINDOW], 100));
 	occ->virtual_slack = core_div(occ->slack << OCC_VIRTUAL_BITS, OCC_USUAL_WEIGHT);
 	occ->most = (u32)occ->set[OCC_EXPOSED];

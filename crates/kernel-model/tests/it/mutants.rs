@@ -164,7 +164,11 @@ faults![
     "a transfer looks like a seek" in "occupancy-model.c":
         "own = core_div(response > transfer ? response - transfer : 0," => "own = core_div(response,";
     "a device without seeks has a window" in "occupancy-window.c":
-        " || occ_seeks(&occ->model) != OCC_YES)" => ")";
+        "(occ_seeks(&occ->model) == OCC_YES ||" => "(1 ||";
+    "a real-time process finds the device full" in "occupancy-window.c":
+        "occ->window.ruling == OCC_OF_REAL_TIME ||" => "";
+    "weights do not matter without seeks" in "occupancy-window.c":
+        " || occ->nr_uneven);" => ");";
     "a missed target is never relaxed" in "occupancy-window.c":
         "of->relaxed < 10 ? of->relaxed + 1 : 10" => "0";
     "of two at one sector the younger" in "occupancy-order.c":
@@ -187,8 +191,8 @@ faults![
         "(now - occ->granted_since) / 8" => "0";
     "credit for everybody" in "occupancy-shares.c":
         "|| now - occ->busy_since < CORE_SECOND_NS" => "";
-    "a start gets all credit that is left" in "occupancy-shares.c":
-        "most - occ->granted : 0) / 2;" => "most - occ->granted : 0);";
+    "births do not halve credit" in "occupancy-shares.c":
+        "most >> core_min(births, 63)" => "most";
     "credit does not end" in "occupancy-shares.c":
         "of->credit > spent ? of->credit - spent : 0;" => "of->credit;";
     "those on credit count among the others" in "occupancy-shares.c":
@@ -220,7 +224,7 @@ faults![
     "think time begins with the first of many" in "occupancy-events.c":
         "if (slot->sync && !of->waiting && !of->busy)" => "if (slot->sync)";
     "a window of any size" in "occupancy-events.c":
-        "if (occ->in_flight && core_add(occ->load, occupancy) > occ->size)" => "if (0)";
+        "if (occ_is_full(occ, occupancy))" => "if (0)";
     "what follows from a tunable is as it was" in "occupancy.c":
         "	occ->set[tunable] = value;\n	occ_refresh(occ);" => "	occ->set[tunable] = value;";
     "the credit of a process that exits is lost" in "occupancy-shares.c":

@@ -73,8 +73,7 @@ impl Elevator for Occupancy {
         let (tag, overdue) = self.choose(now)?;
         let request = self.requests.slot(tag).request;
         let occupancy = self.predict(&request, bucket(self.head, request.sector));
-        let is_full = |window| self.load.saturating_add(occupancy) > window;
-        if self.in_flight > 0 && self.derived.window.is_some_and(is_full) {
+        if self.is_full(occupancy) {
             self.window.blocked = true;
             return None;
         }

@@ -4,8 +4,8 @@
 //! A flow (process or declared group) has a start tag, moved by each request's predicted occupancy.
 //! Virtual time V is the least start tag of flows with requests; a flow may run ahead of V by the
 //! slack T. Within the slack decide class, age and, where the device has positions, one-way sector
-//! order and waiting for the last process. On a device that seeks, a window bounds the predicted
-//! occupancy in flight; completion delays adjust it to the strictest class's target. Nothing
+//! order and waiting for the last process. On a device that seeks, with a real-time process, or if
+//! weights differ, a window bounds the predicted occupancy in flight; completion delays adjust it to the strictest class's target. Nothing
 //! depends on a rotational flag.
 //!
 //! Sources: start-time fair queueing (SFQ), FlashFQ (throttle, occupancy as cost), BFQ (one-way
@@ -74,8 +74,8 @@ struct Wait {
 #[derive(Debug, Clone, Copy, Default)]
 struct Derived {
     targets: [u64; TARGETS],
-    /// Of occupancy. None: a device without seeks takes what it can.
-    window: Option<u64>,
+    /// Of occupancy.
+    window: u64,
     /// Of occupancy at the usual weight.
     slack: u64,
 }
@@ -177,12 +177,23 @@ impl Occupancy {
             of(Key::TargetSync, Key::SyncCosts, 200_000),
             of(Key::TargetAsync, Key::AsyncCosts, 5_000_000),
         ];
-        let bounds = self.settings.on(Key::Window) && self.model.seeks() == Some(true);
-        let window = bounds.then(|| self.window.size(&self.settings, &targets));
+        let window = self.window.size(&self.settings, &targets);
         let costs = self.settings.value(Key::SlackCosts) * self.model.random_ns();
-        let part = window.map_or(0, |window| window.min(10 * SECOND));
+        let bounds = self.settings.on(Key::Window) && self.model.seeks() == Some(true);
+        let part = if bounds { window.min(10 * SECOND) } else { 0 };
         let slack = costs.max(part * self.settings.value(Key::SlackWindow) / 100);
         self.derived = Derived { targets, window, slack };
+    }
+
+    /// A device without seeks takes what it can, unless there is a real-time process or flows
+    /// differ in weight.
+    fn is_full(&self, more: u64) -> bool {
+        self.settings.on(Key::Window)
+            && self.in_flight > 0
+            && self.load.saturating_add(more) > self.derived.window
+            && (self.model.seeks() == Some(true)
+                || self.window.is_real_time()
+                || self.shares.nr_uneven > 0)
     }
 
     fn least_window(&self) -> u64 {

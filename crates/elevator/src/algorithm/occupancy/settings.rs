@@ -27,7 +27,7 @@ settings! {
     Fairness Internal "fairness" "switch" 0..=1, 1, "order and bound flows by start tags; 0: flows do not matter";
     Learning Internal "learning" "switch" 0..=1, 1, "predict occupancy by size, direction and distance; 0: 100 µs and 10 µs a KiB";
     Kappa Internal "kappa" "switch" 0..=1, 1, "scale all predictions by the recent error";
-    Window Internal "window" "switch" 0..=1, 1, "bound the occupancy in a device that seeks; 0: it takes what it can";
+    Window Internal "window" "switch" 0..=1, 1, "bound the occupancy in a device that seeks or is shared unevenly; 0: it takes what it can";
     Steering Internal "steering" "switch" 0..=1, 1, "steer the window by the delay of completions; 0: it is the target";
     Anticipation Internal "anticipation" "switch" 0..=1, 1, "wait for the last process where that saves more time than it takes";
     Holds Internal "holds" "switch" 0..=1, 1, "wait for flows of more weight or with credit";

@@ -4,10 +4,10 @@
 //! thinking costs nothing.
 //!
 //! Credit: a process that starts, or returns after a second, while others have kept the device busy
-//! for 1 s, gets half of what is left of 1000 mean random requests. An eighth of the time goes
-//! back, so a stream of new processes cannot keep the device. Processes on credit together weigh 7
-//! times as much as all others, which keep an eighth. Flows with a declared weight have a share
-//! instead.
+//! for 1 s, gets what is left of 1000 mean random requests, but no more than these halved for each
+//! process that started within the last second. An eighth of the time goes back, so a stream of new
+//! processes cannot keep the device. Processes on credit together weigh 7 times as much as all
+//! others, which keep an eighth. Flows with a declared weight have a share instead.
 
 use std::collections::BTreeMap;
 
@@ -46,12 +46,17 @@ pub(super) struct Shares {
     credit_weights: u64,
     nr_on_credit: u64,
     nr_active: u32,
+    /// Active flows with another weight than the usual one.
+    pub(super) nr_uneven: u32,
     /// Since when the device has not been idle for a second.
     busy_since: u64,
     pub(super) last: u64,
     /// Credit of which the time has not been earned yet.
     granted: u64,
     granted_since: u64,
+    /// Process starts, halved every second.
+    births: u64,
+    births_since: u64,
 }
 
 impl Shares {
@@ -66,10 +71,13 @@ impl Shares {
             credit_weights: 0,
             nr_on_credit: 0,
             nr_active: 0,
+            nr_uneven: 0,
             busy_since: 0,
             last: 0,
             granted: 0,
             granted_since: 0,
+            births: 0,
+            births_since: 0,
         }
     }
 
@@ -202,8 +210,15 @@ impl Shares {
         let most = settings.value(Key::CreditCosts) << CREDIT_BITS;
         let earned = in_requests(model, (now - self.granted_since) / 8) + of.credit;
         (self.granted, self.granted_since) = (self.granted.saturating_sub(earned), now);
+        let seconds = (now - self.births_since) / SECOND;
+        let births = self.births.checked_shr(seconds.min(64) as u32).unwrap_or(0);
+        self.births = (births + 1).min(1 << 20);
+        if seconds > 0 {
+            self.births_since = now;
+        }
         let may = settings.on(Key::Credit) && !of.has_share && now - self.busy_since >= SECOND;
-        of.credit = if may { most.saturating_sub(self.granted) / 2 } else { 0 };
+        let left = most.saturating_sub(self.granted).min(most >> births.min(63));
+        of.credit = if may { left } else { 0 };
         self.granted += of.credit;
     }
 
@@ -277,6 +292,7 @@ impl Shares {
         if let Some((weight, on_credit)) = of.counted {
             self.weights -= weight;
             self.nr_active -= 1;
+            self.nr_uneven -= u32::from(weight != USUAL_WEIGHT);
             if on_credit {
                 self.credit_weights -= weight;
                 self.nr_on_credit -= 1;
@@ -285,6 +301,7 @@ impl Shares {
         if let Some((weight, on_credit)) = now {
             self.weights += weight;
             self.nr_active += 1;
+            self.nr_uneven += u32::from(weight != USUAL_WEIGHT);
             if on_credit {
                 self.credit_weights += weight;
                 self.nr_on_credit += 1;

@@ -50,6 +50,11 @@ impl Window {
         }
     }
 
+    /// Whether a real-time request completed in the last second.
+    pub(super) fn is_real_time(&self) -> bool {
+        self.ruling == 0
+    }
+
     /// `target` is the ruling class's.
     #[inline]
     pub(super) fn size(&self, settings: &Settings, targets: &[u64; TARGETS]) -> u64 {
