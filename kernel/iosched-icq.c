@@ -69,7 +69,7 @@ void iosched_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
 	unsigned long flags;
 	bool may_exceed;
 
-	if (io->ops->shares && op_is_sync(opf) && !op_is_write(opf))
+	if (io->ops->shares && !op_is_write(opf))
 		return;
 	if (io->ops->shares || !op_is_sync(opf)) {
 		compat_limit(data, max(1u, total - total / 4), total, iosched_whole_depth);

@@ -71,8 +71,7 @@ u32 occ_choose(struct occ *occ, u64 now, bool *is_overdue)
 	class = class_in_turn(occ);
 	if (class == OCC_CLASSES)
 		return CORE_NONE;
-	if (occ_on(occ, OCC_POSITIONS) && occ_seeks(&occ->model) != OCC_NO &&
-	    occ_positions_matter(&occ->model) != OCC_NO)
+	if (occ_on(occ, OCC_POSITIONS) && occ_positions_matter(&occ->model) != OCC_NO)
 		return occ_tree_next(occ, class, occ->head);
 	return occ_heap_first(occ, class)->fifos[class].head;
 }
@@ -129,13 +128,10 @@ bool occ_waits(struct occ *occ, u64 now, u32 tag)
 {
 	const struct occ_slot *slot = &occ->slots[tag];
 	const struct occ_process *last = occ->last;
-	enum occ_answer seeks = occ_seeks(&occ->model);
-	enum occ_answer positions = occ_positions_matter(&occ->model);
 	const struct occ_thinks *thinks;
 	u64 gain, until;
 
-	if (!last || positions == OCC_NO || seeks == OCC_NO ||
-	    (positions == OCC_UNKNOWN && seeks == OCC_UNKNOWN))
+	if (!last || occ_positions_matter(&occ->model) != OCC_YES)
 		return false;
 	if (slot->process == last || last->waiting || !last->may_go)
 		return false;

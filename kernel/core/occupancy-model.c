@@ -258,7 +258,9 @@ enum occ_answer occ_seeks(const struct occ_model *model)
 
 enum occ_answer occ_positions_matter(const struct occ_model *model)
 {
-	if (model->near.nr < ENOUGH || model->far.nr < ENOUGH)
-		return OCC_UNKNOWN;
+	enum occ_answer seeks = occ_seeks(model);
+
+	if (seeks == OCC_NO || model->near.nr < ENOUGH || model->far.nr < ENOUGH)
+		return seeks;
 	return model->far.value > 2 * model->near.value ? OCC_YES : OCC_NO;
 }

@@ -20,7 +20,7 @@ enum { OCC_OF_REAL_TIME, OCC_OF_SYNC, OCC_OF_ASYNC, OCC_TARGETS };
 enum {
 	OCC_TARGET_RT, OCC_TARGET_SYNC, OCC_TARGET_ASYNC,
 	OCC_FAIRNESS, OCC_LEARNING, OCC_KAPPA, OCC_WINDOW, OCC_STEERING, OCC_ANTICIPATION,
-	 OCC_HOLDS, OCC_POSITIONS, OCC_CREDIT, OCC_BY_CLASS, OCC_OVERDUE,
+	OCC_HOLDS, OCC_POSITIONS, OCC_CREDIT, OCC_BY_CLASS, OCC_OVERDUE,
 	OCC_SLACK_COSTS, OCC_SLACK_WINDOW, OCC_RT_COSTS, OCC_SYNC_COSTS, OCC_ASYNC_COSTS, OCC_TURN,
 	OCC_OVERDUE_TARGETS, OCC_LEAST_WINDOW, OCC_CREDIT_COSTS, OCC_CREDIT_SHARE,
 	OCC_IDLE_PERCENT, OCC_EXPOSED, OCC_TUNABLES
@@ -103,6 +103,7 @@ u64 occ_mean_ns(const struct occ_model *model);
 void occ_mean_add(struct occ_mean *mean, s64 sample, u32 most);
 
 enum occ_answer { OCC_NO, OCC_YES, OCC_UNKNOWN };
+/* A device that seeks has positions until near reads show otherwise. */
 enum occ_answer occ_positions_matter(const struct occ_model *model);
 /* Whether three of four random reads take over a millisecond. */
 enum occ_answer occ_seeks(const struct occ_model *model);

@@ -179,8 +179,8 @@ pub trait Elevator: fmt::Debug + Send {
     /// ([`Elevator::coalesced`]).
     fn insert(&mut self, now: Time, request: &BlockRequest, at: InsertAt);
 
-    /// The tag of the request to issue. None while holding requests: deliberate idling, or waiting for a
-    /// completion; repeating the call at the same time changes nothing.
+    /// The tag of the request to issue. None while holding requests: deliberate idling, or waiting
+    /// for a completion; repeating the call at the same time changes nothing.
     fn dispatch(&mut self, now: Time, disk: &dyn Disk) -> Option<u32>;
 
     fn complete(&mut self, _now: Time, _done: &Finished) {}

@@ -8,6 +8,8 @@
 //!
 //! Source: Debian's Linux 6.1.192, 6.12.117 and 7.3.4, lib/sbitmap.c, block/blk-mq-tag.c; confirmed.
 
+use std::collections::VecDeque;
+
 use super::bitmap::{Bitmap, PROPORTIONAL, word};
 
 const LINES: usize = 8;
@@ -36,65 +38,29 @@ impl Rules {
     }
 }
 
-const NONE: u32 = u32::MAX;
-
-/// Clients in order.
-#[derive(Debug, Clone, Copy)]
-struct Line {
-    head: u32,
-    tail: u32,
-}
-
-impl Line {
-    const EMPTY: Line = Line { head: NONE, tail: NONE };
-
-    fn push(&mut self, next: &mut [u32], client: u32) {
-        match self.tail {
-            NONE => self.head = client,
-            tail => next[tail as usize] = client,
-        }
-        (self.tail, next[client as usize]) = (client, NONE);
-    }
-
-    fn pop(&mut self, next: &[u32]) -> Option<u32> {
-        let client = self.head;
-        if client == NONE {
-            return None;
-        }
-        self.head = next[client as usize];
-        if self.head == NONE {
-            self.tail = NONE;
-        }
-        Some(client)
-    }
-}
-
 #[derive(Debug)]
 pub(super) struct WaitQueues {
     bitmap: Bitmap,
-    lines: [Line; LINES],
-    /// Woken clients in retry order.
-    woken: Line,
-    /// By client: the next one of its line.
-    next: Vec<u32>,
+    lines: [VecDeque<u32>; LINES],
     /// The next wait queue to join, and to wake.
     joined: usize,
     woken_line: usize,
     freed: u32,
     waiting: usize,
+    /// Woken clients in retry order.
+    woken: VecDeque<u32>,
 }
 
 impl WaitQueues {
     pub(super) fn new(tags: u32) -> WaitQueues {
         WaitQueues {
             bitmap: Bitmap::new(tags),
-            lines: [Line::EMPTY; LINES],
-            woken: Line::EMPTY,
-            next: Vec::new(),
+            lines: Default::default(),
             joined: 0,
             woken_line: 0,
             freed: 0,
             waiting: 0,
+            woken: VecDeque::new(),
         }
     }
 
@@ -125,10 +91,7 @@ impl WaitQueues {
     /// Queues a woken client again.
     pub(super) fn requeue(&mut self, line: usize, waiter: u32) {
         self.bitmap.search_in_vain();
-        if waiter as usize >= self.next.len() {
-            self.next.resize(waiter as usize + 1, NONE);
-        }
-        self.lines[line].push(&mut self.next, waiter);
+        self.lines[line].push_back(waiter);
         self.waiting += 1;
     }
 
@@ -157,19 +120,15 @@ impl WaitQueues {
 
     fn wake(&mut self, Rules { linux, batch }: Rules) {
         self.freed -= batch;
-        let mut left = batch;
+        let mut left = batch as usize;
         for _ in 0..LINES {
             let line = &mut self.lines[self.woken_line];
             self.woken_line = (self.woken_line + 1) % LINES;
-            let before = left;
-            while left > 0
-                && let Some(client) = line.pop(&self.next)
-            {
-                self.woken.push(&mut self.next, client);
-                self.waiting -= 1;
-                left -= 1;
-            }
-            if left == 0 || left < before && linux < WHOLE_BATCHES {
+            let awake = line.len().min(left);
+            (0..awake).for_each(|_| self.woken.extend(line.pop_front()));
+            self.waiting -= awake;
+            left -= awake;
+            if left == 0 || awake > 0 && linux < WHOLE_BATCHES {
                 return;
             }
         }
@@ -178,13 +137,13 @@ impl WaitQueues {
     /// Whether a woken client has not yet retried.
     #[inline]
     pub(super) fn has_woken(&self) -> bool {
-        self.woken.head != NONE
+        !self.woken.is_empty()
     }
 
     /// A client to retry, and its wait queue if that fails. The client takes that turn before it
     /// retries, even if it succeeds.
     pub(super) fn next_woken(&mut self) -> Option<(usize, u32)> {
-        let waiter = self.woken.pop(&self.next)?;
+        let waiter = self.woken.pop_front()?;
         Some((self.next_line(), waiter))
     }
 }

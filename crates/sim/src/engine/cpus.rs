@@ -86,7 +86,7 @@ impl Cpus {
         None
     }
 
-    /// The job that is done, unless it goes on with the lock.
+    /// The job that is done, unless it continues with the lock.
     fn end_phase(&mut self, now: Time) -> Option<Job> {
         let Reverse((_, _, number)) = self.due.pop()?;
         let (job, locked) =

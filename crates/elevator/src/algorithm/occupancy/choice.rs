@@ -27,9 +27,8 @@ impl Occupancy {
             return Some((tag, true));
         }
         let class = self.class_in_turn()?;
-        let positions = self.settings.on(Key::Positions)
-            && self.model.seeks().unwrap_or(true)
-            && self.model.positions_matter() != Some(false);
+        let positions =
+            self.settings.on(Key::Positions) && self.model.positions_matter() != Some(false);
         let tag = if positions {
             self.requests.next_up(class, self.head)
         } else {
@@ -62,10 +61,7 @@ impl Occupancy {
     /// Whether to wait for the last process; sets the timer.
     pub(super) fn waits(&mut self, now: u64, tag: u32) -> bool {
         let Some(last) = self.last else { return false };
-        let positions = match self.model.seeks() {
-            Some(seeks) => seeks && self.model.positions_matter() != Some(false),
-            None => self.model.positions_matter() == Some(true),
-        };
+        let positions = self.model.positions_matter() == Some(true);
         let of = &self.requests.processes[last as usize];
         let slot = self.requests.slot(tag);
         let Some(flow) = self.shares.known_flow(last).filter(|_| positions) else { return false };

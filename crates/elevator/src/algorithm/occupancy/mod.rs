@@ -5,8 +5,8 @@
 //! Virtual time V is the least start tag of flows with requests; a flow may run ahead of V by the
 //! slack T. Within the slack decide class, age and, where the device has positions, one-way sector
 //! order and waiting for the last process. On a device that seeks, with a real-time process, or if
-//! weights differ, a window bounds the predicted occupancy in flight; completion delays adjust it to the strictest class's target. Nothing
-//! depends on a rotational flag.
+//! weights differ, a window bounds the predicted occupancy in flight; completion delays adjust it to
+//! the strictest class's target. Nothing depends on a rotational flag.
 //!
 //! Sources: start-time fair queueing (SFQ), FlashFQ (throttle, occupancy as cost), BFQ (one-way
 //! order in budgets, raising of new processes), anticipatory (expected gain), Kyber (targets, delay

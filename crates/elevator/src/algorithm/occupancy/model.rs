@@ -318,11 +318,15 @@ impl Model {
         self.quick.add(if own < SECOND / 1000 { 1024 } else { 0 }, 64);
     }
 
-    /// None: too few samples.
+    /// None: too few samples. A device that seeks has positions until near reads show otherwise.
     #[inline]
     pub(super) fn positions_matter(&self) -> Option<bool> {
+        let seeks = self.seeks();
         let known = self.near.nr >= MIN_SAMPLES && self.far.nr >= MIN_SAMPLES;
-        known.then(|| self.far.value > 2 * self.near.value)
+        if seeks == Some(false) || !known {
+            return seeks;
+        }
+        Some(self.far.value > 2 * self.near.value)
     }
 }
 
