@@ -5,7 +5,8 @@
  * weights would give them.
  *
  * Probes read the scheduler's clock, which costs no virtual time: a trial with them is the same
- * trial. They run with interrupts disabled on the guest's only CPU, hence without locks.
+ * trial. They run with interrupts disabled, and CPUs take turns where they wait (kernel/um), hence
+ * without locks. With several CPUs, weights alone do not give a share, and there is none.
  *
  * debugfs: modelcpu/stats, lines of name and value, and modelcpu/log, every event if the module was
  * loaded with log=RECORDS.
@@ -47,6 +48,8 @@ struct entry {
 	struct task_struct *task;
 	u64 weight;
 	bool is_measured;
+	/* Since when it waits, if it does. */
+	u64 queued_ns;
 	/* measure.service when it became runnable, and its time on the CPU since. */
 	u64 since;
 	u64 got_ns;
@@ -70,6 +73,7 @@ static struct {
 	bool has_share;
 	u64 last_ns;
 	u64 switches;
+	u64 migrations;
 	/* Of all runnable tasks, and of measured ones. */
 	u64 weight;
 	u64 measured_weight;
@@ -141,7 +145,7 @@ static void advance(u64 now)
 	s64 lag;
 
 	measure.last_ns = now;
-	if (!measure.is_on || !measure.runs_fair || !measure.weight)
+	if (!measure.is_on || !measure.runs_fair || !measure.weight || num_online_cpus() > 1)
 		return;
 	measure.ideal += div64_u64((ns << SHARE_SHIFT) * measure.measured_weight, measure.weight);
 	measure.service += div64_u64(ns << SERVICE_SHIFT, measure.weight);
@@ -215,6 +219,7 @@ static void update(struct task_struct *p)
 		hash_del(&entry->node);
 		entry->task = p;
 		entry->weight = 0;
+		entry->queued_ns = sched_clock();
 		hash_add(runnable, &entry->node, (unsigned long)p);
 	}
 	if (entry->weight != weight)
@@ -227,6 +232,25 @@ static void update(struct task_struct *p)
 	measure.measured_weight += entry->weight;
 	if (!entry->weight)
 		measure.has_share = false;
+}
+
+/* A task that leaves the CPU and stays runnable. */
+static void requeue(struct task_struct *p, u64 now)
+{
+	struct entry *entry;
+
+	update(p);
+	entry = find(p);
+	if (entry)
+		entry->queued_ns = now;
+}
+
+/* Not sched_info.last_queued, which a migration sets. */
+static u64 queued_since(struct task_struct *p)
+{
+	struct entry *entry = find(p);
+
+	return entry ? entry->queued_ns : p->sched_info.last_queued;
 }
 
 static struct modelcpu_record *new_record(u64 now, enum modelcpu_event event, struct task_struct *p)
@@ -242,6 +266,7 @@ static struct modelcpu_record *new_record(u64 now, enum modelcpu_event event, st
 	record = &records[nr_records++];
 	record->time_ns = now;
 	record->event = event;
+	record->cpu = raw_smp_processor_id();
 	record->pid = p->pid;
 	record->tgid = p->tgid;
 	record->prio = p->prio;
@@ -268,7 +293,7 @@ static void on_switch(void *data, bool preempt, struct task_struct *prev, struct
 	if (state)
 		remove(prev);
 	else
-		update(prev);
+		requeue(prev, now);
 	update(next);
 	measure.running = is_idle(next) ? NULL : find(next);
 	if (measure.is_on && measure.running && measure.running->is_measured)
@@ -281,7 +306,7 @@ static void on_switch(void *data, bool preempt, struct task_struct *prev, struct
 		count_time(&slices, now - prev->sched_info.last_arrival);
 	if (measure.runs_measured) {
 		measure.switches++;
-		count_time(&waits, now - next->sched_info.last_queued);
+		count_time(&waits, now - queued_since(next));
 	}
 }
 
@@ -303,6 +328,12 @@ static void on_wakeup_new(void *data, struct task_struct *p)
 	update(p);
 }
 
+static void on_migration(void *data, struct task_struct *p, int cpu)
+{
+	if (measure.is_on && is_measured(p))
+		measure.migrations++;
+}
+
 void modelcpu_runqueue_begin(void)
 {
 	unsigned long flags;
@@ -314,13 +345,14 @@ void modelcpu_runqueue_begin(void)
 	memset(&waits, 0, sizeof(waits));
 	memset(&slices, 0, sizeof(slices));
 	measure.switches = 0;
+	measure.migrations = 0;
 	measure.ideal = 0;
 	measure.got_ns = 0;
 	measure.behind_ns = 0;
 	measure.ahead_ns = 0;
 	measure.task_behind_ns = 0;
 	measure.task_ahead_ns = 0;
-	measure.has_share = true;
+	measure.has_share = num_online_cpus() == 1;
 	update(current);
 	measure.running = find(current);
 	measure.runs_measured = true;
@@ -370,6 +402,8 @@ static int stats_show(struct seq_file *file, void *unused)
 	show_times(file, "queue_wait", &waits);
 	show_times(file, "slice", &slices);
 	seq_printf(file, "switches %llu\n", measure.switches);
+	if (num_online_cpus() > 1)
+		seq_printf(file, "migrations %llu\n", measure.migrations);
 	if (!measure.has_share)
 		return 0;
 	seq_printf(file, "share_ns %llu\n", measure.got_ns);
@@ -404,6 +438,7 @@ static const struct {
 	{ "sched_switch", on_switch },
 	{ "sched_wakeup", on_wakeup },
 	{ "sched_wakeup_new", on_wakeup_new },
+	{ "sched_migrate_task", on_migration },
 };
 
 static void register_probe(struct tracepoint *tp, void *found)
@@ -427,6 +462,7 @@ int modelcpu_runqueue_start(void)
 	check_trace_callback_type_sched_switch(on_switch);
 	check_trace_callback_type_sched_wakeup(on_wakeup);
 	check_trace_callback_type_sched_wakeup_new(on_wakeup_new);
+	check_trace_callback_type_sched_migrate_task(on_migration);
 	for (i = 0; i < MAX_RUNNABLE; i++)
 		hlist_add_head(&pool[i].node, &unused_entries);
 	if (log) {

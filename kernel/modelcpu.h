@@ -26,7 +26,7 @@ struct modelcpu_record {
 	s32 tgid;
 	s32 prio;
 	char comm[16];
-	u32 unused;
+	u32 cpu;
 } __aligned(8);
 
 /* Work at moments one interval apart; filled in by crates/load/src/cpu/clock.rs. */

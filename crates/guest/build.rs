@@ -40,8 +40,8 @@ fn collect(top: &Path, within: &Path, names: &mut Vec<String>) {
     for entry in fs::read_dir(top.join(within)).expect("the directory is readable").flatten() {
         let path = within.join(entry.file_name());
         let name = path.to_str().expect("names are ASCII").to_owned();
-        if name == "tests" || name == "bpf" {
-            continue; // tests run outside a kernel, and BPF programs are not modules
+        if ["tests", "bpf", "um"].contains(&name.as_str()) {
+            continue; // not modules: tests, BPF programs, and parts of the kernel itself
         } else if entry.path().is_dir() {
             collect(top, &path, names);
         } else if (name.ends_with(".c") || name.ends_with(".h") || name.ends_with("Kbuild"))

@@ -80,6 +80,8 @@ pub struct Boot<'a> {
     /// Even below a directory that only root may enter.
     pub reachable: &'a [PathBuf],
     pub memory_mib: u32,
+    /// 1 to [`crate::MAX_CPUS`]; more than one needs a kernel with [`crate::Kernel::smp`].
+    pub cpus: u32,
     pub time_travel: TimeTravel,
     /// Real time for which the guest may be silent.
     pub patience: Duration,
@@ -236,6 +238,9 @@ impl Boot<'_> {
             self.time_travel.parameter().to_owned(),
             format!("time-travel-start={WALL_CLOCK_NS}"),
         ];
+        if self.cpus > 1 {
+            line.push(format!("ncpus={}", self.cpus));
+        }
         if has_seccomp(&self.kernel.release) {
             line.push("seccomp=auto".to_owned());
         }

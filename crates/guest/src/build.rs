@@ -16,6 +16,7 @@ use crate::image::sha256_of;
 use crate::lock::Lock;
 use crate::patch::Text;
 use crate::recipe::Recipe;
+use crate::source::check_several_cpus;
 use crate::{Error, Kernel, Progress, Source, host_side, tree, verify};
 
 /// Objects of a kernel, until an earlier build has counted them.
@@ -106,11 +107,14 @@ impl Cache {
         progress: &mut dyn Progress,
         stop: &AtomicBool,
     ) -> Result<Kernel, Error> {
+        if request.smp {
+            check_several_cpus(&request.source)?;
+        }
         let recipe = Recipe::of(request)?;
         if let Some(kernel) = self.find_made(&request.source, &recipe)? {
             return Ok(kernel);
         }
-        crate::requirements::check(!recipe.patches.is_empty())?;
+        crate::requirements::check(recipe.purpose.smp || !recipe.patches.is_empty())?;
         self.create()?;
         let _closed = ClosedToOthers::new();
         self.sweep()?;
@@ -155,7 +159,7 @@ impl Build<'_> {
             true => None,
             false => Some(self.of_source(found, &word(&found.source())?, &recipe.unpatched())?),
         };
-        let Purpose { debug, hz } = recipe.purpose;
+        let Purpose { debug, hz, smp } = recipe.purpose;
         self.check_space(TREE[usize::from(debug)])?;
         let (work, log) = (self.cache.unfinished(key), self.cache.log(key));
         remove(&work)?;
@@ -188,6 +192,7 @@ impl Build<'_> {
             patches: recipe.patches.clone(),
             debug,
             hz,
+            smp,
             built: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
             bytes: size(&work),
             objects,
@@ -227,6 +232,9 @@ impl Build<'_> {
         host_side::adjust(makes.dir)?;
         if recipe.purpose.hz.is_some() {
             host_side::adjust_clock(makes.dir)?;
+        }
+        if recipe.purpose.smp {
+            host_side::add_cpus(makes.dir, self.stop)?;
         }
         makes.configure(self.progress)?;
         self.progress.phase("compiling");

@@ -31,6 +31,8 @@ pub struct Request {
     /// For CPU experiments: virtual time as the scheduler's clock, control groups of CPUs, and this
     /// number of ticks a second. `None`: for I/O.
     pub hz: Option<u32>,
+    /// For CPU experiments with up to [`crate::MAX_CPUS`] CPUs instead of one.
+    pub smp: bool,
 }
 
 /// Tick rates of kernels for CPU experiments; the first is the default.
@@ -261,7 +263,7 @@ mod tests {
     use crate::config::Purpose;
 
     fn recipe(debug: bool, compiler: &str) -> Recipe {
-        Recipe::new(Purpose { debug, hz: None }, Vec::new(), compiler.to_owned())
+        Recipe::new(Purpose { debug, hz: None, smp: false }, Vec::new(), compiler.to_owned())
     }
 
     fn kernel(cache: &Cache, key: &str, asked: &str, recipe: &Recipe) {
@@ -278,6 +280,7 @@ mod tests {
             patches: Vec::new(),
             debug: false,
             hz: None,
+            smp: false,
             built: 1,
             bytes: 2,
             objects: 3,

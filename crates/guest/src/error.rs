@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::source::{NEWEST_KNOWN, OLDEST};
+use crate::source::{NEWEST_KNOWN, OLDEST, OLDEST_WITH_CPUS};
 
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -36,6 +36,8 @@ pub enum Error {
     NoTree { dir: PathBuf, missing: &'static str },
     #[error("{what}: Linux {} is too old (expected {} or later); take another source", dotted(found), dotted(&OLDEST))]
     Old { what: String, found: (u32, u32) },
+    #[error("{what}: Linux {} has one CPU in a guest (several need {} or later); take debian:7.3, or cpus=1", dotted(found), dotted(&OLDEST_WITH_CPUS))]
+    OneCpu { what: String, found: (u32, u32) },
     #[error(
         "kernel arena: User-mode Linux does not run here (found {arch}, expected x86-64); take the simulator"
     )]

@@ -18,12 +18,17 @@
 //! time, which `kernel/modelcpu-main.c` offers to programs, and switching to a thread of a program
 //! makes no system call. Linux 6.1 makes three (ptrace) to set a register that it also sets with all
 //! others on the way to user mode; 6.12 makes none.
+//!
+//! One with several CPUs has those of `kernel/um` ([`add_cpus`]) instead of User-mode Linux's own,
+//! which are threads of the host and know no virtual time.
 
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use crate::Error;
+use crate::patch::Text;
 
 const IDLE: &str = "arch/um/kernel/process.c";
 /// What the vDSO exports.
@@ -68,6 +73,14 @@ const SWITCH_CALL: &str = "\tarch_prctl(to, ARCH_SET_FS, (void __user *) to->thr
 pub(crate) const SWITCH_STORE: &str =
     "\tto->thread.regs.regs.gp[HOST_FS_BASE] = to->thread.arch.fs;\n";
 
+const CPUS_PATCH: &str = "several-cpus.patch";
+/// Part of the recipe of kernels with several CPUs: files of the tree, and a patch to the others.
+pub(crate) const SEVERAL_CPUS: [(&str, &str); 3] = [
+    ("arch/um/kernel/smp.c", include_str!("../../../kernel/um/cpus.c")),
+    ("arch/um/os-Linux/smp.c", include_str!("../../../kernel/um/switch.c")),
+    (CPUS_PATCH, include_str!("../../../kernel/um/several-cpus.patch")),
+];
+
 /// Part of the recipe of kernels for CPU experiments. A task computes up to the next event, so that
 /// it is preempted at the very time of a tick or timer.
 pub(crate) const CLOCK: &str = "
@@ -110,6 +123,15 @@ pub(crate) fn adjust(tree: &Path) -> Result<(), Error> {
         rewrite(&tree.join(VECTOR), without_vdso)?;
     }
     Ok(())
+}
+
+/// Gives a tree with an exact clock several CPUs that take turns in virtual time.
+pub(crate) fn add_cpus(tree: &Path, stop: &AtomicBool) -> Result<(), Error> {
+    for (name, text) in SEVERAL_CPUS {
+        let path = tree.join(name);
+        fs::write(&path, text).map_err(|cause| Error::io("write", &path, cause))?;
+    }
+    Text::read(&tree.join(CPUS_PATCH))?.apply(tree, stop)
 }
 
 /// Fails if the source is not known, since an experiment would be wrong without it.

@@ -39,6 +39,9 @@ pub struct Kernel {
     /// Ticks a second of a kernel for CPU experiments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hz: Option<u32>,
+    /// Whether it can have several CPUs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub smp: bool,
     /// Seconds since 1970.
     pub built: u64,
     /// Used disk space.

@@ -35,6 +35,7 @@ mod workdir;
 
 pub use boot::{Boot, BootError, Ended, PATIENCE, TimeTravel, WORKDIR_VARIABLE};
 pub use cache::{Cache, Request, TICK_RATES};
+pub use config::MAX_CPUS;
 pub use error::Error;
 pub use image::Image;
 pub use kernel::{Kernel, Patch, linux_of};

@@ -166,7 +166,7 @@ impl Kernel {
                 dir: &self.tree,
                 log,
                 stop,
-                purpose: Purpose { debug: self.debug, hz: self.hz },
+                purpose: Purpose { debug: self.debug, hz: self.hz, smp: self.smp },
             }
             .compile(&[&m, "modules"], 0, progress)
             .map_err(|error| unfit(error, &self.release))?;

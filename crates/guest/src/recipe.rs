@@ -29,7 +29,7 @@ impl Recipe {
     pub(crate) fn of(request: &Request) -> Result<Recipe, Error> {
         let patches = request.patches.iter();
         let texts = patches.map(|path| Text::read(path)).collect::<Result<_, _>>()?;
-        let purpose = Purpose { debug: request.debug, hz: request.hz };
+        let purpose = Purpose { debug: request.debug, hz: request.hz, smp: request.smp };
         Ok(Recipe::new(purpose, texts, compiler()?))
     }
 
@@ -43,11 +43,14 @@ impl Recipe {
             .map(|text| Patch { name: name(&text.path), sha256: sha256(text) })
             .collect();
         let mut hash = Sha256::new();
-        let Purpose { debug, hz } = purpose;
+        let Purpose { debug, hz, smp } = purpose;
         let (options, flags) = (config::fragment(purpose), config::flags(debug).join(" "));
         hash.update(format!("{FORMAT}\n{compiler}\n{debug}\n{options}\n{flags}\n"));
         hz.iter()
             .for_each(|_| hash.update(format!("{}{}", host_side::CLOCK, host_side::SWITCH_STORE)));
+        if smp {
+            host_side::SEVERAL_CPUS.iter().for_each(|(_, text)| hash.update(text));
+        }
         patches.iter().for_each(|patch| hash.update(format!("{}\n", patch.sha256)));
         Recipe { purpose, texts, patches, hash: hex(&hash.finalize()), compiler }
     }
@@ -61,8 +64,9 @@ impl Recipe {
         let hash = hex(&Sha256::digest(format!("{version}\n{}", self.hash)));
         let debug = if self.purpose.debug { "-debug" } else { "" };
         let cpu = self.purpose.hz.map_or_else(String::new, |hz| format!("-cpu{hz}"));
+        let smp = if self.purpose.smp { "-smp" } else { "" };
         let patched = if self.patches.is_empty() { "" } else { "-patched" };
-        format!("{series}{debug}{cpu}{patched}-{}", &hash[..12])
+        format!("{series}{debug}{cpu}{smp}{patched}-{}", &hash[..12])
     }
 }
 
@@ -90,11 +94,11 @@ mod tests {
     }
 
     fn recipe(debug: bool, texts: &[Text], compiler: &str) -> Recipe {
-        Recipe::new(Purpose { debug, hz: None }, texts.to_vec(), compiler.to_owned())
+        Recipe::new(Purpose { debug, hz: None, smp: false }, texts.to_vec(), compiler.to_owned())
     }
 
-    fn for_cpus(hz: u32) -> Recipe {
-        Recipe::new(Purpose { debug: false, hz: Some(hz) }, Vec::new(), "gcc 12".to_owned())
+    fn for_cpus(hz: u32, smp: bool) -> Recipe {
+        Recipe::new(Purpose { debug: false, hz: Some(hz), smp }, Vec::new(), "gcc 12".to_owned())
     }
 
     #[test]
@@ -111,8 +115,9 @@ mod tests {
             key(recipe(false, std::slice::from_ref(&a), "gcc 12"), "6.1.1"),
             key(recipe(false, &[a.clone(), b.clone()], "gcc 12"), "6.1.1"),
             key(recipe(false, &[b, a.clone()], "gcc 12"), "6.1.1"),
-            key(for_cpus(1000), "6.1.1"),
-            key(for_cpus(250), "6.1.1"),
+            key(for_cpus(1000, false), "6.1.1"),
+            key(for_cpus(250, false), "6.1.1"),
+            key(for_cpus(250, true), "6.1.1"),
         ];
         let different: std::collections::BTreeSet<&String> = keys.iter().collect();
         assert_eq!(different.len(), keys.len(), "{keys:?}");
@@ -124,5 +129,6 @@ mod tests {
         assert_eq!(key(recipe(false, &[a], "gcc 12").unpatched(), "6.1.1"), keys[0]);
         assert!(keys[3].starts_with("6.1-debug-") && keys[5].starts_with("6.1-patched-"));
         assert!(keys[7].starts_with("6.1-cpu1000-"), "{keys:?}");
+        assert!(keys[9].starts_with("6.1-cpu250-smp-"), "{keys:?}");
     }
 }

@@ -8,6 +8,8 @@ use crate::{Error, linux_of};
 
 /// Releases that the modules are tested with. A newer one is tried.
 pub(crate) const OLDEST: (u32, u32) = (6, 1);
+/// The first whose User-mode Linux can have several CPUs.
+pub(crate) const OLDEST_WITH_CPUS: (u32, u32) = (6, 19);
 pub(crate) const NEWEST_KNOWN: (u32, u32) = (7, 3);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +68,19 @@ impl FromStr for Source {
 
 pub(crate) fn check_age(what: &str, found: (u32, u32)) -> Result<(), Error> {
     if found < OLDEST { Err(Error::Old { what: what.to_owned(), found }) } else { Ok(()) }
+}
+
+/// Refuses a release whose User-mode Linux has one CPU.
+pub(crate) fn check_several_cpus(source: &Source) -> Result<(), Error> {
+    let found = match source {
+        Source::Debian(version) => Some(linux_of(version)),
+        Source::Directory(dir) => crate::tree::release_of(dir),
+        Source::Newest => None,
+    };
+    match found.filter(|found| *found < OLDEST_WITH_CPUS) {
+        Some(found) => Err(Error::OneCpu { what: source.to_string(), found }),
+        None => Ok(()),
+    }
 }
 
 fn is_version(text: &str) -> bool {

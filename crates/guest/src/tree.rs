@@ -189,7 +189,7 @@ pub(crate) fn state(dir: &Path) -> Result<String, Error> {
 }
 
 /// Major and minor number in the tree's makefile.
-fn release_of(dir: &Path) -> Option<(u32, u32)> {
+pub(crate) fn release_of(dir: &Path) -> Option<(u32, u32)> {
     let text = fs::read_to_string(dir.join("Makefile")).ok()?;
     let number = |name: &str| {
         let value = text.lines().find_map(|line| line.strip_prefix(name)?.trim().strip_prefix('='));

@@ -6,6 +6,9 @@ const PLAIN: &str = include_str!("um.config");
 const DEBUG: &str = include_str!("debug.config");
 const CPU: &str = include_str!("cpu.config");
 
+/// Of a guest.
+pub const MAX_CPUS: u32 = 8;
+
 /// The arena does without the option where a kernel does not have it.
 const OPTIONAL: &str = " # optional";
 
@@ -28,6 +31,8 @@ pub(crate) struct Purpose {
     pub(crate) debug: bool,
     /// For CPU experiments, with this number of ticks a second.
     pub(crate) hz: Option<u32>,
+    /// With several CPUs.
+    pub(crate) smp: bool,
 }
 
 impl Purpose {
@@ -41,15 +46,16 @@ impl Purpose {
             .filter(|line| line.starts_with("CONFIG_") || line.starts_with("# CONFIG_"))
     }
 
-    fn ticks(self) -> Option<String> {
-        self.hz.map(|hz| format!("CONFIG_HZ={hz}"))
+    fn choices(self) -> impl Iterator<Item = String> {
+        let cpus = self.smp.then(|| ["CONFIG_SMP=y".to_owned(), format!("CONFIG_NR_CPUS={MAX_CPUS}")]);
+        self.hz.map(|hz| format!("CONFIG_HZ={hz}")).into_iter().chain(cpus.into_iter().flatten())
     }
 }
 
 /// The fragment in the format of `.config`.
 pub(crate) fn fragment(purpose: Purpose) -> String {
     let lines = purpose.lines().map(|line| line.trim_end_matches(OPTIONAL).to_owned());
-    lines.chain(purpose.ticks()).map(|line| format!("{line}\n")).collect()
+    lines.chain(purpose.choices()).map(|line| format!("{line}\n")).collect()
 }
 
 /// Returns the optional ones of the fragment that `.config` does not have.
@@ -68,7 +74,7 @@ pub(crate) fn check(config: &str, purpose: Purpose) -> Result<Vec<String>, Error
     };
     let last =
         |line: &str| purpose.lines().filter(|other| name(other) == name(line)).last() == Some(line);
-    let ticks = purpose.ticks().filter(|ticks| !config.lines().any(|line| line == ticks));
+    let unset = purpose.choices().filter(|choice| !config.lines().any(|line| line == choice));
     let (mut refused, mut missing) = (Vec::new(), Vec::new());
     for line in purpose.lines().filter(|line| last(line)) {
         let option = line.trim_end_matches(OPTIONAL);
@@ -77,7 +83,7 @@ pub(crate) fn check(config: &str, purpose: Purpose) -> Result<Vec<String>, Error
             list.push(off(option).map_or_else(|| option.to_owned(), |off| format!("{off}=n")));
         }
     }
-    refused.extend(ticks);
+    refused.extend(unset);
     if refused.is_empty() { Ok(missing) } else { Err(Error::Config { refused }) }
 }
 
@@ -90,13 +96,14 @@ fn name(line: &str) -> &str {
 mod tests {
     use super::*;
 
-    const PLAIN_ONE: Purpose = Purpose { debug: false, hz: None };
-    const CHECKED: Purpose = Purpose { debug: true, hz: None };
-    const FOR_CPUS: Purpose = Purpose { debug: false, hz: Some(250) };
+    const PLAIN_ONE: Purpose = Purpose { debug: false, hz: None, smp: false };
+    const CHECKED: Purpose = Purpose { debug: true, hz: None, smp: false };
+    const FOR_CPUS: Purpose = Purpose { debug: false, hz: Some(250), smp: false };
+    const FOR_SEVERAL: Purpose = Purpose { smp: true, ..FOR_CPUS };
 
     #[test]
     fn a_fragment_satisfies_itself_and_each_missing_option_is_named() {
-        for purpose in [PLAIN_ONE, CHECKED, FOR_CPUS] {
+        for purpose in [PLAIN_ONE, CHECKED, FOR_CPUS, FOR_SEVERAL] {
             let whole = fragment(purpose);
             assert_eq!(check(&whole, purpose).unwrap(), [""; 0]);
             assert!(!whole.contains(OPTIONAL));
@@ -141,5 +148,8 @@ mod tests {
             panic!("ticks differ")
         };
         assert_eq!(refused, ["CONFIG_HZ=250"]);
+        let whole = fragment(FOR_SEVERAL).replace("CONFIG_SMP=y\n", "");
+        let Err(Error::Config { refused }) = check(&whole, FOR_SEVERAL) else { panic!("one CPU") };
+        assert_eq!(refused, ["CONFIG_SMP=y"]);
     }
 }

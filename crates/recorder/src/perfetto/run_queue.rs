@@ -3,7 +3,7 @@
 //!
 //! The events are those of `kernel/modelcpu.h`. Perfetto derives everything from the messages of
 //! ftrace's `sched_switch`, `sched_waking` and `sched_wakeup_new`, which are encoded here with the
-//! field numbers of its schema. On one CPU of virtual time, `sched_waking` and `sched_wakeup`, the
+//! field numbers of its schema. In virtual time, `sched_waking` and `sched_wakeup`, the
 //! event of the log, are at the same moment.
 
 use std::collections::BTreeMap;
@@ -37,6 +37,7 @@ struct Event {
     tgid: i32,
     prio: i32,
     comm: String,
+    cpu: u32,
 }
 
 /// `log` is the file of the same name in the guest's debugfs.
@@ -48,9 +49,9 @@ pub(crate) fn write_run_queue(mut file: impl Write, log: &[u8]) -> Result<()> {
     // The last name counts: a new task has its parent's until it begins its own program.
     let tasks: BTreeMap<i32, &Event> = events.iter().map(|event| (event.pid, event)).collect();
     packet(&mut file, PROCESS_TREE, &process_tree(&tasks))?;
-    for events in events.chunks(BUNDLE) {
+    for events in events.chunks(BUNDLE).flat_map(|part| part.chunk_by(|a, b| a.cpu == b.cpu)) {
         let mut bundle = Vec::new();
-        uint64::encode(1, &0, &mut bundle);
+        uint64::encode(1, &u64::from(events[0].cpu), &mut bundle);
         events.iter().for_each(|event| message(2, &ftrace_event(event, &tasks), &mut bundle));
         packet(&mut file, FTRACE_EVENTS, &bundle)?;
     }
@@ -76,6 +77,7 @@ fn read(record: &[u8; RECORD]) -> Result<Event> {
         tgid: signed(28),
         prio: signed(32),
         comm: escaped(&String::from_utf8_lossy(comm)).replace('\n', " "),
+        cpu: word(52),
     })
 }
 

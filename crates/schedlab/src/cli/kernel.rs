@@ -77,6 +77,9 @@ pub(crate) enum KernelCommand {
         /// Build for CPU experiments, with this many ticks per second: 1000, 300, 250 or 100.
         #[arg(long, value_name = "RATE", value_parser = ticks)]
         hz: Option<u32>,
+        /// Build for CPU experiments with up to 8 CPUs; needs Linux 6.19 or later.
+        #[arg(long, requires = "hz")]
+        smp: bool,
         #[arg(help = shared::JSON, long)]
         json: bool,
         #[arg(help = shared::QUIET, long, short)]

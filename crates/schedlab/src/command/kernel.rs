@@ -21,12 +21,13 @@ use lab::signals::Stop;
 pub(crate) fn run(args: &KernelArgs) -> Result<u8> {
     let cache = cache(args.cache_dir.as_deref())?;
     match &args.what {
-        KernelCommand::Build { source, patch, debug, hz, json, quiet } => {
+        KernelCommand::Build { source, patch, debug, hz, smp, json, quiet } => {
             let request = Request {
                 source: source_of(source)?,
                 patches: patch.clone(),
                 debug: *debug,
                 hz: *hz,
+                smp: *smp,
             };
             build(&cache, &request, *json, *quiet)
         }
@@ -112,6 +113,7 @@ fn shown(kernel: &Kernel) -> Value {
         "patches": kernel.patches,
         "debug": kernel.debug,
         "hz": kernel.hz,
+        "smp": kernel.smp,
         "bytes": kernel.bytes,
         "built": jiff::Timestamp::from_second(i64::try_from(kernel.built).unwrap_or(0)).unwrap_or_default().to_string(),
         "linux": kernel.linux,

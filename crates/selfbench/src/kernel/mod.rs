@@ -209,6 +209,7 @@ fn measure(
         readable: &[ready.modules.dir().to_owned()],
         reachable: &[],
         memory_mib: MEMORY_MIB,
+        cpus: 1,
         time_travel: TimeTravel::InfiniteCpu,
         patience: guest::PATIENCE,
     };

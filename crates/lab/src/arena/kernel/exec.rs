@@ -131,6 +131,7 @@ pub fn execute(
         reachable: &super::reachable(&order.here),
         memory_mib: spec.memory_mib
             + model.as_ref().map_or(0, |model| super::model_mib(model, order.files.is_some())),
+        cpus: 1,
         time_travel: spec.time_travel,
         patience: spec.patience,
     };

@@ -250,6 +250,7 @@ impl Guests {
             readable: &readable,
             reachable: &reachable(&request.here),
             memory_mib,
+            cpus: 1,
             time_travel: TimeTravel::InfiniteCpu,
             patience: guest::PATIENCE,
         };

@@ -202,6 +202,7 @@ impl Guests {
             memory_mib: MEMORY_MIB
                 + if trace.is_some() { TRACE_MEMORY_MIB } else { 0 }
                 + fixed.model.as_ref().map_or(0, |model| kernel::model_mib(model, false)),
+            cpus: self.variants.setting(key.variant).cpus,
             time_travel: TimeTravel::InfiniteCpu,
             patience: guest::PATIENCE,
         };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 use experiment::plan::Variant;
-use guest::{Request, Source, TICK_RATES};
+use guest::{MAX_CPUS, Request, Source, TICK_RATES};
 use machine::cpu::{Attribute, KEYS};
 use text::{Field, Form, expected_one_of, field};
 
@@ -23,6 +23,12 @@ const MIN_QUOTA_US: u64 = 1_000;
 /// Settings that the CPU arena does not have.
 pub static ATTRIBUTES: &[Field] = &[
     field("hz", "1000", Form::Text, "ticks a second of the kernel: 1000, 300, 250 or 100"),
+    field(
+        "cpus",
+        "1",
+        Form::Whole(1, MAX_CPUS as u64),
+        "CPUs of the guest, 1 to 8; more than one need Linux 6.19 or later",
+    ),
     field(
         "cpu.weight",
         "",
@@ -70,6 +76,7 @@ pub struct Bandwidth {
 pub struct Setting {
     pub kernel: KernelChoice,
     pub hz: u32,
+    pub cpus: u32,
     pub weight: Option<u32>,
     pub max: Option<Bandwidth>,
     /// Of the disk, if the work has one.
@@ -102,6 +109,7 @@ impl Setting {
         let mut setting = Setting {
             kernel,
             hz: own("hz").map_or(Ok(DEFAULT_HZ), read_hz)?,
+            cpus: own("cpus").map_or(Ok(1), read_cpus)?,
             weight: own("cpu.weight").map(read_weight).transpose()?,
             max: own("cpu.max").map(read_max).transpose()?,
             io: read_io(variant)?,
@@ -126,9 +134,11 @@ impl Setting {
             )));
         }
         let read = machine::cpu::Setting::read("default", others.iter().copied()).map_err(usage)?;
-        if let Some(list) = read.placement.affinity.filter(|list| list.to_string() != "0") {
+        let last = read.placement.affinity.as_ref().and_then(|list| list.iter().last());
+        if let Some(absent) = last.filter(|last| *last >= setting.cpus) {
             return Err(usage(format!(
-                "affinity={list}: the guest has one CPU (expected affinity=0)"
+                "affinity: the guest has no CPU {absent} (expected less than {}, its cpus=)",
+                setting.cpus
             )));
         }
         setting.attributes = read.attributes;
@@ -143,14 +153,15 @@ impl Setting {
 
     /// What is to be built: of `source`, the plan's, unless it has its own.
     pub(crate) fn request(&self, source: &Source) -> Request {
-        Request { hz: Some(self.hz), ..self.kernel.request(source) }
+        Request { hz: Some(self.hz), smp: self.cpus > 1, ..self.kernel.request(source) }
     }
 
     /// Distinguishes the kernels of a plan, and names them in the results.
     pub(super) fn kernel_label(&self) -> String {
+        let cpus = if self.cpus > 1 { " with several CPUs" } else { "" };
         match self.hz {
-            DEFAULT_HZ => self.kernel.label(),
-            hz => format!("{} at {hz} Hz", self.kernel.label()),
+            DEFAULT_HZ => format!("{}{cpus}", self.kernel.label()),
+            hz => format!("{}{cpus} at {hz} Hz", self.kernel.label()),
         }
     }
 }
@@ -194,6 +205,11 @@ fn read_io(variant: &Variant) -> Result<kernel::Setting> {
 fn read_hz(word: &str) -> Result<u32> {
     let hz = word.parse().ok().filter(|hz| TICK_RATES.contains(hz));
     hz.ok_or_else(|| usage(format!("hz={word}: expected 1000, 300, 250 or 100")))
+}
+
+fn read_cpus(word: &str) -> Result<u32> {
+    let cpus = word.parse().ok().filter(|cpus| (1..=MAX_CPUS).contains(cpus));
+    cpus.ok_or_else(|| usage(format!("cpus={word}: expected a number from 1 to {MAX_CPUS}")))
 }
 
 fn read_weight(word: &str) -> Result<u32> {
@@ -248,7 +264,15 @@ mod tests {
         assert_eq!(setting.placement, BTreeMap::from([("nice".to_owned(), "5".to_owned())]));
         assert_eq!(setting.attributes[0].key, "feature:RUN_TO_PARITY");
         assert_eq!(read("cpu.max=25%").unwrap().max.unwrap().quota_us, 25_000);
-        assert_eq!(read("default").unwrap().hz, 1000);
+        let default = read("default").unwrap();
+        assert_eq!((default.hz, default.cpus), (1000, 1));
+        let several = read("cpus=4+affinity=2-3+hz=250").unwrap();
+        let request = several.request(&Source::Newest);
+        assert!(request.smp && !default.request(&Source::Newest).smp);
+        assert_eq!(
+            several.kernel_label(),
+            format!("{} with several CPUs at 250 Hz", default.kernel_label())
+        );
         let io = read("io:scheduler=bfq+io:low_latency=0+io:cpu_percent=200").unwrap().io;
         assert_eq!((io.scheduler.as_str(), io.cpu_percent), ("bfq", Some(200)));
         assert_eq!(io.tunables, [("low_latency".to_owned(), "0".to_owned())]);
@@ -262,7 +286,10 @@ mod tests {
             ("cpu.max=0", "5ms/10ms"),
             ("cpu.max=0%", "1% to 100%"),
             ("cpu.max=20ms/10ms", "5ms/10ms"),
-            ("affinity=1", "one CPU"),
+            ("affinity=1", "no CPU 1"),
+            ("cpus=2+affinity=0-2", "no CPU 2"),
+            ("cpus=9", "1 to 8"),
+            ("cpus=0", "1 to 8"),
             ("governor=performance", "virtual time"),
             ("nice=20", "-20 to 19"),
             ("io:scheduler=bfqq", "did you mean"),
