@@ -50,6 +50,7 @@ test:
 soak:
 	@scripts/need build bpf kernel test
 	$(MAKE) build-tests kernels KERNELS='debian:6.1 debian:6.12 debian:7.2 debian:7.3'
+	$(TARGET)/debug/schedlab kernel build --source debian:7.3 --hz 1000 --smp
 	SCHEDLAB_SOAK=1 SCHEDLAB_MUST_RUN_ALL=1 scripts/test
 	$(MAKE) stress fuzz
 

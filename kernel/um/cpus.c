@@ -4,7 +4,7 @@
  * threads of the host.
  *
  * An interrupt for another CPU is an event at the present moment of virtual time, and so is its
- * start. CPUs take turns (switch.c); one that waits for another does so in cpu_relax(), which lets
+ * start. CPUs take turns (host.c); one that waits for another does so in cpu_relax(), which lets
  * a nanosecond pass.
  */
 #include <linux/cpu.h>
@@ -160,6 +160,24 @@ static int __init read_ncpus(char *value, int *add)
 __uml_setup("ncpus=", read_ncpus,
 "ncpus=<number>\n"
 "    CPUs of this kernel.\n\n"
+);
+
+static int __init read_seed(char *value, int *add)
+{
+	unsigned long long seed;
+
+	*add = 0;
+	if (kstrtoull(value, 10, &seed)) {
+		os_warn("seed=%s: expected a number\n", value);
+		return -1;
+	}
+	os_seed_random(seed);
+	return 0;
+}
+
+__uml_setup("seed=", read_seed,
+"seed=<number>\n"
+"    Seed of all random numbers.\n\n"
 );
 
 EXPORT_SYMBOL(uml_current_cpu);

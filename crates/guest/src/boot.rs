@@ -82,6 +82,8 @@ pub struct Boot<'a> {
     pub memory_mib: u32,
     /// 1 to [`crate::MAX_CPUS`]; more than one needs a kernel with [`crate::Kernel::smp`].
     pub cpus: u32,
+    /// Of random numbers in a guest with several CPUs; others have the machine's.
+    pub seed: u64,
     pub time_travel: TimeTravel,
     /// Real time for which the guest may be silent.
     pub patience: Duration,
@@ -240,6 +242,7 @@ impl Boot<'_> {
         ];
         if self.cpus > 1 {
             line.push(format!("ncpus={}", self.cpus));
+            line.push(format!("seed={}", self.seed));
         }
         if has_seccomp(&self.kernel.release) {
             line.push("seccomp=auto".to_owned());

@@ -16,7 +16,6 @@ use crate::image::sha256_of;
 use crate::lock::Lock;
 use crate::patch::Text;
 use crate::recipe::Recipe;
-use crate::source::check_several_cpus;
 use crate::{Error, Kernel, Progress, Source, host_side, tree, verify};
 
 /// Objects of a kernel, until an earlier build has counted them.
@@ -107,9 +106,7 @@ impl Cache {
         progress: &mut dyn Progress,
         stop: &AtomicBool,
     ) -> Result<Kernel, Error> {
-        if request.smp {
-            check_several_cpus(&request.source)?;
-        }
+        request.check()?;
         let recipe = Recipe::of(request)?;
         if let Some(kernel) = self.find_made(&request.source, &recipe)? {
             return Ok(kernel);

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use crate::lock::Lock;
 use crate::recipe::Recipe;
+use crate::source::check_several_cpus;
 use crate::tree;
 use crate::{Error, Kernel, Source};
 
@@ -33,6 +34,13 @@ pub struct Request {
     pub hz: Option<u32>,
     /// For CPU experiments with up to [`crate::MAX_CPUS`] CPUs instead of one.
     pub smp: bool,
+}
+
+impl Request {
+    /// Refuses what the source's release cannot have.
+    pub fn check(&self) -> Result<(), Error> {
+        if self.smp { check_several_cpus(&self.source) } else { Ok(()) }
+    }
 }
 
 /// Tick rates of kernels for CPU experiments; the first is the default.

@@ -20,7 +20,7 @@
 //! others on the way to user mode; 6.12 makes none.
 //!
 //! One with several CPUs has those of `kernel/um` ([`add_cpus`]) instead of User-mode Linux's own,
-//! which are threads of the host and know no virtual time.
+//! which are threads of the host and know no virtual time; and random numbers from a seed.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -77,7 +77,7 @@ const CPUS_PATCH: &str = "several-cpus.patch";
 /// Part of the recipe of kernels with several CPUs: files of the tree, and a patch to the others.
 pub(crate) const SEVERAL_CPUS: [(&str, &str); 3] = [
     ("arch/um/kernel/smp.c", include_str!("../../../kernel/um/cpus.c")),
-    ("arch/um/os-Linux/smp.c", include_str!("../../../kernel/um/switch.c")),
+    ("arch/um/os-Linux/smp.c", include_str!("../../../kernel/um/host.c")),
     (CPUS_PATCH, include_str!("../../../kernel/um/several-cpus.patch")),
 ];
 

@@ -47,7 +47,8 @@ impl Purpose {
     }
 
     fn choices(self) -> impl Iterator<Item = String> {
-        let cpus = self.smp.then(|| ["CONFIG_SMP=y".to_owned(), format!("CONFIG_NR_CPUS={MAX_CPUS}")]);
+        let cpus =
+            self.smp.then(|| ["CONFIG_SMP=y".to_owned(), format!("CONFIG_NR_CPUS={MAX_CPUS}")]);
         self.hz.map(|hz| format!("CONFIG_HZ={hz}")).into_iter().chain(cpus.into_iter().flatten())
     }
 }

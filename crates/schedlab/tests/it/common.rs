@@ -192,19 +192,33 @@ pub(crate) fn plain_kernel(cache: &Path) -> Option<PathBuf> {
 
 /// The directory of a source's kernel without patch or checks in a cache.
 pub(crate) fn kernel_in(cache: &Path, source: &str) -> Option<PathBuf> {
+    any_kernel(cache, |about| {
+        about["source"] == source && about["debug"] == false && about["hz"].is_null()
+    })
+}
+
+/// The directory of a kernel without patch whose record satisfies `wanted`.
+fn any_kernel(cache: &Path, wanted: impl Fn(&serde_json::Value) -> bool) -> Option<PathBuf> {
     let kernels = fs::read_dir(cache.join("kernels")).ok()?.flatten().map(|entry| entry.path());
     kernels.into_iter().find(|dir| {
         let text = fs::read_to_string(dir.join("kernel.json")).unwrap_or_default();
-        let results: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-        results["source"] == source
-            && results["debug"] == false
-            && results["hz"].is_null()
-            && results["patches"] == serde_json::json!([])
+        let about: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        about["patches"] == serde_json::json!([]) && wanted(&about)
     })
 }
 
 /// The newest kernel that the conformance table covers.
 pub(crate) const NEWEST: &str = "debian:7.3";
+
+/// A cache that has the kernel for CPU experiments with several CPUs.
+pub(crate) fn kernel_with_cpus() -> Option<PathBuf> {
+    kernel_cache().filter(|cache| {
+        any_kernel(cache, |about| {
+            about["source"] == NEWEST && about["hz"] == 1000 && about["smp"] == true
+        })
+        .is_some()
+    })
+}
 
 /// The tests' kernel and newer ones, those that are in a cache: `make kernels` builds one, `make
 /// soak` all.

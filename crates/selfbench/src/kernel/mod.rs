@@ -210,6 +210,7 @@ fn measure(
         reachable: &[],
         memory_mib: MEMORY_MIB,
         cpus: 1,
+        seed: 0,
         time_travel: TimeTravel::InfiniteCpu,
         patience: guest::PATIENCE,
     };

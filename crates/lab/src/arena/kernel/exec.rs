@@ -132,6 +132,7 @@ pub fn execute(
         memory_mib: spec.memory_mib
             + model.as_ref().map_or(0, |model| super::model_mib(model, order.files.is_some())),
         cpus: 1,
+        seed: 0,
         time_travel: spec.time_travel,
         patience: spec.patience,
     };

@@ -251,6 +251,7 @@ impl Guests {
             reachable: &reachable(&request.here),
             memory_mib,
             cpus: 1,
+            seed: 0,
             time_travel: TimeTravel::InfiniteCpu,
             patience: guest::PATIENCE,
         };

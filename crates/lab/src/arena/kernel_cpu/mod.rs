@@ -1,4 +1,4 @@
-//! The kernel-cpu arena: the CPU scheduler of a real Linux that runs as a process, on one CPU whose
+//! The kernel-cpu arena: the CPU scheduler of a real Linux that runs as a process, on CPUs whose
 //! time is virtual.
 //!
 //! A trial is one boot of a User-mode Linux (crate `guest`) in which the workloads of the CPU arena
@@ -106,6 +106,10 @@ impl KernelCpuArena {
         let Console { stop, progress } = console;
         check_work(&workloads, &loads)?;
         let cache = cache(options.cache_dir.as_deref())?;
+        for (_, name, setting) in variants.iter() {
+            let request = setting.request(source);
+            request.check().map_err(|why| usage(format!("variant {name}: {why}")))?;
+        }
         let mut kernels = BTreeMap::new();
         for (_, _, setting) in variants.iter() {
             if let Entry::Vacant(vacant) = kernels.entry(setting.kernel_label()) {
@@ -203,6 +207,7 @@ impl Guests {
                 + if trace.is_some() { TRACE_MEMORY_MIB } else { 0 }
                 + fixed.model.as_ref().map_or(0, |model| kernel::model_mib(model, false)),
             cpus: self.variants.setting(key.variant).cpus,
+            seed: sim::stream(key.seed, "guest").bits(),
             time_travel: TimeTravel::InfiniteCpu,
             patience: guest::PATIENCE,
         };
@@ -262,6 +267,19 @@ impl Guests {
     }
 }
 
+impl KernelCpuArena {
+    /// What a report calls the machine.
+    fn cpus(&self) -> String {
+        let cpus = || self.guests.variants.iter().map(|(_, _, setting)| setting.cpus);
+        let count = match (cpus().min().unwrap_or(1), cpus().max().unwrap_or(1)) {
+            (1, 1) => "one CPU".to_owned(),
+            (least, most) if least == most => format!("{most} CPUs"),
+            (least, most) => format!("{least} to {most} CPUs"),
+        };
+        format!("{count} in virtual time")
+    }
+}
+
 impl Virtual for KernelCpuArena {
     fn course(&mut self) -> &mut Progression {
         &mut self.progression
@@ -303,7 +321,7 @@ impl Virtual for KernelCpuArena {
                 one("build", text::build::identity().to_owned()),
             )]),
         };
-        facts.insert("cpu".to_owned(), one("model", "one CPU in virtual time".to_owned()));
+        facts.insert("cpu".to_owned(), one("model", self.cpus()));
         let about = facts.entry("kernel".to_owned()).or_default();
         for (label, Built { kernel, .. }) in &self.guests.fixed.kernels {
             about.insert(label.replacen("release", "build", 1), kernel.key.clone());

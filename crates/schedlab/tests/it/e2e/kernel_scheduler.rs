@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::common::{Lab, Ran, kernel_cache, trials};
 
 /// One round of every variant without verdicts: figures.
-fn plan(variants: &[&str], workload: &str, background: &str) -> String {
+pub(super) fn plan(variants: &[&str], workload: &str, background: &str) -> String {
     let variants = variants.iter().enumerate().map(|(i, tunables)| {
         format!("[[variant]]\nname = \"v{i}\"\nscheduler = \"\"\ntunables = {{ {tunables} }}\n")
     });
@@ -18,20 +18,20 @@ fn plan(variants: &[&str], workload: &str, background: &str) -> String {
     )
 }
 
-fn run(lab: &Lab, plan: &str, out: &str) -> Ran {
+pub(super) fn run(lab: &Lab, plan: &str, out: &str) -> Ran {
     let file = lab.path("plan.toml");
     fs::write(&file, plan).unwrap();
     let words = format!("run {} --out {} -q", file.display(), lab.path(out).display());
     in_cache(lab, &words).expect_status(0)
 }
 
-fn in_cache(lab: &Lab, words: &str) -> Ran {
+pub(super) fn in_cache(lab: &Lab, words: &str) -> Ran {
     let mut command = lab.command(words);
     command.envs(kernel_cache().map(|cache| ("SCHEDLAB_CACHE_DIR", cache)));
     Ran::from(command.output().unwrap())
 }
 
-fn observed(trials: &[Value], variant: usize) -> &Value {
+pub(super) fn observed(trials: &[Value], variant: usize) -> &Value {
     let name = format!("v{variant}");
     let trial = trials.iter().find(|trial| trial["variant"] == name.as_str());
     &trial.unwrap_or_else(|| panic!("no trial of {name}: {trials:?}"))["observation"]
@@ -366,7 +366,11 @@ fn what_virtual_time_cannot_have_is_refused_before_a_kernel_boots() {
         (format!("{compare} randread"), "--device: missing"),
         (
             "compare --arena kernel --workload wakeup --schedulers default,affinity=1".to_owned(),
-            "the guest has one CPU",
+            "the guest has no CPU 1",
+        ),
+        (
+            format!("{compare} wakeup --kernel debian:6.1").replace("nice=5", "cpus=2"),
+            "several need 6.19 or later",
         ),
         (
             "compare --arena kernel --workload wakeup --schedulers default,cpu.max=0".to_owned(),

@@ -26,6 +26,7 @@ mod kernel_flows;
 mod kernel_newest;
 mod kernel_plausibility;
 mod kernel_scheduler;
+mod kernel_several;
 mod monitor;
 mod pages;
 mod persist;
