@@ -10,7 +10,6 @@
 #include <linux/cpu.h>
 #include <linux/export.h>
 #include <linux/hardirq.h>
-#include <linux/processor.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/task_stack.h>
@@ -121,7 +120,8 @@ int __cpu_up(unsigned int cpu, struct task_struct *idle)
 	new_thread(task_stack_page(idle), entry, new_thread_handler);
 	os_prepare_cpu(cpu, entry);
 	interrupt(starts, cpu, on_start);
-	spin_until_cond(cpu_online(cpu));
+	while (!cpu_online(cpu))
+		cpu_relax();
 	return 0;
 }
 

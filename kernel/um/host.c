@@ -6,7 +6,7 @@
  * one with the next event goes on. Their order hence depends on nothing but their events, and a
  * switch is no system call.
  *
- * Random numbers come from a seed alone, because the scheduler balances by them: since Linux 6.19, a CPU
+ * A seed alone determines random numbers, because the scheduler balances by them: since 6.19 a CPU
  * that becomes idle looks for work with a probability.
  */
 #include <init.h>

@@ -23,8 +23,8 @@ pub(super) fn add_cpu_settings(sheet: &mut Sheet) {
         }),
     );
     sheet.text(
-        "In virtual time (`--arena kernel` with a CPU workload) there is one CPU and nothing of a machine (`isolate`,\n\
-         `governor`, `boost`, `autogroup`), and a variant has these, too:",
+        "In virtual time (`--arena kernel` with a CPU workload) there is nothing of a machine (`isolate`, `governor`,\n\
+         `boost`, `autogroup`), and a variant has these, too:",
     );
     sheet.table(
         ["setting", "default", "meaning"],

@@ -106,10 +106,9 @@ impl KernelCpuArena {
         let Console { stop, progress } = console;
         check_work(&workloads, &loads)?;
         let cache = cache(options.cache_dir.as_deref())?;
-        for (_, name, setting) in variants.iter() {
-            let request = setting.request(source);
-            request.check().map_err(|why| usage(format!("variant {name}: {why}")))?;
-        }
+        variants.iter().try_for_each(|(_, name, setting)| {
+            setting.request(source).check().map_err(|why| usage(format!("variant {name}: {why}")))
+        })?;
         let mut kernels = BTreeMap::new();
         for (_, _, setting) in variants.iter() {
             if let Entry::Vacant(vacant) = kernels.entry(setting.kernel_label()) {
@@ -268,15 +267,13 @@ impl Guests {
 }
 
 impl KernelCpuArena {
-    /// What a report calls the machine.
+    /// The machine's name in a report.
     fn cpus(&self) -> String {
-        let cpus = || self.guests.variants.iter().map(|(_, _, setting)| setting.cpus);
-        let count = match (cpus().min().unwrap_or(1), cpus().max().unwrap_or(1)) {
-            (1, 1) => "one CPU".to_owned(),
-            (least, most) if least == most => format!("{most} CPUs"),
-            (least, most) => format!("{least} to {most} CPUs"),
-        };
-        format!("{count} in virtual time")
+        let most = self.guests.variants.iter().map(|(_, _, setting)| setting.cpus).max();
+        match most.filter(|most| *most > 1) {
+            Some(most) => format!("up to {most} CPUs in virtual time"),
+            None => "one CPU in virtual time".to_owned(),
+        }
     }
 }
 
