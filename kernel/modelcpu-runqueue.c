@@ -6,7 +6,7 @@
  *
  * Probes read the scheduler's clock, which costs no virtual time: a trial with them is the same
  * trial. They run with interrupts disabled, and CPUs take turns where they wait (kernel/um), hence
- * without locks. With several CPUs, weights alone do not give a share, and there is none.
+ * without locks. With several CPUs, weights alone do not give a share: none is shown.
  *
  * debugfs: modelcpu/stats, lines of name and value, and modelcpu/log, every event if the module was
  * loaded with log=RECORDS.

@@ -3,7 +3,7 @@
  * The host's side of User-mode Linux with several CPUs; replaces arch/um/os-Linux/smp.c.
  *
  * CPUs take turns in one thread of the host: one runs until it waits for virtual time, and then the
- * one with the next event goes on. Their order hence depends on nothing but their events, and a
+ * one with the next event continues. Their order hence depends on nothing but their events, and a
  * switch is no system call.
  *
  * A seed alone determines random numbers, because the scheduler balances by them: since 6.19 a CPU
@@ -19,7 +19,7 @@ extern int setjmp(jmp_buf buf);
 extern void longjmp(jmp_buf buf, int value);
 
 int uml_current_cpu;
-/* Where each CPU that does not run goes on. */
+/* Where each CPU that does not run continues. */
 static jmp_buf cpus[CONFIG_NR_CPUS];
 static unsigned long long random_state;
 

@@ -10,7 +10,7 @@ use super::kernel_scheduler::{in_cache, observed, plan, run};
 use crate::common::{Lab, NEWEST, kernel_with_cpus, trials};
 
 const COMPUTE: &str = "kind = \"linpack\"";
-/// What LINPACK reaches with a CPU of its own.
+/// What LINPACK reaches with a whole CPU.
 const ALONE: f64 = 1e6;
 
 fn background(spinners: u32) -> String {
