@@ -9,7 +9,7 @@ use text::percent;
 
 use crate::plan::{Criteria, Method};
 use crate::stats::power::{detectable, power};
-use crate::stats::spending::{self, Design, Look, Sides};
+use crate::stats::spending::{self, Design, Sides};
 use crate::stats::{fixed, sequence};
 
 /// The power implied by "detects".
@@ -17,9 +17,6 @@ pub const WANTED_POWER: f64 = 0.8;
 
 /// Maximum rounds tried for a first interval.
 const MAX_ROUNDS: u32 = 1000;
-
-/// Beyond this number of rounds the last bound is nearly constant and slow to compute.
-const MAX_BOUNDS: usize = 200;
 
 /// Detectable effects at a number of rounds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -102,9 +99,8 @@ fn critical(criteria: &Criteria, comparisons: usize, rounds: u32) -> Option<f64>
     }
     match criteria.method {
         Method::Spending => {
-            let planned = (rounds as usize).min(MAX_BOUNDS);
-            let design = Design { planned, look: Look::Planned };
-            spending::critical_t(design, planned, level, Sides::Two)
+            let planned = rounds as usize;
+            spending::critical_t(Design::of(planned), planned, level, Sides::Two)
         }
         Method::Anytime => sequence::critical_t(rounds as usize, level),
         Method::Fixed => Some(fixed::critical(f64::from(rounds) - 1.0, level)),

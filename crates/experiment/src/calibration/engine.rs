@@ -52,14 +52,32 @@ impl Rule {
         Rule {
             name: "spending",
             differ: |planned, n, level, look| {
-                critical_t(Design { planned, look }, n, level, Sides::Two)
+                critical_t(Design { look, ..Design::of(planned) }, n, level, Sides::Two)
             },
             equal: |planned, n, level, look| {
-                critical_t(Design { planned, look }, n, level, Sides::One)
+                critical_t(Design { look, ..Design::of(planned) }, n, level, Sides::One)
             },
             equal_error: 2.0,
             gives_up: true,
             ..Rule::sequence(rounds)
+        }
+    }
+
+    /// The same with a look after each round of a long experiment, too; nothing is given up.
+    pub const fn each_round(rounds: usize) -> Rule {
+        const fn design(planned: usize, look: Look) -> Design {
+            Design { look, each_round: true, ..Design::of(planned) }
+        }
+        Rule {
+            name: "a look each round",
+            differ: |planned, n, level, look| {
+                critical_t(design(planned, look), n, level, Sides::Two)
+            },
+            equal: |planned, n, level, look| {
+                critical_t(design(planned, look), n, level, Sides::One)
+            },
+            gives_up: false,
+            ..Rule::spending(rounds)
         }
     }
 }
@@ -140,9 +158,9 @@ impl Table {
     }
 
     fn gives_up(&self, variant: &Running, margin: f64) -> bool {
+        let design = Design::of(self.rule.planned);
         self.rule.gives_up
-            && futility::hopeless(&variant.moments(), self.rule.planned, margin, self.alpha)
-                .is_some()
+            && futility::hopeless(&variant.moments(), design, margin, self.alpha).is_some()
     }
 }
 

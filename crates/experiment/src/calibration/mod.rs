@@ -32,6 +32,8 @@ pub struct Calibration {
     pub noises: &'static [Noise],
     /// The rules under test, by default the product's.
     pub rules: &'static [Rule],
+    /// Budgets at which thin looks are compared with a look each round.
+    pub budgets: &'static [usize],
 }
 
 impl Default for Calibration {
@@ -43,6 +45,7 @@ impl Default for Calibration {
             seed: 1,
             noises: &KINDS,
             rules: &RULES,
+            budgets: &[24, 400, 5_000],
         }
     }
 }
@@ -56,6 +59,8 @@ pub struct Report {
     pub guarantees: Vec<Guarantee>,
     /// Decisions within a budget under three rules.
     pub decisions: Vec<Decision>,
+    /// Decisions with thin looks and with a look each round.
+    pub looks: Vec<Decision>,
     /// Power at a 2 % effect.
     pub powers: Vec<Power>,
     /// Rounds over a mix of effects.
@@ -64,7 +69,7 @@ pub struct Report {
 
 /// Counts everything.
 pub fn calibrate(calibration: &Calibration) -> Report {
-    let Calibration { experiments, savings, alpha, seed, .. } = *calibration;
+    let Calibration { experiments, savings, alpha, seed, budgets, .. } = *calibration;
     let fewer = (experiments / 2).max(1);
     Report {
         experiments,
@@ -73,6 +78,7 @@ pub fn calibrate(calibration: &Calibration) -> Report {
             .chain(guarantees::budget_events(fewer, alpha, seed))
             .collect(),
         decisions: power::decisions(experiments, alpha, seed),
+        looks: power::looks(budgets, experiments, alpha, seed),
         powers: power::powers(fewer, alpha, seed),
         savings: power::savings(savings, alpha, seed),
     }
@@ -125,7 +131,11 @@ impl fmt::Display for Report {
                 "| {rule} | {noise} | {what} | {guaranteed} | {found} | {bound} | {kept} |"
             )?;
         }
-        self.write_decisions(f)?;
+        let margin = "one variant, margin 0, normal noise; share decided and mean rounds";
+        writeln!(f, "\nWhat a budget decides: {margin}\n")?;
+        write_decisions(f, &self.decisions)?;
+        writeln!(f, "\nThin looks, and a look each round: {margin}\n")?;
+        write_decisions(f, &self.looks)?;
         writeln!(
             f,
             "\nPower at a true effect of +2 %, one variant, normal noise, at most {MAX_ROUNDS} rounds\n"
@@ -149,24 +159,6 @@ impl fmt::Display for Report {
 }
 
 impl Report {
-    fn write_decisions(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "\nWhat a budget decides: one variant, margin 0, normal noise; share decided and mean rounds\n"
-        )?;
-        writeln!(f, "| budget | effect / round-to-round SD | rule | decided | mean rounds |")?;
-        writeln!(f, "|---:|---:|---|---:|---:|")?;
-        for row in &self.decisions {
-            let decided = percent(row.decided);
-            writeln!(
-                f,
-                "| {} | {} | {} | {decided} | {:.1} |",
-                row.budget, row.deviations, row.rule, row.mean_rounds
-            )?;
-        }
-        Ok(())
-    }
-
     fn write_savings(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
@@ -204,6 +196,18 @@ impl Report {
         }
         Ok(())
     }
+}
+
+fn write_decisions(f: &mut fmt::Formatter<'_>, rows: &[Decision]) -> fmt::Result {
+    writeln!(f, "| budget | effect / round-to-round SD | rule | decided | mean rounds |")?;
+    writeln!(f, "|---:|---:|---|---:|---:|")?;
+    for Decision { budget, deviations, rule, decided, mean_rounds } in rows {
+        let decided = percent(*decided);
+        // At most three digits.
+        let effect = (deviations * 1e3).round() / 1e3;
+        writeln!(f, "| {budget} | {effect} | {rule} | {decided} | {mean_rounds:.1} |")?;
+    }
+    Ok(())
 }
 
 fn percent(share: f64) -> String {

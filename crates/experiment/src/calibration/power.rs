@@ -154,22 +154,47 @@ pub fn fixed_size(distance: f64, round_sd: f64, alpha: f64) -> usize {
 pub(super) fn decisions(experiments: u64, alpha: f64, seed: u64) -> Vec<Decision> {
     let mut rows = Vec::new();
     for budget in BUDGETS {
-        // The table is about bounds: giving up would only shorten undecided experiments.
-        let spending = Rule { gives_up: false, ..Rule::spending(budget) };
-        let tables = [Rule::sequence(budget), spending, one_look(budget)]
-            .map(|rule| Table::new(rule, 1, alpha));
-        for deviations in DEVIATIONS {
-            for table in &tables {
-                let look = |seed| run(0.02, deviations * 0.02, 1e-9, table, seed);
-                let tally = Tally::of(experiments, seed, look);
-                rows.push(Decision {
-                    budget,
-                    deviations,
-                    rule: table.rule.name,
-                    decided: tally.more + tally.less,
-                    mean_rounds: tally.mean_rounds,
-                });
-            }
+        let rules = [Rule::sequence(budget), bounds(budget), one_look(budget)];
+        rows.extend(decided(&rules, &DEVIATIONS, experiments, alpha, seed));
+    }
+    rows
+}
+
+/// Thin looks and a look each round, without an effect and with one that is decided in nine of ten
+/// experiments.
+pub(super) fn looks(budgets: &[usize], experiments: u64, alpha: f64, seed: u64) -> Vec<Decision> {
+    let rows = budgets.iter().flat_map(|budget| {
+        let rules = [bounds(*budget), Rule::each_round(*budget)];
+        decided(&rules, &[0.0, 3.3 / (*budget as f64).sqrt()], experiments, alpha, seed)
+    });
+    rows.collect()
+}
+
+/// The tables are about bounds: giving up would only shorten undecided experiments.
+fn bounds(budget: usize) -> Rule {
+    Rule { gives_up: false, ..Rule::spending(budget) }
+}
+
+fn decided(
+    rules: &[Rule],
+    deviations: &[f64],
+    experiments: u64,
+    alpha: f64,
+    seed: u64,
+) -> Vec<Decision> {
+    let tables: Vec<Table> = rules.iter().map(|rule| Table::new(*rule, 1, alpha)).collect();
+    let mut rows = Vec::new();
+    for deviations in deviations {
+        for table in &tables {
+            let look = |seed| run(0.02, deviations * 0.02, 1e-9, table, seed);
+            let tally = Tally::of(experiments, seed, look);
+            rows.push(Decision {
+                budget: table.rule.planned,
+                deviations: *deviations,
+                rule: table.rule.name,
+                decided: tally.more + tally.less,
+                mean_rounds: tally.mean_rounds,
+            });
         }
     }
     rows

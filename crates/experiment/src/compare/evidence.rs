@@ -129,7 +129,8 @@ impl<'a> Cells<'a> {
         self.paired
     }
 
-    pub(super) fn evidence(&self, variant: &str, baseline: &str) -> Evidence {
+    /// At most the first `most` rounds that count.
+    pub(super) fn evidence(&self, variant: &str, baseline: &str, most: usize) -> Evidence {
         let nothing = BTreeMap::new();
         let variants = self.by_variant.get(variant).unwrap_or(&nothing);
         let baselines = self.by_variant.get(baseline).unwrap_or(&nothing);
@@ -140,7 +141,7 @@ impl<'a> Cells<'a> {
             }
         }
         if self.paired {
-            pairs(variants, baselines, baseline)
+            pairs(variants, baselines, baseline, most)
         } else {
             groups(&variants[&0], &baselines[&0])
         }
@@ -151,11 +152,15 @@ fn pairs(
     variants: &BTreeMap<u32, Cell<'_>>,
     baselines: &BTreeMap<u32, Cell<'_>>,
     baseline: &str,
+    most: usize,
 ) -> Evidence {
     let mut evidence = Evidence { paired: true, ..Evidence::default() };
     let mut left_out = LeftOut::default();
     let (mut incomplete, mut beside) = (0, 0);
     for (round, cell) in variants {
+        if evidence.rounds.len() == most {
+            break;
+        }
         let Some(base) =
             baselines.get(round).filter(|base| !base.was_interrupted() && !cell.was_interrupted())
         else {

@@ -12,7 +12,7 @@ pub use replay::truncate_to_stops;
 
 use crate::comparison::{Comparison, Verdict};
 use crate::metric::{self, Counts, Direction};
-use crate::plan::{Criteria, Method, Plan};
+use crate::plan::{Criteria, Method, Plan, THIN_LOOKS};
 use crate::reason::Reason;
 use crate::results::{Event, Results};
 use crate::samples::Sample;
@@ -61,6 +61,8 @@ pub struct Looks {
     pub ended: bool,
     /// Whether variants are measured to the end of the budget.
     pub no_early_stop: bool,
+    /// Whether a long experiment, too, looks after each round, as plans of schema 2 do.
+    pub each_round: bool,
 }
 
 /// Returns one comparison per variant, in order.
@@ -125,7 +127,18 @@ impl Looks {
     /// The rounds are the plan's or `found`.
     pub fn planned(plan: &Plan, criteria: &Criteria, found: Option<u32>) -> Looks {
         let planned = criteria.planned.or(plan.budget.rounds).or(found);
-        Looks { planned, ended: false, no_early_stop: plan.budget.no_early_stop }
+        Looks {
+            planned,
+            ended: false,
+            no_early_stop: plan.budget.no_early_stop,
+            each_round: plan.schema < THIN_LOOKS,
+        }
+    }
+
+    /// The planned looks, if the method has some.
+    pub fn design(&self, method: Method) -> Option<Design> {
+        let planned = self.planned.filter(|_| method == Method::Spending)? as usize;
+        Some(Design { each_round: self.each_round, ..Design::of(planned) })
     }
 }
 
@@ -139,28 +152,41 @@ impl Question<'_> {
     }
 
     fn rule(&self, paired: bool, ratios: &Moments) -> Rule {
-        match (self.criteria.method, self.looks.planned) {
+        match (self.criteria.method, self.looks.design(self.criteria.method)) {
             (Method::ThreeSigma, _) => Rule::ThreeSigma,
             (Method::Spending | Method::Anytime | Method::Fixed, _) if !paired => Rule::Welch,
             (Method::Fixed, _) => Rule::Fixed,
             (Method::Anytime, _) | (Method::Spending, None) => Rule::Anytime,
-            (Method::Spending, Some(planned)) => {
-                let planned = planned as usize;
+            (Method::Spending, Some(design)) => {
                 let futile = self.futile(ratios).is_some();
                 // A variant given up early has not reached the end of the budget.
                 let look = if self.looks.ended && !futile { Look::Last } else { Look::Planned };
-                Rule::Spending(Design { planned, look })
+                Rule::Spending(Design { look, ..design })
             }
         }
     }
 
+    /// Between two planned looks the evidence is that at the last one.
+    fn looked_at(&self, cells: &Cells<'_>, variant: &str) -> (Rule, Evidence) {
+        let all = cells.evidence(variant, self.baseline, usize::MAX);
+        let n = all.rounds.len();
+        let design = self.looks.design(self.criteria.method);
+        let at_look = match design.map_or(n, |design| design.latest(n)) {
+            look if look < n => Some(cells.evidence(variant, self.baseline, look)),
+            _ => None,
+        };
+        let seen = at_look.as_ref().unwrap_or(&all);
+        let rule = self.rule(seen.paired, &Moments::of(&seen.log_ratios()));
+        let is_last = matches!(rule, Rule::Spending(Design { look: Look::Last, .. }));
+        (rule, at_look.filter(|_| !is_last).unwrap_or(all))
+    }
+
     /// The probability of a verdict, if low enough to give up.
     fn futile(&self, ratios: &Moments) -> Option<f64> {
-        let planned = self.looks.planned.filter(|_| !self.looks.no_early_stop)?;
-        (self.criteria.method == Method::Spending)
-            .then(|| {
-                futility::hopeless(ratios, planned as usize, self.margin(), self.criteria.alpha)
-            })
+        let design = self.looks.design(self.criteria.method)?;
+        let may_stop = !self.looks.no_early_stop;
+        may_stop
+            .then(|| futility::hopeless(ratios, design, self.margin(), self.criteria.alpha))
             .flatten()
     }
 }
@@ -189,7 +215,7 @@ enum Rule {
 
 impl<'a> Case<'a> {
     fn of(cells: &Cells<'_>, variant: &'a str, question: &Question<'_>) -> Case<'a> {
-        let evidence = cells.evidence(variant, question.baseline);
+        let (rule, evidence) = question.looked_at(cells, variant);
         let log_ratios = evidence.log_ratios();
         let invalid_share = f64::from(evidence.invalid) / f64::from(evidence.total.max(1));
         let nothing = (evidence.variant.is_empty() || evidence.baseline.is_empty())
@@ -201,7 +227,7 @@ impl<'a> Case<'a> {
             baselines: Moments::of(&evidence.baseline),
             ratios,
             invalid: nothing || invalid_share > question.criteria.max_invalid_share,
-            rule: question.rule(evidence.paired, &ratios),
+            rule,
             open: open_ends(evidence.starved.map(|rounds| rounds > 0), question.direction),
             log_ratios,
             evidence,

@@ -23,7 +23,7 @@ pub fn truncate_to_stops<'a>(question: &Question<'_>, samples: &[&'a Sample]) ->
     let variants: Vec<Evidence> = question
         .variants
         .iter()
-        .map(|variant| cells.evidence(variant, question.baseline))
+        .map(|variant| cells.evidence(variant, question.baseline, usize::MAX))
         .collect();
     let last = last_rounds(question, &variants);
     let kept = |sample: &&&Sample| match question

@@ -355,7 +355,7 @@ fn exactly_equal_ratios_are_settled_late_and_called_coarse() {
     };
     let early = Asked::about(&["kyber"]).one(&flat(3));
     assert_eq!(early.verdict, Verdict::Inconclusive);
-    let ended = Looks { planned: Some(4), ended: true, no_early_stop: false };
+    let ended = Looks { planned: Some(4), ended: true, ..Looks::default() };
     let short = Asked { looks: ended, ..Asked::about(&["kyber"]) }.one(&flat(4));
     assert_eq!((short.verdict, short.new_plan_rounds), (Verdict::Inconclusive, Some(6)));
     let late = Asked::about(&["kyber"]).one(&flat(6));
@@ -501,7 +501,7 @@ fn few(rng: &mut SmallRng, mean: f64) -> u64 {
 
 #[test]
 fn equal_variants_that_starve_at_random_give_few_findings() {
-    let looks = Looks { planned: Some(16), ended: true, no_early_stop: true };
+    let looks = Looks { planned: Some(16), ended: true, no_early_stop: true, ..Looks::default() };
     let asked = Asked { looks, ..Asked::about(&["bfq"]) };
     let mut rng = SmallRng::seed_from_u64(30);
     for mean in [0.3, 1.0, 3.0] {
@@ -520,4 +520,31 @@ fn equal_variants_that_starve_at_random_give_few_findings() {
             "{mean} requests a trial: {found} findings of 500 where 5 % are allowed"
         );
     }
+}
+
+#[test]
+fn between_two_looks_of_a_long_experiment_the_evidence_is_that_of_the_former() {
+    let mut rng = SmallRng::seed_from_u64(5);
+    let samples: Vec<Sample> = (0..209)
+        .flat_map(|round| {
+            let value = 100.0 * rng.random_range(0.8..1.25);
+            [sample("none", Some(round), 100.0), sample("kyber", Some(round), value)]
+        })
+        .collect();
+    let asked = |each_round, ended| Asked {
+        looks: Looks { planned: Some(400), ended, each_round, ..Looks::default() },
+        ..Asked::about(&["kyber"])
+    };
+    let thin = |rounds: usize| asked(false, false).one(&samples[..2 * rounds]);
+    assert_eq!([204, 205, 208, 209].map(|rounds| thin(rounds).rounds), [204, 204, 204, 209]);
+    assert_eq!(
+        (thin(208).ratio, thin(208).low, thin(208).high, thin(208).log_ratios),
+        (thin(204).ratio, thin(204).low, thin(204).high, thin(204).log_ratios)
+    );
+    let to_go = [204, 208].map(|rounds| thin(rounds).more_rounds.or(thin(rounds).new_plan_rounds));
+    assert!(to_go[0].is_some() && to_go[0] == to_go[1], "{to_go:?}");
+    let each = asked(true, false).one(&samples[..416]);
+    let ended = asked(false, true).one(&samples[..416]);
+    assert_eq!((each.rounds, ended.rounds), (208, 208), "schema 2, and the end");
+    assert!(ended.low > each.low, "the end spends the rest: {ended:?} {each:?}");
 }

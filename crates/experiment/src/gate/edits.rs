@@ -1,7 +1,7 @@
 //! Edits of a plan since its results file: a gate compares only measurements of one plan.
 //!
 //! Both plans are compared key by key as serialised trees. Excluded are parts that leave values
-//! comparable: budget, title, published figures, the plan's own verdict rules, the device's name,
+//! comparable: version, budget, title, published figures, the plan's own verdict rules, the device's name,
 //! and the kernel, which may be the gate's subject. Files are compared by name, without
 //! directories.
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::plan::Plan;
 
-const FREE: [&str; 6] = ["name", "device", "kernel", "budget", "published", "baseline"];
+const FREE: [&str; 7] = ["schema", "name", "device", "kernel", "budget", "published", "baseline"];
 const FREE_CRITERIA: [&str; 2] = ["method", "planned"];
 
 /// Lists differing keys with both values: `workload.0.params.clients: 8 (was 16)`.

@@ -33,7 +33,13 @@ pub use read::PlanError;
 pub use units::{parse_duration_s, parse_percent};
 
 /// Version written by this build.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
+
+/// Versions that are read.
+pub const READABLE: std::ops::RangeInclusive<u32> = 2..=SCHEMA;
+
+/// The first version without a look after each round of a long experiment.
+pub const THIN_LOOKS: u32 = 3;
 
 /// An experiment (plan.toml).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -276,7 +282,7 @@ pub struct TrialLength {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// Group-sequential: looks after every round of a fixed budget, at the overall level `alpha`.
+    /// Group-sequential: looks within a fixed budget, at the overall level `alpha`.
     #[default]
     Spending,
     /// A confidence sequence, valid at every look.

@@ -9,7 +9,7 @@ use text::expected_one_of;
 use text::limits::{Exceeded, PLAN_BYTES};
 use thiserror::Error;
 
-use super::{CPU_DEVICE, Plan, SCHEMA};
+use super::{CPU_DEVICE, Plan, READABLE, SCHEMA};
 
 /// Why a plan, or a compact form of a part of it, is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -122,8 +122,9 @@ impl Plan {
 /// A plan of a later version may have unknown keys: report the version rather than typos.
 fn refuse_other_schema(text: &str) -> Result<(), PlanError> {
     let table: toml::Table = text.parse().map_err(|error| explain(text, &error))?;
+    let readable = |found: &i64| u32::try_from(*found).is_ok_and(|found| READABLE.contains(&found));
     match table.get("schema").and_then(toml::Value::as_integer) {
-        Some(found) if found != i64::from(SCHEMA) => Err(PlanError::Schema { found }),
+        Some(found) if !readable(&found) => Err(PlanError::Schema { found }),
         _ => Ok(()),
     }
 }

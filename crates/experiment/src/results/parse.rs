@@ -12,7 +12,7 @@ use text::limits::{
 use thiserror::Error;
 
 use super::{End, Header, Line, Note, Trial};
-use crate::plan::SCHEMA;
+use crate::plan::{READABLE, SCHEMA};
 
 /// A parsed results file.
 #[derive(Debug, Clone, PartialEq)]
@@ -308,7 +308,7 @@ fn read_header(line: &RawLine<'_>) -> Result<Header, ResultsError> {
         return Err(ResultsError::NoHeader { found });
     }
     // Checked first: a header of another version may have unknown parts.
-    if value["schema"] != SCHEMA {
+    if !READABLE.clone().any(|schema| value["schema"] == schema) {
         let build = value["schedlab"].as_str().map(str::to_string);
         return Err(ResultsError::Schema { found: value["schema"].to_string(), build });
     }
@@ -440,12 +440,22 @@ mod tests {
     }
 
     #[test]
+    fn a_file_of_schema_2_keeps_its_look_after_each_round() {
+        let each = |text: &str| {
+            let results = Results::parse(text).unwrap();
+            crate::compare::Looks::of(&results, &results.header.plan.criteria).each_round
+        };
+        let old = whole().replace("\"schema\":3", "\"schema\":2");
+        assert!(each(&old) && !each(&whole()));
+    }
+
+    #[test]
     fn another_format_is_an_error_that_names_both_builds() {
-        let other = whole().replacen("\"schema\":2", "\"schema\":4,\"new\":true", 1);
+        let other = whole().replacen("\"schema\":3", "\"schema\":4,\"new\":true", 1);
         let message = Results::parse(&other).unwrap_err().to_string();
         assert!(
             message.contains("found 4, of build 0.1.0")
-                && message.contains("expected 2, of this build unnamed"),
+                && message.contains("expected 3, of this build unnamed"),
             "{message}"
         );
     }

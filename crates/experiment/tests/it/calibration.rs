@@ -16,7 +16,9 @@ fn experiments() -> u64 {
 
 #[test]
 fn every_guarantee_is_kept_under_every_kind_of_noise() {
-    let report = calibrate(&Calibration { experiments: experiments(), ..Calibration::default() });
+    let all = Calibration::default();
+    let budgets = if testbed::is_soak() { all.budgets } else { &[400] };
+    let report = calibrate(&Calibration { experiments: experiments(), budgets, ..all });
     println!("{report}");
     assert_eq!(report.experiments, experiments());
     assert!(report.broken().is_empty(), "broken guarantees: {:#?}", report.broken());
@@ -26,6 +28,14 @@ fn every_guarantee_is_kept_under_every_kind_of_noise() {
             share <= 0.5,
             "the sequential design takes {share:.2} of the fixed design's rounds at sd {round_sd}"
         );
+    }
+    for pair in report.looks.chunks(4) {
+        // Without an effect, and with one: thin looks, and a look each round.
+        let [thin, each, power, every] = pair else { panic!("four rows a budget") };
+        let bound = 0.05 + 4.0 * (0.05 * 0.95 / experiments() as f64).sqrt();
+        assert!(thin.decided < bound && each.decided < bound, "{thin:?} {each:?}");
+        assert!(power.decided > every.decided - 0.01, "{power:?} {every:?}");
+        assert!(power.mean_rounds < 1.02 * every.mean_rounds, "{power:?} {every:?}");
     }
     for (deviations, least) in [(0.5, 0.55), (0.7, 0.84), (1.0, 0.98)] {
         let row = |row: &&Decision| {
@@ -44,10 +54,6 @@ fn broken(rules: &'static [Rule], noises: &'static [Noise]) -> Vec<Guarantee> {
 
 fn alarms(broken: &[Guarantee]) -> bool {
     broken.iter().any(|guarantee| guarantee.what.contains("any variant called"))
-}
-
-fn design(planned: usize) -> Design {
-    Design { planned, look: Look::Planned }
 }
 
 #[test]
@@ -80,7 +86,7 @@ fn a_sequence_that_does_not_divide_its_level_among_the_variants_is_caught() {
 #[test]
 fn alpha_that_is_spent_twice_is_caught() {
     static TWICE: [Rule; 1] = [Rule {
-        differ: |planned, n, alpha, _| critical_t(design(planned), n, 2.0 * alpha, Sides::Two),
+        differ: |planned, n, alpha, _| critical_t(Design::of(planned), n, 2.0 * alpha, Sides::Two),
         ..Rule::spending(24)
     }];
     assert!(alarms(&broken(&TWICE, &[Noise::Normal])));
@@ -90,7 +96,7 @@ fn alpha_that_is_spent_twice_is_caught() {
 fn spending_that_counts_only_the_last_look_is_caught() {
     static LAST: [Rule; 1] = [Rule {
         differ: |planned, n, alpha, _| {
-            critical_t(Design { planned, look: Look::Last }, n, alpha, Sides::Two)
+            critical_t(Design { look: Look::Last, ..Design::of(planned) }, n, alpha, Sides::Two)
         },
         ..Rule::spending(24)
     }];
@@ -101,7 +107,9 @@ fn spending_that_counts_only_the_last_look_is_caught() {
 fn bounds_of_the_normal_statistic_are_caught_where_t_is_looked_at() {
     // With forty times the values t is nearly normal.
     static NORMAL: [Rule; 1] = [Rule {
-        differ: |planned, n, alpha, _| critical_t(design(40 * planned), 40 * n, alpha, Sides::Two),
+        differ: |planned, n, alpha, _| {
+            critical_t(Design::of(40 * planned), 40 * n, alpha, Sides::Two)
+        },
         ..Rule::spending(12)
     }];
     assert!(alarms(&broken(&NORMAL, &[Noise::Normal])));
@@ -110,7 +118,7 @@ fn bounds_of_the_normal_statistic_are_caught_where_t_is_looked_at() {
 #[test]
 fn an_equivalence_at_twice_its_level_is_caught() {
     static DOUBLE: [Rule; 1] = [Rule {
-        equal: |planned, n, alpha, _| critical_t(design(planned), n, 2.0 * alpha, Sides::One),
+        equal: |planned, n, alpha, _| critical_t(Design::of(planned), n, 2.0 * alpha, Sides::One),
         ..Rule::spending(24)
     }];
     assert!(

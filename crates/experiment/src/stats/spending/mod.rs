@@ -2,10 +2,11 @@
 //! ([`super::sequence`]).
 //!
 //! Alpha spending: the bound at each look leaves a(f) = alpha (1 − e^(−γf))/(1 − e^(−γ)) spent at
-//! share f of the budget, γ = [`GAMMA`]; looks follow every round from [`FIRST_LOOK`] on. The
-//! repeated confidence interval is mean ± bound · sd/√n. If time ends before N, the rest is spent
-//! there ([`Look::Last`]). Source: Lan & DeMets 1983, Hwang, Shih & DeCani 1990, Jennison &
-//! Turnbull 1989. Departures: bounds of t for this N ([`recursion`]) instead of z; γ is ours.
+//! share f of the budget, γ = [`GAMMA`]; looks follow every round from [`FIRST_LOOK`] on, and from
+//! [`THIN_AFTER`] on every fiftieth part of the rounds so far. The repeated confidence interval is
+//! mean ± bound · sd/√n. If time ends before N, the rest is spent there ([`Look::Last`]). Source:
+//! Lan & DeMets 1983, Hwang, Shih & DeCani 1990, Jennison & Turnbull 1989. Departures: bounds of t
+//! for this N ([`recursion`]) instead of z; γ and the spacing of looks are ours.
 
 mod recursion;
 
@@ -26,6 +27,9 @@ pub const FIRST_LOOK: usize = 4;
 /// −4: 61 %, 99 %, 8.0.
 pub const GAMMA: f64 = -2.0;
 
+/// Beyond so many rounds one more hardly changes what is known, and its bound costs as much as any.
+pub const THIN_AFTER: usize = 200;
+
 const MAX_TABLES: usize = 64;
 
 /// The look of an interval.
@@ -44,6 +48,32 @@ pub struct Design {
     pub planned: usize,
     /// The current look.
     pub look: Look,
+    /// Whether a look follows every round beyond [`THIN_AFTER`] as well.
+    pub each_round: bool,
+}
+
+impl Design {
+    /// The planned looks of a budget of N values.
+    pub const fn of(planned: usize) -> Design {
+        Design { planned, look: Look::Planned, each_round: false }
+    }
+
+    fn next(&self, n: usize) -> usize {
+        if self.each_round || n < THIN_AFTER || n >= self.planned {
+            n + 1
+        } else {
+            (n + n.div_ceil(50)).min(self.planned)
+        }
+    }
+
+    /// The latest planned look at `n` values; `n` itself before the first and after the last.
+    pub fn latest(&self, n: usize) -> usize {
+        if self.each_round || n <= THIN_AFTER || n >= self.planned {
+            return n;
+        }
+        let looks = std::iter::successors(Some(THIN_AFTER), |look| Some(self.next(*look)));
+        looks.take_while(|look| *look <= n).last().expect("the first is below n")
+    }
 }
 
 /// The share of alpha spent at the share `f` of the budget.
@@ -53,19 +83,21 @@ pub fn spent(gamma: f64, f: f64) -> f64 {
 }
 
 /// The critical value, two-sided at `alpha`; for [`Sides::One`] one-sided. `None` before the first
-/// look and after the last.
+/// look, between two planned ones, and after the last.
 pub fn critical_t(design: Design, n: usize, alpha: f64, sides: Sides) -> Option<f64> {
-    let Design { planned, look } = design;
-    if n < FIRST_LOOK || n > planned || !(1e-9..1.0).contains(&alpha) {
+    if !(FIRST_LOOK..=design.planned).contains(&n) || !(1e-9..1.0).contains(&alpha) {
         return None;
     }
-    let table = table(planned, alpha, sides);
+    if design.look == Look::Planned && design.latest(n) != n {
+        return None;
+    }
+    let table = table(design, alpha, sides);
     let mut table = table.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     table.extend_to(n);
-    match look {
-        Look::Planned => Some(table.critical[n - FIRST_LOOK]),
-        Look::Last => Some(table.last(n)),
-    }
+    Some(match design.look {
+        Look::Planned => table.states[table.before(n)].statistic(),
+        Look::Last => table.last(n),
+    })
 }
 
 /// The interval, two-sided at `alpha`, or with both one-sided bounds at `alpha` each.
@@ -80,72 +112,66 @@ pub fn interval(moments: &Moments, design: Design, alpha: f64, sides: Sides) -> 
 }
 
 struct Table {
-    planned: usize,
+    design: Design,
     alpha: f64,
-    gamma: f64,
-    law: Law,
     sides: Sides,
+    /// One per look.
     states: Vec<State>,
-    critical: Vec<f64>,
 }
 
-type Key = (usize, u64, Sides);
+type Key = (usize, bool, u64, Sides);
 
 /// Reads the cache; bounds depend only on the key, so the order of computation does not matter.
-fn table(planned: usize, alpha: f64, sides: Sides) -> Arc<Mutex<Table>> {
+fn table(design: Design, alpha: f64, sides: Sides) -> Arc<Mutex<Table>> {
     static TABLES: OnceLock<Mutex<BTreeMap<Key, Arc<Mutex<Table>>>>> = OnceLock::new();
     let tables = TABLES.get_or_init(Mutex::default);
     let mut tables = tables.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let key = (planned, alpha.to_bits(), sides);
+    let key = (design.planned, design.each_round, alpha.to_bits(), sides);
     if !tables.contains_key(&key) && tables.len() >= MAX_TABLES {
         tables.clear();
     }
-    let new = || Arc::new(Mutex::new(Table::new(planned, alpha, GAMMA, Law::Student, sides)));
+    let new = || Arc::new(Mutex::new(Table { design, alpha, sides, states: Vec::new() }));
     tables.entry(key).or_insert_with(new).clone()
 }
 
 impl Table {
-    fn new(planned: usize, alpha: f64, gamma: f64, law: Law, sides: Sides) -> Table {
-        Table { planned, alpha, gamma, law, sides, states: Vec::new(), critical: Vec::new() }
-    }
-
     fn spent(&self, n: usize) -> f64 {
-        if n < FIRST_LOOK {
-            0.0
-        } else {
-            self.alpha * spent(self.gamma, n as f64 / self.planned as f64)
-        }
+        self.alpha * spent(GAMMA, n as f64 / self.design.planned as f64)
     }
 
-    fn step(&self, n: usize) -> Step<'_> {
-        match n.checked_sub(FIRST_LOOK + 1) {
-            Some(before) => Step::after(&self.states[before]),
-            None => Step::first(self.law, self.sides, n),
-        }
+    /// The number of looks before `n`.
+    fn before(&self, n: usize) -> usize {
+        self.states.partition_point(|state| state.n() < n)
+    }
+
+    /// The state of a look at `n` after which `spent` is spent.
+    fn state(&self, n: usize, spent: f64) -> State {
+        let looks = &self.states[..self.before(n)];
+        let (step, already) = match looks.last() {
+            Some(last) => (Step::after(last, n), self.spent(last.n())),
+            None => (Step::first(Law::Student, self.sides, n), 0.0),
+        };
+        // Continues the last two bounds.
+        let guess = match looks {
+            [.., before, last] => Some(2.0 * last.statistic() - before.statistic()),
+            other => other.last().map(State::statistic),
+        };
+        step.state(step.bound(spent - already, guess))
     }
 
     fn extend_to(&mut self, n: usize) {
-        for n in FIRST_LOOK + self.states.len()..=n {
-            let step = self.step(n);
-            let bound = step.bound(self.spent(n) - self.spent(n - 1), self.guess(n));
-            let state = step.state(bound);
-            self.critical.push(state.statistic());
-            self.states.push(state);
-        }
-    }
-
-    /// Continues the two bounds before `n`.
-    fn guess(&self, n: usize) -> Option<f64> {
-        match &self.critical[..n - FIRST_LOOK] {
-            [.., before, last] => Some(2.0 * last - before),
-            other => other.last().copied(),
+        loop {
+            let next = self.states.last().map_or(FIRST_LOOK, |last| self.design.next(last.n()));
+            if next > n {
+                break;
+            }
+            self.states.push(self.state(next, self.spent(next)));
         }
     }
 
     /// The critical value at `n` as the last look: at most the planned one.
     fn last(&self, n: usize) -> f64 {
-        let step = self.step(n);
-        step.state(step.bound(self.alpha - self.spent(n - 1), self.guess(n))).statistic()
+        self.state(n, self.alpha).statistic()
     }
 }
 

@@ -63,8 +63,7 @@ impl<'a> Step<'a> {
         Step { law, sides, n, cosine: Cosine::of(n), before: None }
     }
 
-    pub(super) fn after(before: &'a State) -> Step<'a> {
-        let n = before.n + 1;
+    pub(super) fn after(before: &'a State, n: usize) -> Step<'a> {
         Step {
             law: before.law,
             sides: before.sides,
@@ -159,11 +158,12 @@ impl<'a> Step<'a> {
     }
 
     /// The coordinate beyond which every path has crossed before.
-    fn end(&self) -> f64 {
+    pub(super) fn end(&self) -> f64 {
         match (self.law, self.before) {
             (Law::Student, Some(before)) => {
                 let r = (before.n as f64).sqrt() * before.bound.sin();
-                ((1.0 + r * r).sqrt() / (self.n as f64).sqrt()).min(1.0).asin()
+                let more = (self.n - before.n) as f64;
+                ((more + r * r).sqrt() / (self.n as f64).sqrt()).min(1.0).asin()
             }
             _ => self.widest(),
         }
@@ -180,13 +180,20 @@ impl<'a> Step<'a> {
     fn not_before(&self, at: f64) -> f64 {
         match (self.before, self.law) {
             (None, _) => 1.0,
-            (Some(before), Law::Student) => before.mean_over_the_last_value(at),
+            (Some(before), Law::Student) if self.n == before.n + 1 => {
+                before.mean_over_the_last_value(at)
+            }
+            (Some(before), Law::Student) => before.mean_over_later_values(at, self.n),
             (Some(before), Law::Normal) => before.mean_over_the_last_increment(at),
         }
     }
 }
 
 impl State {
+    pub(super) fn n(&self) -> usize {
+        self.n
+    }
+
     pub(super) fn statistic(&self) -> f64 {
         match self.law {
             Law::Student => (self.n as f64 - 1.0).sqrt() * self.bound.tan(),
@@ -194,7 +201,7 @@ impl State {
         }
     }
 
-    fn probability(&self, at: f64) -> f64 {
+    pub(super) fn probability(&self, at: f64) -> f64 {
         let x = (2.0 * (at.max(self.low) - self.low) / (self.bound - self.low) - 1.0).min(1.0);
         let (mut b1, mut b2) = (0.0, 0.0);
         for c in self.coefficients[1..].iter().rev() {
@@ -239,6 +246,39 @@ impl State {
         })
     }
 
+    /// H after `n` values, several later, at the angle `at`. Given ρ' there, let c be the coordinate
+    /// across the two means, of the values so far and of the later ones: c = √(1 − ρ'²) sin θ, with
+    /// sin θ a coordinate of a uniform direction in n − 1 dimensions. Of the rest, (1 − ρ'²) cos² θ,
+    /// the values so far have a Beta-distributed share. With a the part of their mean, tan φ =
+    /// a / √(share · rest).
+    pub(super) fn mean_over_later_values(&self, at: f64, n: usize) -> f64 {
+        let (k, later, n) = (self.n as f64, (n - self.n) as f64, n as f64);
+        let (rho, rest) = at.sin_cos();
+        let (from, across) = ((k / n).sqrt() * rho, (later / n).sqrt() * rest);
+        let density = Cosine::of(n as usize - 1);
+        let far = (FAR / (n - 2.0).sqrt()).min(FRAC_PI_2);
+        let of_share = |share: f64| {
+            // Below the bound where from + across sin θ < slope cos θ, and so for the other end.
+            let slope = self.bound.tan() * rest * share.sqrt();
+            let (radius, turn) = (slope.hypot(across), across.atan2(slope));
+            let reach = (from / radius).clamp(-1.0, 1.0).acos();
+            let (mut low, mut high) = (-reach - turn, reach - turn);
+            if self.sides == Sides::Two {
+                let reach = PI - reach;
+                (low, high) = (low.max(turn - reach), high.min(turn + reach));
+            }
+            integral(low.max(-far), high.min(far), |theta| {
+                let (sin, cos) = theta.sin_cos();
+                let place = (from + across * sin).atan2(rest * share.sqrt() * cos);
+                density.at(theta) * self.probability(place)
+            })
+        };
+        two_points_of_beta((k - 1.0) / 2.0, (later - 1.0) / 2.0)
+            .map(|(share, weight)| weight * of_share(share))
+            .iter()
+            .sum()
+    }
+
     /// H one value later, at `at`: given z' after k + 1 values, z after k is normal around z'
     /// √(k/(k+1)) with variance 1/(k+1).
     fn mean_over_the_last_increment(&self, at: f64) -> f64 {
@@ -272,6 +312,21 @@ impl Cosine {
     fn at(&self, angle: f64) -> f64 {
         (self.log_scale + self.power * angle.cos().max(1e-300).ln()).exp()
     }
+}
+
+/// Two points and weights that have the first three moments of a Beta distribution, which here is
+/// narrow compared with what is integrated over it.
+fn two_points_of_beta(a: f64, b: f64) -> [(f64, f64); 2] {
+    let sum = a + b;
+    let deviation = (a * b / (sum + 1.0)).sqrt() / sum;
+    let half_skewness = (b - a) * (sum + 1.0).sqrt() / ((sum + 2.0) * (a * b).sqrt());
+    let root = half_skewness.hypot(1.0);
+    [1.0, -1.0].map(|sign| {
+        (
+            a / sum + deviation * (half_skewness + sign * root),
+            0.5 * (1.0 - sign * half_skewness / root),
+        )
+    })
 }
 
 /// Integrates by Gauss–Legendre with [`NODES`] points; 0 on an empty interval.
