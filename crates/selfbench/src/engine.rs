@@ -226,7 +226,7 @@ fn best(samples: &[Sample]) -> f64 {
     samples.iter().map(|sample| sample.iops_per_core).fold(0.0, f64::max)
 }
 
-fn median(values: impl Iterator<Item = f64>) -> f64 {
+pub(crate) fn median(values: impl Iterator<Item = f64>) -> f64 {
     quantile(&sorted(values), 0.5)
 }
 

@@ -7,6 +7,7 @@
 //! the user's DiskSim 4.0 tree.
 
 mod demerit;
+mod speed;
 mod table;
 mod trace;
 
@@ -76,6 +77,8 @@ pub(crate) struct Row {
     /// Mean over the replays with random pauses.
     drawn_demerit_ms: f64,
     disksim_drawn_demerit_ms: f64,
+    /// How many times as fast as the DiskSim that is built in the tree.
+    times_disksim: Option<f64>,
     reads: Option<Direction>,
     writes: Option<Direction>,
 }
@@ -152,6 +155,7 @@ fn row(drive: &Drive, dir: &Path, options: &Options) -> Result<Row> {
         disksim_demerit_ms: disksim,
         drawn_demerit_ms: drawn,
         disksim_drawn_demerit_ms: disksim_drawn,
+        times_disksim: speed::times_disksim(drive, dir)?,
         reads: of(Some(Op::Read)),
         writes: of(Some(Op::Write)),
     })

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{Direction, Report, Row};
 
-const HEADS: [&str; 10] = [
+const HEADS: [&str; 11] = [
     "preset",
     "drive",
     "requests",
@@ -15,6 +15,7 @@ const HEADS: [&str; 10] = [
     "DiskSim's",
     "drawn",
     "DiskSim's, drawn",
+    "times as fast",
 ];
 
 /// Maximum demerit: milliseconds, or a share of the measured mean.
@@ -37,6 +38,7 @@ fn cells(row: &Row) -> Vec<String> {
         ms(row.disksim_demerit_ms),
         ms(row.drawn_demerit_ms),
         ms(row.disksim_drawn_demerit_ms),
+        row.times_disksim.map_or("-".to_owned(), |times| format!("{times:.0}")),
     ]
 }
 
@@ -53,7 +55,8 @@ fn explained(report: &Report) -> String {
         "Milliseconds. Measured, modelled: mean response times. Demerit: root mean square of the horizontal distance of the two \
          distributions, of reads and of writes alone, and of all; !: above {MAX_MS} ms and above 5 % of the mean. DiskSim's: of its \
          own model, by its script runvalid. Drawn: the mean demerit where each pause is longer by up to 12 ms, of {} replays, of DiskSim \
-         six. At most DiskSim's: {closer} of {}.",
+         six. At most DiskSim's: {closer} of {}. Times as fast: as src/disksim of this tree, if it is built, with the reading of the \
+         trace: the median of alternating measurements.",
         super::DRAWS,
         report.rows.len()
     )

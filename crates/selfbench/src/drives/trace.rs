@@ -50,9 +50,13 @@ fn parse(text: &str, sectors: u64) -> Result<Vec<Request>> {
 }
 
 fn request(line: &str, sectors: u64) -> Result<Request> {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let [op, _, sector, nr, service, think] = words[..] else {
-        bail!("{} words (expected 6: R|W ACTION SECTOR SECTORS SERVICE_US THINK_US)", words.len());
+    let mut words = line.split_ascii_whitespace();
+    let all: [Option<&str>; 6] = std::array::from_fn(|_| words.next());
+    let ([Some(op), _, Some(sector), Some(nr), Some(service), Some(think)], None) =
+        (all, words.next())
+    else {
+        let found = line.split_ascii_whitespace().count();
+        bail!("{found} words (expected 6: R|W ACTION SECTOR SECTORS SERVICE_US THINK_US)");
     };
     let op = match op {
         "R" => Op::Read,
