@@ -92,7 +92,7 @@ fn every_drive_has_a_preset_and_a_tree_without_traces_is_named() {
 fn the_speed_is_compared_only_with_a_disksim_that_is_built_and_one_that_fails_is_named() {
     let tree = tempfile::tempdir().unwrap();
     let [valid, src] = ["valid", "src"].map(|name| tree.path().join(name));
-    [&valid, &src].map(|dir| std::fs::create_dir(dir).unwrap());
+    [&valid, &src].iter().for_each(|dir| std::fs::create_dir(dir).unwrap());
     assert_eq!(speed::times_disksim(&DRIVES[0], &valid).unwrap(), None);
     std::os::unix::fs::symlink("/bin/false", src.join("disksim")).unwrap();
     let error = format!("{:#}", speed::times_disksim(&DRIVES[0], &valid).unwrap_err());
