@@ -3,15 +3,11 @@
  * The next request, and whether to wait instead, as in
  * crates/elevator/src/algorithm/occupancy/choice.rs.
  *
- * Flows within the slack are served in this order: overdue requests, at most every other dispatch;
- * by class; async requests if nothing else is eligible, or for an async slice. Within a class,
+ * Flows within the slack are served in this order: an overdue request, once in 17 dispatches; by
+ * class; async requests if nothing else is eligible, or for an async slice. Within a class,
  * one-way sector order applies if positions matter or are unknown, otherwise the minimum start tag.
  */
 #include "occupancy-parts.h"
-
-static const u32 target_of[OCC_CLASSES] = {
-	OCC_OF_REAL_TIME, OCC_OF_SYNC, OCC_OF_SYNC, OCC_OF_ASYNC,
-};
 
 static bool may_go(const struct occ *occ, u32 class)
 {
@@ -20,16 +16,14 @@ static bool may_go(const struct occ *occ, u32 class)
 
 static u32 overdue(const struct occ *occ, u64 now)
 {
-	u64 rounds = core_mul(occ->slack, 2 * (u64)occ_backlogged(occ)), limit;
+	u64 rounds = core_mul(occ->slack, 2 * (u64)occ_backlogged(occ));
+	u64 limit = core_add(occ->set[OCC_OVERDUE_MS] * 1000000, rounds);
 	u32 class;
 
 	for (class = 0; class < OCC_CLASSES; class++) {
 		u32 tag = occ->exposed[class].oldest;
 
-		if (tag == CORE_NONE)
-			continue;
-		limit = occ->set[OCC_OVERDUE_TARGETS] * occ->targets[target_of[class]];
-		if (now - occ->slots[tag].since > core_add(limit, rounds))
+		if (tag != CORE_NONE && now - occ->slots[tag].since > limit)
 			return tag;
 	}
 	return CORE_NONE;
@@ -61,7 +55,7 @@ u32 occ_choose(struct occ *occ, u64 now, bool *is_overdue)
 	u32 class, tag;
 
 	*is_overdue = false;
-	if (occ_on(occ, OCC_OVERDUE) && !occ->overdue_last) {
+	if (occ_on(occ, OCC_OVERDUE) && occ->since_overdue >= occ->set[OCC_OVERDUE_EVERY]) {
 		tag = overdue(occ, now);
 		if (tag != CORE_NONE) {
 			*is_overdue = true;

@@ -98,6 +98,7 @@ static void insert_again(struct occ *occ, const struct core_request *rq)
 {
 	struct occ_slot *slot = &occ->slots[rq->tag];
 
+	occ_came_back(occ, rq->tag);
 	fill(slot, rq);
 	occ->load -= slot->predicted;
 	occ->in_flight--;
@@ -162,8 +163,9 @@ void occ_end_wait(struct occ *occ, u64 now, const struct occ_process *process)
 	occ->idle_tokens = occ->idle_tokens > waited ? occ->idle_tokens - waited : 0;
 }
 
-static void issue(struct occ *occ, u64 now, struct occ_slot *slot)
+static void issue(struct occ *occ, u64 now, u32 tag)
 {
+	struct occ_slot *slot = &occ->slots[tag];
 	struct occ_process *of = slot->process;
 
 	if (!occ->in_flight)
@@ -180,6 +182,7 @@ static void issue(struct occ *occ, u64 now, struct occ_slot *slot)
 	occ->head = occ_end_of(slot);
 	occ->last = slot->sync ? of : NULL;
 	occ->timer = CORE_NEVER;
+	occ_sent(occ, tag);
 }
 
 static void give(struct occ *occ, u64 now, u32 tag, bool is_overdue)
@@ -200,8 +203,8 @@ static void give(struct occ *occ, u64 now, u32 tag, bool is_overdue)
 		occ->turn = 0;
 		occ->since_turn = core_add(occ->since_turn, slot->predicted);
 	}
-	occ->overdue_last = is_overdue;
-	issue(occ, now, slot);
+	occ->since_overdue = is_overdue ? 0 : occ->since_overdue + 1;
+	issue(occ, now, tag);
 }
 
 static u32 dispatch_again(struct occ *occ, u64 now)
@@ -214,7 +217,7 @@ static u32 dispatch_again(struct occ *occ, u64 now)
 	occ_end_wait(occ, now, slot->process);
 	if (!slot->predicted)
 		account(occ, now, slot);
-	issue(occ, now, slot);
+	issue(occ, now, tag);
 	return tag;
 }
 
@@ -239,6 +242,8 @@ u32 occ_dispatch(void *core, u64 now)
 	slot = &occ->slots[tag];
 	occupancy = occ_predict(occ, slot->write, slot->nr_sectors,
 				occ_bucket(occ->head, slot->sector));
+	if (occ_starves(occ, now))
+		return CORE_NONE;
 	if (occ_is_full(occ, occupancy)) {
 		occ->window.blocked = true;
 		return CORE_NONE;
@@ -288,6 +293,7 @@ void occ_complete(void *core, u64 now, u32 tag)
 	occ->load -= slot->predicted;
 	of->in_flight--;
 	measure(occ, now, slot, before);
+	occ_came_back(occ, tag);
 	occ_refresh(occ);
 	slot->place = OCC_NOWHERE;
 	of->busy--;

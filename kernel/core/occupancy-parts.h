@@ -20,10 +20,10 @@ enum { OCC_OF_REAL_TIME, OCC_OF_SYNC, OCC_OF_ASYNC, OCC_TARGETS };
 enum {
 	OCC_TARGET_RT, OCC_TARGET_SYNC, OCC_TARGET_ASYNC,
 	OCC_FAIRNESS, OCC_LEARNING, OCC_KAPPA, OCC_WINDOW, OCC_STEERING, OCC_ANTICIPATION,
-	OCC_HOLDS, OCC_POSITIONS, OCC_CREDIT, OCC_BY_CLASS, OCC_OVERDUE,
+	OCC_HOLDS, OCC_POSITIONS, OCC_CREDIT, OCC_BY_CLASS, OCC_OVERDUE, OCC_STARVED,
 	OCC_SLACK_COSTS, OCC_SLACK_WINDOW, OCC_RT_COSTS, OCC_SYNC_COSTS, OCC_ASYNC_COSTS, OCC_TURN,
-	OCC_OVERDUE_TARGETS, OCC_LEAST_WINDOW, OCC_CREDIT_COSTS, OCC_CREDIT_SHARE,
-	OCC_IDLE_PERCENT, OCC_EXPOSED, OCC_TUNABLES
+	OCC_OVERDUE_MS, OCC_OVERDUE_EVERY, OCC_PATIENCE, OCC_LEAST_WINDOW, OCC_CREDIT_COSTS,
+	OCC_CREDIT_SHARE, OCC_IDLE_PERCENT, OCC_EXPOSED, OCC_TUNABLES
 };
 
 /* A plain mean of the first samples, then exponential with weight 1/most. */
@@ -176,7 +176,7 @@ struct occ_slot {
 	u32 reads;		/* that share the device with a random read; 0: no sample */
 	u32 left, right, height;	/* in the treap */
 	u32 before, after;	/* in the FIFO; @after also links requeued requests */
-	u32 older, younger;	/* among the exposed requests of the class */
+	u32 older, younger;	/* among the exposed requests of the class, or reads in the device */
 	u8 class, bucket, place;
 	u8 prio_class;
 	bool exposed, alone, write, sync;
@@ -213,7 +213,7 @@ struct occ {
 	struct occ_window window;
 
 	struct occ_heap heaps[OCC_HEAPS];
-	struct occ_exposed exposed[OCC_CLASSES];
+	struct occ_exposed exposed[OCC_CLASSES + 1];	/* and reads in the device, by age */
 	u32 queued;
 	u64 arrived;
 	u32 random;		/* for the treaps */
@@ -236,7 +236,7 @@ struct occ {
 	struct occ_thinks thinks;	/* for processes without history */
 	u64 turn;		/* rest of the async slice */
 	u64 since_turn;		/* others' occupancy since the last async slice */
-	bool overdue_last;
+	u64 since_overdue;	/* dispatches since the last one because of age */
 
 	bool waits;
 	struct occ_process *waits_for;	/* NULL: it has exited */
@@ -298,6 +298,14 @@ void occ_unqueue(struct occ *occ, u64 now, u32 tag);
 /* Both are in the same FIFO; @survivor takes the older place. */
 void occ_absorb(struct occ *occ, u64 now, u32 survivor, u32 gone);
 void occ_grow(struct occ *occ, const struct core_request *after);
+/* A request goes to the device, or comes back. */
+void occ_sent(struct occ *occ, u32 tag);
+void occ_came_back(struct occ *occ, u32 tag);
+/*
+ * Whether a read has been in the device so long that others must have overtaken it again and
+ * again: a drive's own order has no regard to age.
+ */
+bool occ_starves(const struct occ *occ, u64 now);
 void occ_allow(struct occ *occ, u64 now, struct occ_process *of, bool may_go);
 u32 occ_backlogged(const struct occ *occ);
 

@@ -69,6 +69,27 @@ static void age_remove(struct occ *occ, u32 class, u32 tag)
 		occ->slots[slot->younger].older = slot->older;
 }
 
+void occ_sent(struct occ *occ, u32 tag)
+{
+	if (!occ->slots[tag].write)
+		age_add(occ, OCC_CLASSES, tag, occ->exposed[OCC_CLASSES].youngest, CORE_NONE);
+}
+
+void occ_came_back(struct occ *occ, u32 tag)
+{
+	if (!occ->slots[tag].write)
+		age_remove(occ, OCC_CLASSES, tag);
+}
+
+bool occ_starves(const struct occ *occ, u64 now)
+{
+	u32 tag = occ->exposed[OCC_CLASSES].oldest;
+
+	if (!occ_on(occ, OCC_STARVED) || tag == CORE_NONE || occ_seeks(&occ->model) != OCC_YES)
+		return false;
+	return now - occ->slots[tag].since > occ->set[OCC_PATIENCE] * occ->targets[OCC_OF_SYNC];
+}
+
 static void hide(struct occ *occ, u32 tag)
 {
 	struct occ_slot *slot = &occ->slots[tag];

@@ -32,13 +32,16 @@ static const struct core_tunable tunables[] = {
 	SWITCH("credit"),
 	SWITCH("classes"),
 	SWITCH("overdue"),
+	SWITCH("starved"),
 	{ "slack_costs", "requests", 0, 1024, 8 },
 	{ "slack_window", "percent", 0, 1000, 25 },
 	{ "rt_costs", "requests", 1, 1024, 4 },
 	{ "sync_costs", "requests", 1, 1024, 32 },
 	{ "async_costs", "requests", 1, 10000, 200 },
 	{ "turn", "percent", 0, 1000, 25 },
-	{ "overdue_targets", "targets", 1, 1000, 4 },
+	{ "overdue_ms", "ms", 1, 60000, 5000 },
+	{ "overdue_every", "requests", 1, 1024, 16 },
+	{ "patience", "targets", 1, 1000, 4 },
 	{ "least_window", "requests", 1, 1024, 32 },
 	{ "credit_costs", "requests", 0, 100000, 1000 },
 	{ "credit_share", "weights", 1, 100, 7 },
@@ -187,7 +190,7 @@ static void init(void *core, const struct core_config *config)
 	flows = (void *)(occ->slots + occ->tags);
 	for (at = 0; at < OCC_HEAPS; at++)
 		occ->heaps[at].of = flows + (size_t)at * occ->tags;
-	for (at = 0; at < OCC_CLASSES; at++) {
+	for (at = 0; at <= OCC_CLASSES; at++) {
 		occ->exposed[at].root = CORE_NONE;
 		occ->exposed[at].oldest = CORE_NONE;
 		occ->exposed[at].youngest = CORE_NONE;

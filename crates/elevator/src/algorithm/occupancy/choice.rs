@@ -1,6 +1,6 @@
 //! The next request, and whether to wait instead.
 //!
-//! Among flows within the slack: 1. overdue requests, at most every other dispatch; 2. by class; 3.
+//! Among flows within the slack: 1. a request that is overdue, once in 17 dispatches; 2. by class; 3.
 //! asynchronous requests, if nothing else is eligible, or for a turn when the flow at virtual time
 //! has only these or the others have had a slack of occupancy since the last turn. Within a class:
 //! one-way sector order if positions matter or are unknown, otherwise the least start tag.
@@ -11,9 +11,7 @@
 //! waits take at most 12 % of the time.
 
 use crate::algorithm::occupancy::model::bucket;
-use crate::algorithm::occupancy::requests::{
-    ASYNC, CLASSES, ON_CREDIT, REAL_TIME, SYNC, TARGET_OF,
-};
+use crate::algorithm::occupancy::requests::{ASYNC, CLASSES, ON_CREDIT, REAL_TIME, SYNC};
 use crate::algorithm::occupancy::settings::Key;
 use crate::algorithm::occupancy::{Occupancy, SECOND, Wait};
 
@@ -21,7 +19,7 @@ impl Occupancy {
     /// The next request, and whether it is overdue.
     pub(super) fn choose(&self, now: u64) -> Option<(u32, bool)> {
         if self.settings.on(Key::Overdue)
-            && !self.overdue_last
+            && self.since_overdue >= self.settings.value(Key::OverdueEvery)
             && let Some(tag) = self.overdue(now)
         {
             return Some((tag, true));
@@ -50,10 +48,9 @@ impl Occupancy {
 
     fn overdue(&self, now: u64) -> Option<u32> {
         let rounds = self.derived.slack.saturating_mul(2 * u64::from(self.requests.backlogged()));
+        let limit = (self.settings.value(Key::OverdueMs) * 1_000_000).saturating_add(rounds);
         (0..CLASSES).find_map(|class| {
             let tag = self.requests.oldest(class)?;
-            let target = self.derived.targets[TARGET_OF[class]];
-            let limit = (self.settings.value(Key::OverdueTargets) * target).saturating_add(rounds);
             (now - self.requests.slot(tag).since > limit).then_some(tag)
         })
     }

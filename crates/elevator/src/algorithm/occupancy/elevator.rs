@@ -15,6 +15,7 @@ impl Elevator for Occupancy {
         let now = self.now(now);
         if at == InsertAt::Head && self.requests.has(request.tag) {
             // The device has returned it.
+            self.requests.came_back(request.tag);
             let slot = self.requests.slot_mut(request.tag);
             slot.position = Position::Head;
             slot.request = *request;
@@ -73,6 +74,9 @@ impl Elevator for Occupancy {
         let (tag, overdue) = self.choose(now)?;
         let request = self.requests.slot(tag).request;
         let occupancy = self.predict(&request, bucket(self.head, request.sector));
+        if self.starves(now) {
+            return None;
+        }
         if self.is_full(occupancy) {
             self.window.blocked = true;
             return None;
@@ -96,6 +100,7 @@ impl Elevator for Occupancy {
         self.load -= slot.predicted;
         self.requests.flows[flow].in_flight -= 1;
         self.measure(now, tag, before);
+        self.requests.came_back(tag);
         self.requests.forget(tag);
         let process = &mut self.requests.processes[slot.request.process as usize];
         process.busy -= 1;

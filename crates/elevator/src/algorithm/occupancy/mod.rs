@@ -6,7 +6,8 @@
 //! slack T. Within the slack decide class, age and, where the device has positions, one-way sector
 //! order and waiting for the last process. On a device that seeks, with a real-time process, or if
 //! weights differ, a window bounds the predicted occupancy in flight; completion delays adjust it to
-//! the strictest class's target. Nothing depends on a rotational flag.
+//! the strictest class's target. A read that a drive keeps for four targets gets it to itself.
+//! Nothing depends on a rotational flag.
 //!
 //! Sources: start-time fair queueing (SFQ), FlashFQ (throttle, occupancy as cost), BFQ (one-way
 //! order in budgets, raising of new processes), anticipatory (expected gain), Kyber (targets, delay
@@ -106,7 +107,8 @@ struct Occupancy {
     turn: u64,
     /// Other requests' occupancy since the last turn.
     since_turn: u64,
-    overdue_last: bool,
+    /// Dispatches since the last one because of age.
+    since_overdue: u64,
     wait: Option<Wait>,
     timer: Option<u64>,
     /// Time left for failed waits, and when last credited.
@@ -142,7 +144,7 @@ impl Occupancy {
             thinks: Thinks::default(),
             turn: 0,
             since_turn: 0,
-            overdue_last: false,
+            since_overdue: 0,
             wait: None,
             timer: None,
             idle_tokens: SECOND / 8,
@@ -196,6 +198,15 @@ impl Occupancy {
                 || self.shares.nr_uneven > 0)
     }
 
+    /// Whether a read has been in the device so long that it must have overtaken it again and
+    /// again: a drive's own order has no regard to age.
+    fn starves(&self, now: u64) -> bool {
+        let patience = self.settings.value(Key::Patience) * self.derived.targets[TARGET_OF[SYNC]];
+        self.settings.on(Key::Starved)
+            && self.model.seeks() == Some(true)
+            && self.requests.oldest_read().is_some_and(|since| now - since > patience)
+    }
+
     fn least_window(&self) -> u64 {
         self.settings.value(Key::LeastWindow) * self.model.mean_ns()
     }
@@ -247,7 +258,7 @@ impl Occupancy {
             self.turn = 0;
             self.since_turn = self.since_turn.saturating_add(predicted);
         }
-        self.overdue_last = overdue;
+        self.since_overdue = if overdue { 0 } else { self.since_overdue.saturating_add(1) };
         self.issue(now, tag);
     }
 
@@ -333,6 +344,7 @@ impl Occupancy {
         self.head = request.end();
         self.last = request.sync.then_some(request.process);
         self.timer = None;
+        self.requests.sent(tag);
     }
 
     fn end_wait(&mut self, now: u64, process: u32) {

@@ -11,6 +11,7 @@ use crate::algorithm::occupancy::think::Thinks;
 use crate::chain::{Chain, Links};
 use crate::ordered::Ordered;
 use crate::request::BlockRequest;
+use crate::vocabulary::Op;
 
 /// Classes in order of precedence within the slack.
 pub(super) const REAL_TIME: usize = 0;
@@ -130,6 +131,8 @@ pub(super) struct Requests {
     age_links: Links,
     sorted: [Ordered<(u64, u64)>; CLASSES],
     ages: [Chain; CLASSES],
+    /// In the device.
+    reads: Chain,
     /// Per class in which they have requests.
     starts: [Tags; CLASSES],
     nr_starts: u32,
@@ -148,6 +151,7 @@ impl Requests {
             age_links: Links::new(nr_tags),
             sorted: Default::default(),
             ages: [Chain::EMPTY; CLASSES],
+            reads: Chain::EMPTY,
             starts: Default::default(),
             nr_starts: 0,
             throttled: Tags::default(),
@@ -198,6 +202,25 @@ impl Requests {
             since: 0,
             predicted: 0,
         });
+    }
+
+    /// A request goes to the device.
+    pub(super) fn sent(&mut self, tag: u32) {
+        if self.slot(tag).request.op == Op::Read {
+            self.age_links.push_back(&mut self.reads, tag);
+        }
+    }
+
+    /// A request comes back from the device.
+    pub(super) fn came_back(&mut self, tag: u32) {
+        if self.slot(tag).request.op == Op::Read {
+            self.age_links.remove(&mut self.reads, tag);
+        }
+    }
+
+    /// When the oldest read in the device was issued.
+    pub(super) fn oldest_read(&self) -> Option<u64> {
+        self.reads.oldest().map(|tag| self.slot(tag).since)
     }
 
     pub(super) fn forget(&mut self, tag: u32) -> Slot {
