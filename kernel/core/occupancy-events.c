@@ -98,7 +98,7 @@ static void insert_again(struct occ *occ, const struct core_request *rq)
 {
 	struct occ_slot *slot = &occ->slots[rq->tag];
 
-	occ_came_back(occ, rq->tag);
+	occ_returned(occ, rq->tag);
 	fill(slot, rq);
 	occ->load -= slot->predicted;
 	occ->in_flight--;
@@ -293,7 +293,7 @@ void occ_complete(void *core, u64 now, u32 tag)
 	occ->load -= slot->predicted;
 	of->in_flight--;
 	measure(occ, now, slot, before);
-	occ_came_back(occ, tag);
+	occ_returned(occ, tag);
 	occ_refresh(occ);
 	slot->place = OCC_NOWHERE;
 	of->busy--;

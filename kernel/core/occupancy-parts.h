@@ -298,9 +298,9 @@ void occ_unqueue(struct occ *occ, u64 now, u32 tag);
 /* Both are in the same FIFO; @survivor takes the older place. */
 void occ_absorb(struct occ *occ, u64 now, u32 survivor, u32 gone);
 void occ_grow(struct occ *occ, const struct core_request *after);
-/* A request goes to the device, or comes back. */
+/* A request goes to the device, or returns. */
 void occ_sent(struct occ *occ, u32 tag);
-void occ_came_back(struct occ *occ, u32 tag);
+void occ_returned(struct occ *occ, u32 tag);
 /*
  * Whether a read has been in the device so long that others must have overtaken it again and
  * again: a drive's own order has no regard to age.

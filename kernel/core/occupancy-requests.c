@@ -75,7 +75,7 @@ void occ_sent(struct occ *occ, u32 tag)
 		age_add(occ, OCC_CLASSES, tag, occ->exposed[OCC_CLASSES].youngest, CORE_NONE);
 }
 
-void occ_came_back(struct occ *occ, u32 tag)
+void occ_returned(struct occ *occ, u32 tag)
 {
 	if (!occ->slots[tag].write)
 		age_remove(occ, OCC_CLASSES, tag);

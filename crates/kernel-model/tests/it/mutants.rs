@@ -201,14 +201,14 @@ faults![
         "return core_max(of->weight / OCC_WEIGHT_SCALE, 1);" => "return of->weight;";
     "what is overdue goes every time" in "occupancy-choice.c":
         "&& occ->since_overdue >= occ->set[OCC_OVERDUE_EVERY])" => ")";
-    "what is overdue is not counted" in "occupancy-events.c":
+    "dispatches because of age are not told apart" in "occupancy-events.c":
         "occ->since_overdue = is_overdue ? 0 : " => "occ->since_overdue = ";
     "a starved read is left to starve" in "occupancy-requests.c":
         "now - occ->slots[tag].since > occ->set[OCC_PATIENCE]" => "0 && now > occ->set[OCC_PATIENCE]";
     "a device without seeks starves reads" in "occupancy-requests.c":
         " || occ_seeks(&occ->model) != OCC_YES)" => ")";
-    "a read that came back is still in the device" in "occupancy-events.c":
-        "	occ_came_back(occ, rq->tag);\n" => "";
+    "a returned read is still in the device" in "occupancy-events.c":
+        "	occ_returned(occ, rq->tag);\n" => "";
     "asynchronous requests never have a turn" in "occupancy-choice.c":
         "if (occ->turn ||" => "if (0 && occ->turn ||";
     "positions on flash" in "occupancy-model.c":

@@ -15,7 +15,7 @@ impl Elevator for Occupancy {
         let now = self.now(now);
         if at == InsertAt::Head && self.requests.has(request.tag) {
             // The device has returned it.
-            self.requests.came_back(request.tag);
+            self.requests.returned(request.tag);
             let slot = self.requests.slot_mut(request.tag);
             slot.position = Position::Head;
             slot.request = *request;
@@ -100,7 +100,7 @@ impl Elevator for Occupancy {
         self.load -= slot.predicted;
         self.requests.flows[flow].in_flight -= 1;
         self.measure(now, tag, before);
-        self.requests.came_back(tag);
+        self.requests.returned(tag);
         self.requests.forget(tag);
         let process = &mut self.requests.processes[slot.request.process as usize];
         process.busy -= 1;

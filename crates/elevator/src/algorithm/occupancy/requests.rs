@@ -211,8 +211,8 @@ impl Requests {
         }
     }
 
-    /// A request comes back from the device.
-    pub(super) fn came_back(&mut self, tag: u32) {
+    /// A request returns from the device.
+    pub(super) fn returned(&mut self, tag: u32) {
         if self.slot(tag).request.op == Op::Read {
             self.age_links.remove(&mut self.reads, tag);
         }

@@ -42,9 +42,9 @@ settings! {
     SyncCosts Internal "sync_costs" "requests" 1..=1024, 32, "automatic target of synchronous requests, in services of a small read";
     AsyncCosts Internal "async_costs" "requests" 1..=10000, 200, "automatic target of asynchronous requests, in services of a small read";
     Turn Internal "turn" "percent" 0..=1000, 25, "length of an asynchronous turn, relative to the slack";
-    OverdueMs Internal "overdue_ms" "ms" 1..=60000, 5000, "a request is overdue so long after its turn by fair shares";
+    OverdueMs Internal "overdue_ms" "ms" 1..=60000, 5000, "a request is overdue this long after its turn by fair shares";
     OverdueEvery Internal "overdue_every" "requests" 1..=1024, 16, "dispatches between two that are made because of age";
-    Patience Internal "patience" "targets" 1..=1000, 4, "a read that has been in the device for so many targets gets it to itself";
+    Patience Internal "patience" "targets" 1..=1000, 4, "a read that has been in the device for this many targets gets it to itself";
     LeastWindow Internal "least_window" "requests" 1..=1024, 32, "minimum window, in mean requests";
     CreditCosts Internal "credit_costs" "requests" 0..=100000, 1000, "burst credit of a process, in mean random requests";
     CreditShare Internal "credit_share" "weights" 1..=100, 7, "weight of all processes on credit, relative to all others";
