@@ -85,7 +85,7 @@ bool occ_starves(const struct occ *occ, u64 now)
 {
 	u32 tag = occ->exposed[OCC_CLASSES].oldest;
 
-	if (!occ_on(occ, OCC_STARVED) || tag == CORE_NONE || occ_seeks(&occ->model) != OCC_YES)
+	if (!occ_on(occ, OCC_STARVED) || tag == CORE_NONE || occ_seeks(&occ->model) == OCC_NO)
 		return false;
 	return now - occ->slots[tag].since > occ->set[OCC_PATIENCE] * occ->targets[OCC_OF_SYNC];
 }

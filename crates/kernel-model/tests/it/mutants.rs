@@ -206,7 +206,9 @@ faults![
     "a starved read is left to starve" in "occupancy-requests.c":
         "now - occ->slots[tag].since > occ->set[OCC_PATIENCE]" => "0 && now > occ->set[OCC_PATIENCE]";
     "a device without seeks starves reads" in "occupancy-requests.c":
-        " || occ_seeks(&occ->model) != OCC_YES)" => ")";
+        " || occ_seeks(&occ->model) == OCC_NO)" => ")";
+    "a device that may seek starves reads" in "occupancy-requests.c":
+        "occ_seeks(&occ->model) == OCC_NO)" => "occ_seeks(&occ->model) != OCC_YES)";
     "a returned read is still in the device" in "occupancy-events.c":
         "	occ_returned(occ, rq->tag);\n" => "";
     "asynchronous requests never have a turn" in "occupancy-choice.c":

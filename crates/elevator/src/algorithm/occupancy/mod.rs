@@ -198,12 +198,13 @@ impl Occupancy {
                 || self.shares.nr_uneven > 0)
     }
 
-    /// Whether a read has been in the device so long that it must have overtaken it again and
-    /// again: a drive's own order has no regard to age.
+    /// Whether a read has been in the device so long that others must have overtaken it again and
+    /// again: a drive's own order has no regard to age. Next to writes that never end a device does
+    /// not tell whether it seeks.
     fn starves(&self, now: u64) -> bool {
         let patience = self.settings.value(Key::Patience) * self.derived.targets[TARGET_OF[SYNC]];
         self.settings.on(Key::Starved)
-            && self.model.seeks() == Some(true)
+            && self.model.seeks() != Some(false)
             && self.requests.oldest_read().is_some_and(|since| now - since > patience)
     }
 

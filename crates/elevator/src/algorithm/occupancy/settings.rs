@@ -35,7 +35,7 @@ settings! {
     Credit Internal "credit" "switch" 0..=1, 1, "burst credit for processes that start on a busy device";
     Classes Internal "classes" "switch" 0..=1, 1, "real-time before synchronous before asynchronous requests, within the slack";
     Overdue Internal "overdue" "switch" 0..=1, 1, "overdue requests go first, now and then";
-    Starved Internal "starved" "switch" 0..=1, 1, "nothing is sent to a device that seeks while it starves a read";
+    Starved Internal "starved" "switch" 0..=1, 1, "nothing is sent to a device that may seek while it starves a read";
     SlackCosts Internal "slack_costs" "requests" 0..=1024, 8, "slack: how many mean random requests a flow may run ahead";
     SlackWindow Internal "slack_window" "percent" 0..=1000, 25, "slack: at least this part of the window";
     RtCosts Internal "rt_costs" "requests" 1..=1024, 4, "automatic target of the real-time class, in services of a small read";
