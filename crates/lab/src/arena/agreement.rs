@@ -70,6 +70,7 @@ const WIDER: &[Wider] = &[
     wider(["hp97560", "iozone-10", "anticipatory"], 3.0, 3.0, TICKS),
     wider(["cheetah9lp", "iozone-10", "bfq"], 2.0, 11.0, BFQ),
     wider(["wd4tb7200", "iozone-10", "bfq"], 50.0, 40.0, BFQ),
+    wider(["cheetah9lp", "iozone-10", "occupancy"], 10.0, 100.0, GAPS),
     wider(["wd4tb7200", "iozone-10", "occupancy"], 25.0, 200.0, GAPS),
 ];
 
