@@ -53,9 +53,8 @@ const BFQ: &str = "which of ten processes that read small files in turn are merg
 /// identical.
 const TICKS: &str = "expiries count ticks of 1 ms: a request that comes 0.4 µs later falls into another one, and from there on the histories differ";
 
-/// With ten processes and a write cache the orders part at completion 5. Every gap affects
-/// learning, which controls waits and the window. The simulator's own results for seven seeds
-/// differ by up to 154 %.
+/// Every gap affects learning, which controls waits and the window. The simulator's own results for
+/// seven seeds differ by up to 154 %.
 const GAPS: &str = "a gap that differs by 0.4 µs teaches another cost, and with ten processes and cached writes no two histories are alike";
 
 const fn wider(of: [&'static str; 3], percent: f64, p99: f64, why: &'static str) -> Wider {
