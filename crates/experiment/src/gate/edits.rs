@@ -1,8 +1,8 @@
 //! Edits of a plan since its results file: a gate compares only measurements of one plan.
 //!
 //! Both plans are compared key by key as serialised trees. Excluded are parts that leave values
-//! comparable: version, budget, title, published figures, the plan's own verdict rules, the device's name,
-//! and the kernel, which may be the gate's subject. Files are compared by name, without
+//! comparable: version, budget, title, published figures, the plan's own verdict rules, the device's
+//! name, and the kernel, which may be the gate's subject. Files are compared by name, without
 //! directories.
 
 use serde_json::Value;
