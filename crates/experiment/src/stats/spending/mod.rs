@@ -27,7 +27,7 @@ pub const FIRST_LOOK: usize = 4;
 /// −4: 61 %, 99 %, 8.0.
 pub const GAMMA: f64 = -2.0;
 
-/// Beyond so many rounds one more hardly changes what is known, and its bound costs as much as any.
+/// Beyond this, one round more hardly changes what is known, and its bound costs as much as any.
 pub const THIN_AFTER: usize = 200;
 
 const MAX_TABLES: usize = 64;
