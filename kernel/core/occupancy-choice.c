@@ -3,15 +3,20 @@
  * The next request, and whether to wait instead, as in
  * crates/elevator/src/algorithm/occupancy/choice.rs.
  *
- * Flows within the slack are served in this order: an overdue request, once in 17 dispatches; by
- * class; async requests if nothing else is eligible, or for an async slice. Within a class,
- * one-way sector order applies if positions matter or are unknown, otherwise the minimum start tag.
+ * Flows within the slack are served by class; async requests if nothing else is eligible, or for an
+ * async slice. Within a class, one-way sector order applies if positions matter or are unknown,
+ * otherwise the minimum start tag. If a device may seek, an overdue request goes first, once in 17
+ * dispatches.
  */
 #include "occupancy-parts.h"
 
 static bool may_go(const struct occ *occ, u32 class)
 {
-	return occ->exposed[class].root != CORE_NONE;
+	const struct occ_process *first = occ_heap_first(occ, class);
+
+	if (occ->exposes)
+		return occ->exposed[class].root != CORE_NONE;
+	return first && first->may_go;
 }
 
 static u32 overdue(const struct occ *occ, u64 now)
@@ -55,7 +60,8 @@ u32 occ_choose(struct occ *occ, u64 now, bool *is_overdue)
 	u32 class, tag;
 
 	*is_overdue = false;
-	if (occ_on(occ, OCC_OVERDUE) && occ->since_overdue >= occ->set[OCC_OVERDUE_EVERY]) {
+	if (occ->exposes && occ_on(occ, OCC_POSITIONS) &&
+	    occ->since_overdue >= occ->set[OCC_OVERDUE_EVERY]) {
 		tag = overdue(occ, now);
 		if (tag != CORE_NONE) {
 			*is_overdue = true;
@@ -85,9 +91,7 @@ static u64 gain_of(const struct occ *occ, const struct occ_process *last,
 		if (back > 0 && (u64)back > occ_far_ns(&occ->model) / 2)
 			gain = (u64)back;
 	}
-	if (occ_on(occ, OCC_HOLDS) &&
-	    ((last->credit && !other->credit) ||
-	     (last->weight > other->weight && last->start < other->start)))
+	if (occ_on(occ, OCC_HOLDS) && last->start < other->start)
 		gain += occ_predict(occ, slot->write, slot->nr_sectors,
 				    occ_bucket(occ->head, slot->sector));
 	return gain;

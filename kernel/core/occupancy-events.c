@@ -2,15 +2,31 @@
 /* Insert, dispatch and complete. Requeued requests go first and are not charged again. */
 #include "occupancy-parts.h"
 
+/*
+ * Whether flows may be too far ahead. A device without seeks takes what it can, unless somebody is
+ * to have more of it. While nobody knows whether it seeks, a random read among writes is to tell,
+ * and has to be served for that.
+ */
+static bool is_bounded(const struct occ *occ)
+{
+	enum occ_answer seeks = occ_seeks(&occ->model);
+
+	return seeks == OCC_YES || occ->nr_privileged ||
+	       (seeks == OCC_UNKNOWN && occ->random_in_flight && occ->writes_in_flight) ||
+	       occ->latest < occ->real_time_until;
+}
+
 static u64 limit_of(struct occ *occ)
 {
-	struct occ_process *entitled = occ_heap_first(occ, OCC_ENTITLED);
+	struct occ_process *active = occ_heap_first(occ, OCC_ACTIVE);
 	u64 from;
 
 	occ_follow(occ);
+	if (!is_bounded(occ))
+		return CORE_MAX;
 	from = occ->virtual_time;
-	if (entitled && occ_on(occ, OCC_HOLDS))
-		from = core_min(from, entitled->start);
+	if (active && occ_on(occ, OCC_HOLDS))
+		from = core_min(from, active->start);
 	return core_add(from, occ->virtual_slack);
 }
 
@@ -98,11 +114,10 @@ static void insert_again(struct occ *occ, const struct core_request *rq)
 {
 	struct occ_slot *slot = &occ->slots[rq->tag];
 
-	occ_returned(occ, rq->tag);
 	fill(slot, rq);
-	occ->load -= slot->predicted;
 	occ->in_flight--;
 	occ->writes_in_flight -= slot->write;
+	occ->random_in_flight -= slot->reads > 0;
 	slot->process->busy--;
 	slot->process->waiting++;
 	push_came_back(occ, rq->tag);
@@ -124,6 +139,8 @@ void occ_insert(void *core, u64 now, const struct core_request *rq, bool at_head
 		occ_wakes(occ, now, of);
 	of->weight = (8 - core_min(rq->prio_level, 7)) * 25 * OCC_WEIGHT_SCALE;
 	slot->class = (u8)occ_class_of(occ, of, rq);
+	if (slot->class == OCC_REAL_TIME)
+		occ->real_time_until = core_add(now, CORE_SECOND_NS);
 	slot->reads = learn_arrival(occ, now, rq);
 	occ_touched(occ, now, of);
 	fill(slot, rq);
@@ -133,7 +150,7 @@ void occ_insert(void *core, u64 now, const struct core_request *rq, bool at_head
 	slot->predicted = 0;
 	slot->bucket = 0;
 	slot->exposed = false;
-	slot->alone = false;
+	slot->with_writes = false;
 	if (at_head) {
 		of->in_flight++;
 		occ_count(occ, of);
@@ -171,18 +188,19 @@ static void issue(struct occ *occ, u64 now, u32 tag)
 	if (!occ->in_flight)
 		occ->mark = now;
 	slot->place = OCC_IN_FLIGHT;
-	slot->alone = !occ->in_flight;
-	slot->reads *= occ->writes_in_flight ? 0 : occ->in_flight + 1;
+	slot->with_writes = occ->writes_in_flight;
+	if (slot->reads) {
+		slot->reads = occ->in_flight + 1 - occ->writes_in_flight;
+		occ->random_in_flight++;
+	}
 	slot->since = now;
 	of->waiting--;
 	of->busy++;
 	occ->in_flight++;
 	occ->writes_in_flight += slot->write;
-	occ->load += slot->predicted;
 	occ->head = occ_end_of(slot);
 	occ->last = slot->sync ? of : NULL;
 	occ->timer = CORE_NEVER;
-	occ_sent(occ, tag);
 }
 
 static void give(struct occ *occ, u64 now, u32 tag, bool is_overdue)
@@ -224,9 +242,7 @@ static u32 dispatch_again(struct occ *occ, u64 now)
 u32 occ_dispatch(void *core, u64 now)
 {
 	struct occ *occ = core;
-	struct occ_slot *slot;
 	bool is_overdue;
-	u64 occupancy;
 	u32 tag;
 
 	now = occ_now(occ, now);
@@ -239,15 +255,6 @@ u32 occ_dispatch(void *core, u64 now)
 	tag = occ_choose(occ, now, &is_overdue);
 	if (tag == CORE_NONE)
 		return CORE_NONE;
-	slot = &occ->slots[tag];
-	occupancy = occ_predict(occ, slot->write, slot->nr_sectors,
-				occ_bucket(occ->head, slot->sector));
-	if (occ_starves(occ, now))
-		return CORE_NONE;
-	if (occ_is_full(occ, occupancy)) {
-		occ->window.blocked = true;
-		return CORE_NONE;
-	}
 	if (!is_overdue && occ_waits(occ, now, tag))
 		return CORE_NONE;
 	give(occ, now, tag, is_overdue);
@@ -256,7 +263,7 @@ u32 occ_dispatch(void *core, u64 now)
 
 static void measure(struct occ *occ, u64 now, struct occ_slot *slot, u64 before)
 {
-	u64 gap = now > before ? now - before : 0, delay = now - slot->since;
+	u64 gap = now > before ? now - before : 0;
 	struct occ_sample sample = {
 		.predicted = slot->predicted,
 		.nr_sectors = slot->nr_sectors,
@@ -264,19 +271,12 @@ static void measure(struct occ *occ, u64 now, struct occ_slot *slot, u64 before)
 		.write = slot->write,
 		.with_writes = occ->writes_in_flight,
 	};
-	u32 class = occ_predicted_class(slot);
 
 	occ_model_completed(occ, &sample, slot->since < before, gap);
-	/* Caches and garbage collection decide when a write completes. */
-	if (slot->write && class != OCC_OF_REAL_TIME)
-		class = OCC_OF_ASYNC;
-	if (!slot->write)
-		occ_model_respond(&occ->model, slot->nr_sectors, slot->bucket,
-				  slot->alone && !occ->in_flight, delay);
-	if (slot->reads && !occ->writes_in_flight)
-		occ_model_random_read(&occ->model, slot->nr_sectors, slot->reads, delay);
-	occ_window_completed(occ, now, class, delay,
-			     occ->set[OCC_LEAST_WINDOW] * occ_mean_ns(&occ->model));
+	if (slot->reads)
+		occ_model_random_read(&occ->model, slot->nr_sectors, slot->reads,
+				      slot->with_writes || occ->writes_in_flight,
+				      now - slot->since);
 }
 
 void occ_complete(void *core, u64 now, u32 tag)
@@ -290,15 +290,17 @@ void occ_complete(void *core, u64 now, u32 tag)
 	occ->mark = now;
 	occ->in_flight--;
 	occ->writes_in_flight -= slot->write;
-	occ->load -= slot->predicted;
+	occ->random_in_flight -= slot->reads > 0;
 	of->in_flight--;
 	measure(occ, now, slot, before);
-	occ_returned(occ, tag);
 	occ_refresh(occ);
 	slot->place = OCC_NOWHERE;
 	of->busy--;
-	if (slot->sync && !of->waiting && !of->busy)
+	if (slot->sync && !of->waiting && !of->busy) {
 		of->done = core_max(now, 1);
+		if (of->start < occ->virtual_time)
+			occ->last = of;
+	}
 	occ_touched(occ, now, of);
 	occ_count(occ, of);
 }

@@ -6,8 +6,6 @@
 #include "occupancy-parts.h"
 
 #define BITS 8
-#define KAPPA_BITS 16
-#define KAPPA_ONE (1ull << KAPPA_BITS)
 #define MOST (((s64)(10 * CORE_SECOND_NS)) << BITS)
 #define LEAST 250ull		/* ns */
 #define COLD (100000ll << BITS)
@@ -45,7 +43,6 @@ void occ_model_init(struct occ_model *model)
 {
 	model->of[0].base = COLD;
 	model->of[1].base = COLD;
-	model->kappa = KAPPA_ONE;
 }
 
 u64 occ_predict(const struct occ *occ, bool write, u32 nr_sectors, u32 bucket)
@@ -57,7 +54,7 @@ u64 occ_predict(const struct occ *occ, bool write, u32 nr_sectors, u32 bucket)
 	if (!occ_on(occ, OCC_LEARNING))
 		return 100000 + 5000 * (u64)size;
 	raw = (of->base + of->slope * size + of->pos[bucket].value) >> BITS;
-	return core_max((raw > 0 ? (u64)raw : 0) * occ->model.kappa >> KAPPA_BITS, LEAST);
+	return core_max(raw > 0 ? (u64)raw : 0, LEAST);
 }
 
 s64 occ_positional_ns(const struct occ_model *model, u32 bucket)
@@ -68,29 +65,6 @@ s64 occ_positional_ns(const struct occ_model *model, u32 bucket)
 bool occ_is_known(const struct occ_model *model, bool write)
 {
 	return model->of[write].nr >= 8;
-}
-
-static void rescale(struct occ *occ, u64 predicted, u64 gap)
-{
-	struct occ_model *model = &occ->model;
-	s64 ratio, step;
-
-	model->gaps += gap;
-	model->predicted += predicted;
-	if (++model->nr < 16)
-		return;
-	if (occ_on(occ, OCC_KAPPA)) {
-		ratio = (s64)core_div(model->gaps << 10, core_max(model->predicted, 1));
-		ratio = clamped(ratio, 1 << 8, 1 << 12);
-		step = core_div_signed((s64)model->kappa * (ratio - (1 << 10)), 32 << 10);
-		model->kappa = (u64)clamped((s64)model->kappa + step, KAPPA_ONE / 8,
-					    KAPPA_ONE * 8);
-	} else {
-		model->kappa = KAPPA_ONE;
-	}
-	model->gaps = 0;
-	model->predicted = 0;
-	model->nr = 0;
 }
 
 /* Copies a value to empty neighbours, up to the next filled bucket. */
@@ -155,7 +129,6 @@ static void learn(struct occ *occ, const struct occ_sample *of, u64 gap)
 	gap = core_min(gap, known ? core_mul(of->predicted, 16) : CORE_SECOND_NS);
 	if (occ_seeks(model) != OCC_YES)
 		gap = without_writes(model, of, known, gap);
-	rescale(occ, of->predicted, gap);
 	sample = (s64)(gap << BITS);
 	error = clamped((s64)(((u64)((s64)gap - (s64)of->predicted)) << BITS), -MOST, MOST);
 	if (direction->nr != ~0u)
@@ -200,36 +173,14 @@ void occ_model_completed(struct occ *occ, const struct occ_sample *sample, bool 
 	model->gap += core_min(gap, 10 * CORE_SECOND_NS);
 }
 
-void occ_model_respond(struct occ_model *model, u32 nr_sectors, u32 bucket, bool alone,
-		       u64 response)
-{
-	s64 extra = nr_sectors > 8 ? (s64)size_of(nr_sectors) - 8 : 0;
-	s64 learned = (model->of[0].slope * extra) >> BITS;
-	u64 transfer = (u64)(learned > SLOWEST * extra ? learned : SLOWEST * extra);
-	u64 sample = response > transfer ? response - transfer : 0;
-	bool far = bucket > 1;
-
-	sample = core_min(core_max(core_max(sample, response / 4), 1000), CORE_SECOND_NS);
-	if (!model->unloaded || (far && alone && !model->unloaded_far))
-		model->unloaded = sample;
-	else if (far && sample < model->unloaded)
-		model->unloaded -= (model->unloaded - sample) / 16;
-	else if (alone && (far || !model->unloaded_far))
-		model->unloaded += (core_max(sample, model->unloaded) - model->unloaded) / 16;
-	model->unloaded_far |= far && alone;
-}
-
-void occ_model_random_read(struct occ_model *model, u32 nr_sectors, u32 reads, u64 response)
+void occ_model_random_read(struct occ_model *model, u32 nr_sectors, u32 reads, bool with_writes,
+			   u64 response)
 {
 	u64 transfer = (u64)SLOWEST * size_of(nr_sectors), own;
 
 	own = core_div(response > transfer ? response - transfer : 0, reads);
-	occ_mean_add(&model->quick, own < CORE_SECOND_NS / 1000 ? 1024 : 0, 64);
-}
-
-u64 occ_unloaded_ns(const struct occ_model *model)
-{
-	return model->unloaded ? model->unloaded : CORE_SECOND_NS / 1000;
+	occ_mean_add(with_writes ? &model->quick_among_writes : &model->quick,
+		     own < CORE_SECOND_NS / 1000 ? 1024 : 0, 64);
 }
 
 u64 occ_random_ns(const struct occ_model *model)
@@ -244,16 +195,13 @@ u64 occ_far_ns(const struct occ_model *model)
 	return (u64)(model->far.value >> BITS);
 }
 
-u64 occ_mean_ns(const struct occ_model *model)
-{
-	return core_max((u64)(model->all.value >> BITS), LEAST);
-}
-
 enum occ_answer occ_seeks(const struct occ_model *model)
 {
-	if (!model->quick.nr)
+	if (model->quick.nr)
+		return model->quick.value < 256 ? OCC_YES : OCC_NO;
+	if (model->quick_among_writes.nr < 8)
 		return OCC_UNKNOWN;
-	return model->quick.value < 256 ? OCC_YES : OCC_NO;
+	return model->quick_among_writes.value < 64 ? OCC_YES : OCC_NO;
 }
 
 enum occ_answer occ_positions_matter(const struct occ_model *model)

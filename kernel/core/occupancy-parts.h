@@ -14,16 +14,12 @@
 
 /* In order of precedence within the slack. */
 enum { OCC_REAL_TIME, OCC_ON_CREDIT, OCC_SYNC, OCC_ASYNC, OCC_CLASSES };
-enum { OCC_OF_REAL_TIME, OCC_OF_SYNC, OCC_OF_ASYNC, OCC_TARGETS };
 
-/* In row order. Those from OCC_FAIRNESS on are internal. */
+/* In row order. All are internal. */
 enum {
-	OCC_TARGET_RT, OCC_TARGET_SYNC, OCC_TARGET_ASYNC,
-	OCC_FAIRNESS, OCC_LEARNING, OCC_KAPPA, OCC_WINDOW, OCC_STEERING, OCC_ANTICIPATION,
-	OCC_HOLDS, OCC_POSITIONS, OCC_CREDIT, OCC_BY_CLASS, OCC_OVERDUE, OCC_STARVED,
-	OCC_SLACK_COSTS, OCC_SLACK_WINDOW, OCC_RT_COSTS, OCC_SYNC_COSTS, OCC_ASYNC_COSTS, OCC_TURN,
-	OCC_OVERDUE_MS, OCC_OVERDUE_EVERY, OCC_PATIENCE, OCC_LEAST_WINDOW, OCC_CREDIT_COSTS,
-	OCC_CREDIT_SHARE, OCC_IDLE_PERCENT, OCC_EXPOSED, OCC_TUNABLES
+	OCC_FAIRNESS, OCC_LEARNING, OCC_ANTICIPATION, OCC_HOLDS, OCC_POSITIONS, OCC_CREDIT,
+	OCC_BY_CLASS, OCC_SLACK_COSTS, OCC_TURN, OCC_OVERDUE_MS, OCC_OVERDUE_EVERY,
+	OCC_CREDIT_COSTS, OCC_CREDIT_SHARE, OCC_IDLE_PERCENT, OCC_EXPOSED, OCC_TUNABLES
 };
 
 /* A plain mean of the first samples, then exponential with weight 1/most. */
@@ -73,13 +69,10 @@ struct occ_model {
 	struct occ_sample together[OCC_TOGETHER];
 	u32 nr_together;
 	u64 gap;
-	u64 kappa, gaps, predicted;
-	u32 nr;
 	struct occ_mean near, far;	/* sequential and far reads, without the size part */
-	struct occ_mean quick;	/* 1024 * the part of random reads that are quick */
+	/* 1024 * the part of random reads that are quick, without writes in the device and with. */
+	struct occ_mean quick, quick_among_writes;
 	struct occ_mean random, all;	/* gaps of far requests, and of all */
-	u64 unloaded;		/* service time of a small read alone; 0: unknown */
-	bool unloaded_far;
 	u64 owed;		/* gaps of reads that writes caused */
 };
 
@@ -92,47 +85,21 @@ s64 occ_positional_ns(const struct occ_model *model, u32 bucket);
 bool occ_is_known(const struct occ_model *model, bool write);
 /* @beside: in the device at the previous completion. */
 void occ_model_completed(struct occ *occ, const struct occ_sample *sample, bool beside, u64 gap);
-void occ_model_respond(struct occ_model *model, u32 nr_sectors, u32 bucket, bool alone,
-		       u64 response);
 /* @reads shared the device. */
-void occ_model_random_read(struct occ_model *model, u32 nr_sectors, u32 reads, u64 response);
-u64 occ_unloaded_ns(const struct occ_model *model);
+void occ_model_random_read(struct occ_model *model, u32 nr_sectors, u32 reads, bool with_writes,
+			   u64 response);
 u64 occ_random_ns(const struct occ_model *model);
 u64 occ_far_ns(const struct occ_model *model);
-u64 occ_mean_ns(const struct occ_model *model);
 void occ_mean_add(struct occ_mean *mean, s64 sample, u32 most);
 
 enum occ_answer { OCC_NO, OCC_YES, OCC_UNKNOWN };
 /* A device that seeks has positions until near reads show otherwise. */
 enum occ_answer occ_positions_matter(const struct occ_model *model);
-/* Whether three of four random reads take over a millisecond. */
-enum occ_answer occ_seeks(const struct occ_model *model);
-
-struct occ_delays {
-	u32 nr;
-	u32 above[4];		/* longer than 0.8, 1, 1 1/3 and 2 targets */
-	u64 since, last;	/* last completion, or 0 */
-	u32 relaxed;		/* log2 of the target's relaxation */
-	u64 missed_since;	/* or 0 */
-};
-
-struct occ_window {
-	u64 window;		/* 0: not set yet */
-	u32 ruling;
-	bool doubling;
-	bool blocked;		/* has held back a request since its last change */
-	struct occ_delays of[OCC_TARGETS];
-};
-
-void occ_window_init(struct occ_window *window);
-/* Recomputes occ->size. */
-void occ_window_refresh(struct occ *occ);
 /*
- * Whether the device may not get @more. One without seeks takes what it can, unless there is a
- * real-time process or flows differ in weight.
+ * Whether three of four random reads take over a millisecond, or, as long as all were among writes,
+ * fifteen of sixteen: flash may be collecting.
  */
-bool occ_is_full(const struct occ *occ, u64 more);
-void occ_window_completed(struct occ *occ, u64 now, u32 class, u64 delay, u64 least);
+enum occ_answer occ_seeks(const struct occ_model *model);
 
 struct occ_fifo {
 	u32 head, tail;
@@ -141,7 +108,7 @@ struct occ_fifo {
 };
 
 /* Orders of flows by start tag: one per class, and two more. */
-enum { OCC_THROTTLED = OCC_CLASSES, OCC_ENTITLED, OCC_HEAPS };
+enum { OCC_THROTTLED = OCC_CLASSES, OCC_ACTIVE, OCC_HEAPS };
 
 struct occ_process {
 	struct occ_process *next, *prev;	/* on occ->processes */
@@ -161,7 +128,7 @@ struct occ_process {
 	/* Cost of its next position if no other request intervenes. */
 	struct occ_mean own_position;
 	struct occ_thinks thinks;
-	bool known, may_go, counted_on_credit;
+	bool known, may_go, counted_on_credit, counted_privileged;
 };
 
 enum occ_place { OCC_NOWHERE, OCC_QUEUED, OCC_HEAD, OCC_IN_FLIGHT };
@@ -173,13 +140,13 @@ struct occ_slot {
 	u64 since;		/* when it was exposed; later, issued */
 	u64 predicted;		/* occupancy; 0: not charged yet */
 	u32 nr_sectors;
-	u32 reads;		/* that share the device with a random read; 0: no sample */
+	u32 reads;		/* that share the device with a random read; 0: not one */
 	u32 left, right, height;	/* in the treap */
 	u32 before, after;	/* in the FIFO; @after also links requeued requests */
-	u32 older, younger;	/* among the exposed requests of the class, or reads in the device */
+	u32 older, younger;	/* among the exposed requests of the class */
 	u8 class, bucket, place;
 	u8 prio_class;
-	bool exposed, alone, write, sync;
+	bool exposed, with_writes, write, sync;
 };
 
 _Static_assert(sizeof(struct occ_slot) + OCC_HEAPS * sizeof(struct occ_process *) <= 200,
@@ -202,18 +169,16 @@ struct occ {
 	struct occ_slot *slots;
 	struct occ_process *processes;
 
-	/* Derived from tunables, model and window by occ_refresh(). */
-	u64 targets[OCC_TARGETS];
+	/* Derived from tunables and model by occ_refresh(). */
 	u64 slack;		/* ns at the usual weight */
 	u64 virtual_slack;
-	u64 size;		/* of the window */
 	u32 most;
+	bool exposes;		/* the device may seek, so that requests have positions */
 
 	struct occ_model model;
-	struct occ_window window;
 
 	struct occ_heap heaps[OCC_HEAPS];
-	struct occ_exposed exposed[OCC_CLASSES + 1];	/* and reads in the device, by age */
+	struct occ_exposed exposed[OCC_CLASSES];
 	u32 queued;
 	u64 arrived;
 	u32 random;		/* for the treaps */
@@ -222,17 +187,19 @@ struct occ {
 
 	u64 virtual_time;
 	u64 weights, credit_weights;	/* of active flows, and of those on credit */
-	u32 nr_active, nr_on_credit, nr_uneven;	/* uneven: of another weight than the usual one */
+	u32 nr_active, nr_on_credit, nr_privileged;	/* with credit, or another weight */
 	u64 busy_since;		/* start of the busy period; gaps up to 1 s are ignored */
 	u64 last_touched;
 	u64 granted, granted_since;	/* credit whose time has not been earned yet */
 	u64 births, births_since;	/* new processes, halved every second */
 
 	u32 in_flight, writes_in_flight;
-	u64 load;		/* predicted occupancy in the device */
+	u32 random_in_flight;	/* reads far from their process's last */
+	u64 real_time_until;	/* a second after the last request of the real-time class */
 	u64 mark;		/* last completion, or first issue to an idle device */
 	u64 head;		/* end of the last dispatch */
-	struct occ_process *last;	/* of the last dispatch, if sync */
+	/* Of the last dispatch, if sync, or of a completion since, if it is behind. */
+	struct occ_process *last;
 	struct occ_thinks thinks;	/* for processes without history */
 	u64 turn;		/* rest of the async slice */
 	u64 since_turn;		/* others' occupancy since the last async slice */
@@ -274,12 +241,6 @@ static inline u64 occ_end_of(const struct occ_slot *slot)
 	return slot->sector + slot->nr_sectors;
 }
 
-static inline u32 occ_predicted_class(const struct occ_slot *slot)
-{
-	return slot->class == OCC_REAL_TIME ? OCC_OF_REAL_TIME :
-	       slot->class == OCC_ASYNC ? OCC_OF_ASYNC : OCC_OF_SYNC;
-}
-
 void occ_tree_insert(struct occ *occ, u32 class, u32 tag);
 void occ_tree_remove(struct occ *occ, u32 class, u32 tag);
 /* The next request at or after @sector, otherwise the lowest, or CORE_NONE. */
@@ -298,14 +259,8 @@ void occ_unqueue(struct occ *occ, u64 now, u32 tag);
 /* Both are in the same FIFO; @survivor takes the older place. */
 void occ_absorb(struct occ *occ, u64 now, u32 survivor, u32 gone);
 void occ_grow(struct occ *occ, const struct core_request *after);
-/* A request goes to the device, or returns. */
-void occ_sent(struct occ *occ, u32 tag);
-void occ_returned(struct occ *occ, u32 tag);
-/*
- * Whether a read has been in the device so long that others must have overtaken it again and
- * again: a drive's own order has no regard to age.
- */
-bool occ_starves(const struct occ *occ, u64 now);
+/* What is exposed stays so. */
+void occ_set_exposes(struct occ *occ, u64 now, bool exposes);
 void occ_allow(struct occ *occ, u64 now, struct occ_process *of, bool may_go);
 u32 occ_backlogged(const struct occ *occ);
 

@@ -4,7 +4,8 @@
  * crates/elevator/src/algorithm/occupancy/requests.rs.
  *
  * Only a FIFO's oldest requests are exposed, that is, in the treap and in the order of age. A flow
- * that crosses the slack therefore moves a bounded number of requests.
+ * that crosses the slack therefore moves a bounded number of requests. On a device without seeks
+ * none is.
  */
 #include "occupancy-parts.h"
 
@@ -69,27 +70,6 @@ static void age_remove(struct occ *occ, u32 class, u32 tag)
 		occ->slots[slot->younger].older = slot->older;
 }
 
-void occ_sent(struct occ *occ, u32 tag)
-{
-	if (!occ->slots[tag].write)
-		age_add(occ, OCC_CLASSES, tag, occ->exposed[OCC_CLASSES].youngest, CORE_NONE);
-}
-
-void occ_returned(struct occ *occ, u32 tag)
-{
-	if (!occ->slots[tag].write)
-		age_remove(occ, OCC_CLASSES, tag);
-}
-
-bool occ_starves(const struct occ *occ, u64 now)
-{
-	u32 tag = occ->exposed[OCC_CLASSES].oldest;
-
-	if (!occ_on(occ, OCC_STARVED) || tag == CORE_NONE || occ_seeks(&occ->model) == OCC_NO)
-		return false;
-	return now - occ->slots[tag].since > occ->set[OCC_PATIENCE] * occ->targets[OCC_OF_SYNC];
-}
-
 static void hide(struct occ *occ, u32 tag)
 {
 	struct occ_slot *slot = &occ->slots[tag];
@@ -103,7 +83,7 @@ static void expose(struct occ *occ, u64 now, struct occ_process *of, u32 class)
 {
 	struct occ_fifo *fifo = &of->fifos[class];
 
-	if (!of->may_go)
+	if (!of->may_go || !occ->exposes)
 		return;
 	while (fifo->exposed < occ->most && fifo->hidden != CORE_NONE) {
 		u32 tag = fifo->hidden;
@@ -236,6 +216,19 @@ void occ_allow(struct occ *occ, u64 now, struct occ_process *of, bool may_go)
 		else
 			hide_all(occ, &of->fifos[class]);
 	}
+}
+
+void occ_set_exposes(struct occ *occ, u64 now, bool exposes)
+{
+	struct occ_process *of;
+	u32 class;
+
+	if (exposes == occ->exposes)
+		return;
+	occ->exposes = exposes;
+	for (of = occ->processes; of; of = of->next)
+		for (class = 0; class < OCC_CLASSES; class++)
+			expose(occ, now, of, class);
 }
 
 u32 occ_backlogged(const struct occ *occ)

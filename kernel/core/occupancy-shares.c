@@ -150,15 +150,12 @@ void occ_count(struct occ *occ, struct occ_process *of)
 	bool active = occ_is_active(of), on_credit = active && of->credit;
 	u64 weight = active ? of->weight : 0;
 
-	if (on_credit && !of->heap_at[OCC_ENTITLED])
-		occ_heap_set(occ, OCC_ENTITLED, of);
-	else if (!on_credit)
-		occ_heap_remove(occ, OCC_ENTITLED, of);
 	if (of->counted == weight && of->counted_on_credit == on_credit)
 		return;
 	occ->weights += weight - of->counted;
-	occ->nr_uneven -= of->counted && of->counted != OCC_USUAL_WEIGHT;
-	occ->nr_uneven += weight && weight != OCC_USUAL_WEIGHT;
+	occ->nr_privileged -= of->counted_privileged;
+	of->counted_privileged = on_credit || (active && weight != OCC_USUAL_WEIGHT);
+	occ->nr_privileged += of->counted_privileged;
 	if (of->counted_on_credit) {
 		occ->credit_weights -= of->counted;
 		occ->nr_on_credit--;
@@ -167,10 +164,13 @@ void occ_count(struct occ *occ, struct occ_process *of)
 		occ->credit_weights += weight;
 		occ->nr_on_credit++;
 	}
-	if (of->counted)
-		occ->nr_active--;
-	if (active)
+	if (active && !of->counted) {
 		occ->nr_active++;
+		occ_heap_set(occ, OCC_ACTIVE, of);
+	} else if (!active && of->counted) {
+		occ->nr_active--;
+		occ_heap_remove(occ, OCC_ACTIVE, of);
+	}
 	of->counted = weight;
 	of->counted_on_credit = on_credit;
 }

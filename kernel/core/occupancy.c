@@ -3,11 +3,10 @@
  * occupancy: fair queueing of device time, which is learned from completions.
  *
  * A request advances its process's start tag by its predicted occupancy. Virtual time is the
- * minimum start tag of processes with requests. A process may run ahead of it by the slack; within
- * the slack, class, age and, if the device has positions, one-way sector order and anticipation
- * decide. On a device that seeks, with a real-time process, or if weights differ, the window bounds
- * the predicted occupancy in flight. Completion latency adjusts it to the target of the strictest
- * class.
+ * minimum start tag of processes with requests. If the device seeks, or a process is privileged, no
+ * process may run ahead of another with a request, queued or in the device, by more than the slack.
+ * Within the slack, class and, if the device has positions, one-way sector order and anticipation
+ * decide.
  *
  * Differences from crates/elevator/src/algorithm/occupancy/: a flow is a process, weighted by its I/O
  * priority; a process exits after its last request (core_ops.shares); values derived from tunables
@@ -18,59 +17,35 @@
 #define SWITCH(name) { name, "switch", 0, 1, 1 }
 
 static const struct core_tunable tunables[] = {
-	{ "target_rt", "µs", 0, 60000000, 0 },
-	{ "target_sync", "µs", 0, 60000000, 0 },
-	{ "target_async", "µs", 0, 60000000, 0 },
 	SWITCH("fairness"),
 	SWITCH("learning"),
-	SWITCH("kappa"),
-	SWITCH("window"),
-	SWITCH("steering"),
 	SWITCH("anticipation"),
 	SWITCH("holds"),
 	SWITCH("positions"),
 	SWITCH("credit"),
 	SWITCH("classes"),
-	SWITCH("overdue"),
-	SWITCH("starved"),
-	{ "slack_costs", "requests", 0, 1024, 8 },
-	{ "slack_window", "percent", 0, 1000, 25 },
-	{ "rt_costs", "requests", 1, 1024, 4 },
-	{ "sync_costs", "requests", 1, 1024, 32 },
-	{ "async_costs", "requests", 1, 10000, 200 },
+	{ "slack_costs", "requests", 0, 1024, 16 },
 	{ "turn", "percent", 0, 1000, 25 },
 	{ "overdue_ms", "ms", 1, 60000, 5000 },
 	{ "overdue_every", "requests", 1, 1024, 16 },
-	{ "patience", "targets", 1, 1000, 4 },
-	{ "least_window", "requests", 1, 1024, 32 },
 	{ "credit_costs", "requests", 0, 100000, 1000 },
 	{ "credit_share", "weights", 1, 100, 7 },
 	{ "idle_percent", "percent", 0, 100, 12 },
-	{ "exposed", "requests", 1, 4096, 32 },
+	{ "exposed", "requests", 1, 4096, 64 },
 };
 
 _Static_assert(sizeof(tunables) / sizeof(tunables[0]) == OCC_TUNABLES, "a row for each tunable");
 
-static u64 target(const struct occ *occ, u32 wanted, u32 costs, u64 least)
-{
-	if (occ->set[wanted])
-		return occ->set[wanted] * 1000;
-	return core_max(occ->set[costs] * occ_unloaded_ns(&occ->model), least);
-}
-
 void occ_refresh(struct occ *occ)
 {
-	u64 costs = occ->set[OCC_SLACK_COSTS] * occ_random_ns(&occ->model), window = 0;
+	u64 slack = occ->set[OCC_SLACK_COSTS] * occ_random_ns(&occ->model);
 
-	occ->targets[OCC_OF_REAL_TIME] = target(occ, OCC_TARGET_RT, OCC_RT_COSTS, 100000);
-	occ->targets[OCC_OF_SYNC] = target(occ, OCC_TARGET_SYNC, OCC_SYNC_COSTS, 200000);
-	occ->targets[OCC_OF_ASYNC] = target(occ, OCC_TARGET_ASYNC, OCC_ASYNC_COSTS, 5000000);
-	occ_window_refresh(occ);
-	if (occ_on(occ, OCC_WINDOW) && occ_seeks(&occ->model) == OCC_YES)
-		window = core_min(occ->size, 10 * CORE_SECOND_NS);
-	occ->slack = core_max(costs, core_div(window * occ->set[OCC_SLACK_WINDOW], 100));
-	occ->virtual_slack = core_div(occ->slack << OCC_VIRTUAL_BITS, OCC_USUAL_WEIGHT);
 	occ->most = (u32)occ->set[OCC_EXPOSED];
+	if (slack != occ->slack) {
+		occ->slack = slack;
+		occ->virtual_slack = core_div(slack << OCC_VIRTUAL_BITS, OCC_USUAL_WEIGHT);
+	}
+	occ_set_exposes(occ, occ->latest, occ_seeks(&occ->model) != OCC_NO);
 }
 
 static u32 held(const void *core)
@@ -190,7 +165,7 @@ static void init(void *core, const struct core_config *config)
 	flows = (void *)(occ->slots + occ->tags);
 	for (at = 0; at < OCC_HEAPS; at++)
 		occ->heaps[at].of = flows + (size_t)at * occ->tags;
-	for (at = 0; at <= OCC_CLASSES; at++) {
+	for (at = 0; at < OCC_CLASSES; at++) {
 		occ->exposed[at].root = CORE_NONE;
 		occ->exposed[at].oldest = CORE_NONE;
 		occ->exposed[at].youngest = CORE_NONE;
@@ -203,7 +178,7 @@ static void init(void *core, const struct core_config *config)
 	occ->head = CORE_MAX >> 1;
 	occ->idle_tokens = CORE_SECOND_NS / 8;
 	occ_model_init(&occ->model);
-	occ_window_init(&occ->window);
+	occ->exposes = true;
 	occ_refresh(occ);
 }
 
@@ -212,7 +187,7 @@ const struct core_ops core_occupancy = {
 	.process_size = sizeof(struct occ_process),
 	.tunables = tunables,
 	.nr_tunables = OCC_TUNABLES,
-	.nr_internal = OCC_TUNABLES - OCC_FAIRNESS,
+	.nr_internal = OCC_TUNABLES,
 	.shares = true,
 	.state_size = state_size,
 	.init = init,

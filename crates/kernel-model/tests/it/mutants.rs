@@ -143,18 +143,8 @@ faults![
         "	if (first)\n		spread(" => "	if (0)\n		spread(";
     "each completion teaches its own gap" in "occupancy-model.c":
         "if (!beside ||" => "if (1 ||";
-    "the scale moves a sixteenth" in "occupancy-model.c":
-        "32 << 10);" => "16 << 10);";
     "parts by distance are never negative" in "occupancy-model.c":
         "return model->of[0].pos[bucket].value >> BITS;" => "return model->of[0].pos[bucket].value > 0 ? model->of[0].pos[bucket].value >> BITS : 0;";
-    "a slower service is believed at once" in "occupancy-model.c":
-        "(core_max(sample, model->unloaded) - model->unloaded) / 16" => "core_max(sample, model->unloaded) - model->unloaded";
-    "a class rules without end" in "occupancy-window.c":
-        "return at && (now < at || now - at <= CORE_SECOND_NS);" => "return at;";
-    "the window always doubles" in "occupancy-window.c":
-        "	of->doubling &= !missed;\n" => "";
-    "the window grows unasked" in "occupancy-window.c":
-        "&& of->blocked)" => "&& 1)";
     "a read pays for the writes around it" in "occupancy-model.c":
         "} else if (known && of->with_writes) {" => "} else if (0) {";
     "writes do not pay for the reads around them" in "occupancy-model.c":
@@ -163,14 +153,6 @@ faults![
         "response - transfer : 0, reads);" => "response - transfer : 0, 1);";
     "a transfer looks like a seek" in "occupancy-model.c":
         "own = core_div(response > transfer ? response - transfer : 0," => "own = core_div(response,";
-    "a device without seeks has a window" in "occupancy-window.c":
-        "(occ_seeks(&occ->model) == OCC_YES ||" => "(1 ||";
-    "a real-time process finds the device full" in "occupancy-window.c":
-        "occ->window.ruling == OCC_OF_REAL_TIME ||" => "";
-    "weights do not matter without seeks" in "occupancy-window.c":
-        " || occ->nr_uneven);" => ");";
-    "a missed target is never relaxed" in "occupancy-window.c":
-        "of->relaxed < 10 ? of->relaxed + 1 : 10" => "0";
     "of two at one sector the younger" in "occupancy-order.c":
         "one->seq < seq)" => "one->seq > seq)";
     "the order does not wrap" in "occupancy-order.c":
@@ -200,17 +182,9 @@ faults![
     "the idle class counts once" in "occupancy-shares.c":
         "return core_max(of->weight / OCC_WEIGHT_SCALE, 1);" => "return of->weight;";
     "what is overdue goes every time" in "occupancy-choice.c":
-        "&& occ->since_overdue >= occ->set[OCC_OVERDUE_EVERY])" => ")";
+        " &&\n	    occ->since_overdue >= occ->set[OCC_OVERDUE_EVERY])" => ")";
     "dispatches because of age are not told apart" in "occupancy-events.c":
         "occ->since_overdue = is_overdue ? 0 : " => "occ->since_overdue = ";
-    "a starved read is left to starve" in "occupancy-requests.c":
-        "now - occ->slots[tag].since > occ->set[OCC_PATIENCE]" => "0 && now > occ->set[OCC_PATIENCE]";
-    "a device without seeks starves reads" in "occupancy-requests.c":
-        " || occ_seeks(&occ->model) == OCC_NO)" => ")";
-    "a device that may seek starves reads" in "occupancy-requests.c":
-        "occ_seeks(&occ->model) == OCC_NO)" => "occ_seeks(&occ->model) != OCC_YES)";
-    "a returned read is still in the device" in "occupancy-events.c":
-        "	occ_returned(occ, rq->tag);\n" => "";
     "asynchronous requests never have a turn" in "occupancy-choice.c":
         "if (occ->turn ||" => "if (0 && occ->turn ||";
     "positions on flash" in "occupancy-model.c":
@@ -221,20 +195,12 @@ faults![
         "(u64)back > occ_far_ns(&occ->model) / 2" => "1";
     "failed waits may take all of the time" in "occupancy-choice.c":
         "	if (!until || !occ->idle_tokens)" => "	if (!until)";
-    "nobody holds others back" in "occupancy-events.c":
-        "if (entitled && occ_on(occ, OCC_HOLDS))" => "if (0)";
     "what a drive read ahead tells of seeks" in "occupancy-events.c":
         "return distance >= OCC_FAR && !rq->write;" => "return !rq->write;";
-    "a read among writes tells of seeks" in "occupancy-events.c":
-        "if (slot->reads && !occ->writes_in_flight)" => "if (slot->reads)";
     "a returned request is charged again" in "occupancy-events.c":
         "	if (!slot->predicted)\n" => "	if (1)\n";
-    "a returned request counts twice" in "occupancy-events.c":
-        "	occ->load -= slot->predicted;\n	occ->in_flight--;\n	occ->writes_in_flight -=" => "	occ->in_flight--;\n	occ->writes_in_flight -=";
     "think time begins with the first of many" in "occupancy-events.c":
         "if (slot->sync && !of->waiting && !of->busy)" => "if (slot->sync)";
-    "a window of any size" in "occupancy-events.c":
-        "if (occ_is_full(occ, occupancy))" => "if (0)";
     "what follows from a tunable is as it was" in "occupancy.c":
         "	occ->set[tunable] = value;\n	occ_refresh(occ);" => "	occ->set[tunable] = value;";
     "the credit of a process that exits is lost" in "occupancy-shares.c":
@@ -243,6 +209,46 @@ faults![
         "	return occ->latest;" => "	return now;";
     "a wait ends by a clock of its own" in "occupancy.c":
         "occ->timer > occ->ahead ? occ->timer - occ->ahead : 0" => "occ->timer";
+    "nobody holds others back" in "occupancy-events.c":
+        "if (active && occ_on(occ, OCC_HOLDS))" => "if (0)";
+    "a device that seeks takes what it can" in "occupancy-events.c":
+        "return seeks == OCC_YES || occ->nr_privileged" => "return occ->nr_privileged";
+    "nobody is privileged" in "occupancy-events.c":
+        "seeks == OCC_YES || occ->nr_privileged ||" => "seeks == OCC_YES ||";
+    "an unknown device takes what it can" in "occupancy-events.c":
+        "(seeks == OCC_UNKNOWN && occ->random_in_flight" => "(0 && occ->random_in_flight";
+    "an unknown device is bounded without random reads" in "occupancy-events.c":
+        "seeks == OCC_UNKNOWN && occ->random_in_flight &&" => "seeks == OCC_UNKNOWN &&";
+    "a real-time process finds the device full" in "occupancy-events.c":
+        "occ->latest < occ->real_time_until;" => "0;";
+    "a real-time process is served for ever" in "occupancy-events.c":
+        "occ->latest < occ->real_time_until;" => "occ->real_time_until;";
+    "who is behind is not waited for" in "occupancy-events.c":
+        "		if (of->start < occ->virtual_time)\n			occ->last = of;\n" => "";
+    "everybody is waited for" in "occupancy-choice.c":
+        "occ_on(occ, OCC_HOLDS) && last->start < other->start" => "occ_on(occ, OCC_HOLDS)";
+    "a throttled flow is eligible on flash" in "occupancy-choice.c":
+        "return first && first->may_go;" => "return first;";
+    "what has no position stays hidden" in "occupancy-requests.c":
+        "			expose(occ, now, of, class);\n}\n\nu32" => "			;\n}\n\nu32";
+    "requests have positions on flash" in "occupancy.c":
+        "occ_seeks(&occ->model) != OCC_NO);" => "true);";
+    "another weight is no privilege" in "occupancy-shares.c":
+        "on_credit || (active && weight != OCC_USUAL_WEIGHT)" => "on_credit";
+    "credit is no privilege" in "occupancy-shares.c":
+        "on_credit || (active && weight != OCC_USUAL_WEIGHT)" => "active && weight != OCC_USUAL_WEIGHT";
+    "one read among writes tells of seeks" in "occupancy-model.c":
+        "model->quick_among_writes.nr < 8" => "model->quick_among_writes.nr < 1";
+    "a quarter of quick reads among writes is a seek" in "occupancy-model.c":
+        "model->quick_among_writes.value < 64" => "model->quick_among_writes.value < 256";
+    "reads among writes count as others" in "occupancy-model.c":
+        "with_writes ? &model->quick_among_writes : &model->quick" => "&model->quick";
+    "writes at the issue do not count" in "occupancy-events.c":
+        "slot->with_writes || occ->writes_in_flight" => "occ->writes_in_flight";
+    "writes share the time of random reads" in "occupancy-events.c":
+        "occ->in_flight + 1 - occ->writes_in_flight" => "occ->in_flight + 1";
+    "a returned request counts twice" in "occupancy-events.c":
+        "	fill(slot, rq);\n	occ->in_flight--;\n" => "	fill(slot, rq);\n";
     "requests of two processes join" in "occupancy.c":
         "slot->process == occ_process_of(bio->process) && slot->sync" => "slot->sync";
 ];

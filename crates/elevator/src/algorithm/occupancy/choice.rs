@@ -1,13 +1,13 @@
 //! The next request, and whether to wait instead.
 //!
-//! Among flows within the slack: 1. a request that is overdue, once in 17 dispatches; 2. by class; 3.
-//! asynchronous requests, if nothing else is eligible, or for a turn when the flow at virtual time
-//! has only these or the others have had a slack of occupancy since the last turn. Within a class:
-//! one-way sector order if positions matter or are unknown, otherwise the least start tag.
+//! Among flows within the slack: 1. by class; 2. asynchronous requests, if nothing else is eligible,
+//! or for a turn when the flow at virtual time has only these or the others have had a slack of
+//! occupancy since the last turn. Within a class: one-way sector order if positions matter or are
+//! unknown, otherwise the least start tag. Where a device may seek, an overdue request goes first,
+//! once in 17 dispatches: a stream ahead of it might never end.
 //!
 //! Waiting for the last process pays if the expected gain exceeds the expected idle time: it saves
-//! the way back where positions matter and, for a process on credit or behind with more weight, the
-//! other request's time. While the process has a request in the device, waiting is free. Failed
+//! the way back where positions matter and, for a flow that is behind, the other request's time. While the process has a request in the device, waiting is free. Failed
 //! waits take at most 12 % of the time.
 
 use crate::algorithm::occupancy::model::bucket;
@@ -18,16 +18,15 @@ use crate::algorithm::occupancy::{Occupancy, SECOND, Wait};
 impl Occupancy {
     /// The next request, and whether it is overdue.
     pub(super) fn choose(&self, now: u64) -> Option<(u32, bool)> {
-        if self.settings.on(Key::Overdue)
+        let positions = self.settings.on(Key::Positions);
+        if positions
             && self.since_overdue >= self.settings.value(Key::OverdueEvery)
             && let Some(tag) = self.overdue(now)
         {
             return Some((tag, true));
         }
         let class = self.class_in_turn()?;
-        let positions =
-            self.settings.on(Key::Positions) && self.model.positions_matter() != Some(false);
-        let tag = if positions {
+        let tag = if positions && self.model.positions_matter() != Some(false) {
             self.requests.next_up(class, self.head)
         } else {
             self.requests.first_by_start(class)
@@ -41,13 +40,13 @@ impl Occupancy {
             return Some(first);
         }
         let least = (0..ASYNC).filter_map(|class| self.requests.least_start(class)).min();
-        let due = first != REAL_TIME && self.since_turn > self.derived.slack;
+        let due = first != REAL_TIME && self.since_turn > self.slack;
         let in_turn = self.turn > 0 || due || self.requests.least_start(ASYNC) < least;
         Some(if in_turn { ASYNC } else { first })
     }
 
     fn overdue(&self, now: u64) -> Option<u32> {
-        let rounds = self.derived.slack.saturating_mul(2 * u64::from(self.requests.backlogged()));
+        let rounds = self.slack.saturating_mul(2 * u64::from(self.requests.backlogged()));
         let limit = (self.settings.value(Key::OverdueMs) * 1_000_000).saturating_add(rounds);
         (0..CLASSES).find_map(|class| {
             let tag = self.requests.oldest(class)?;
@@ -108,9 +107,7 @@ impl Occupancy {
             // Less than half of a far seek is noise of the model.
             gain = if gain > self.model.far_ns() / 2 { gain } else { 0 };
         }
-        let before_other = of.credit > 0 && other.credit == 0
-            || of.weight > other.weight && of.start < other.start;
-        if self.settings.on(Key::Holds) && before_other {
+        if self.settings.on(Key::Holds) && of.start < other.start {
             gain += self.predict(&slot.request, bucket(self.head, slot.request.sector));
         }
         gain

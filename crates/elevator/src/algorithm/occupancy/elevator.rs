@@ -3,9 +3,8 @@
 //! A requeued request goes first and is not charged again. Requests of different flows never merge,
 //! and there are no front merges: they alone would need a tree by ends.
 
-use crate::algorithm::occupancy::model::bucket;
-use crate::algorithm::occupancy::requests::Position;
-use crate::algorithm::occupancy::{Occupancy, WEIGHT_SCALE};
+use crate::algorithm::occupancy::requests::{Position, REAL_TIME};
+use crate::algorithm::occupancy::{Occupancy, SECOND, WEIGHT_SCALE};
 use crate::request::{BlockRequest, Finished};
 use crate::scheduler::{Anticipation, DepthLimit, Disk, Elevator, FlowSpec, InsertAt, Merge};
 use crate::vocabulary::{Op, Time};
@@ -15,23 +14,23 @@ impl Elevator for Occupancy {
         let now = self.now(now);
         if at == InsertAt::Head && self.requests.has(request.tag) {
             // The device has returned it.
-            self.requests.returned(request.tag);
             let slot = self.requests.slot_mut(request.tag);
             slot.position = Position::Head;
             slot.request = *request;
-            self.load -= slot.predicted;
+            let is_random = slot.reads > 0;
             let process = &mut self.requests.processes[request.process as usize];
             process.busy -= 1;
             process.queued += 1;
             self.in_flight -= 1;
             self.writes_in_flight -= u32::from(request.op == Op::Write);
+            self.random_in_flight -= u32::from(is_random);
             self.requeued.push(request.tag);
             return;
         }
         let flow = self.shares.flow_of(now, &mut self.requests, request.process);
         let was_active = self.requests.flows[flow].is_active();
         if !was_active {
-            let slack = self.derived.slack;
+            let slack = self.slack;
             self.shares.activate(now, &self.settings, &self.model, &mut self.requests, flow, slack);
         }
         if !self.requests.flows[flow].has_share && !self.requests.flows[flow].is_declared {
@@ -39,6 +38,9 @@ impl Elevator for Occupancy {
                 (8 - u64::from(request.priority.level.min(7))) * 25 * WEIGHT_SCALE;
         }
         let class = self.shares.class_of(&self.settings, &self.requests.flows[flow], request);
+        if class == REAL_TIME {
+            self.real_time_until = now.saturating_add(SECOND);
+        }
         let is_random = self.learn_arrival(now, request);
         self.shares.touched(now, &mut self.requests.flows[flow]);
         if at == InsertAt::Head {
@@ -72,15 +74,6 @@ impl Elevator for Occupancy {
         let limit = self.limit();
         self.free(now, limit);
         let (tag, overdue) = self.choose(now)?;
-        let request = self.requests.slot(tag).request;
-        let occupancy = self.predict(&request, bucket(self.head, request.sector));
-        if self.starves(now) {
-            return None;
-        }
-        if self.is_full(occupancy) {
-            self.window.blocked = true;
-            return None;
-        }
         if !overdue && self.waits(now, tag) {
             return None;
         }
@@ -97,15 +90,17 @@ impl Elevator for Occupancy {
         let flow = slot.flow as usize;
         self.in_flight -= 1;
         self.writes_in_flight -= u32::from(slot.request.op == Op::Write);
-        self.load -= slot.predicted;
+        self.random_in_flight -= u32::from(slot.reads > 0);
         self.requests.flows[flow].in_flight -= 1;
         self.measure(now, tag, before);
-        self.requests.returned(tag);
         self.requests.forget(tag);
         let process = &mut self.requests.processes[slot.request.process as usize];
         process.busy -= 1;
         if slot.request.sync && process.queued == 0 && process.busy == 0 {
             process.done = now.max(1);
+            if self.requests.flows[flow].start < self.shares.virtual_time {
+                self.last = Some(slot.request.process);
+            }
         }
         let of = &mut self.requests.flows[flow];
         self.shares.touched(now, of);

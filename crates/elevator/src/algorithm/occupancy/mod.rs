@@ -2,21 +2,18 @@
 //! The laboratory's own scheduler.
 //!
 //! A flow (process or declared group) has a start tag, moved by each request's predicted occupancy.
-//! Virtual time V is the least start tag of flows with requests; a flow may run ahead of V by the
-//! slack T. Within the slack decide class, age and, where the device has positions, one-way sector
-//! order and waiting for the last process. On a device that seeks, with a real-time process, or if
-//! weights differ, a window bounds the predicted occupancy in flight; completion delays adjust it to
-//! the strictest class's target. A read that a drive keeps for four targets gets it to itself.
+//! Where the device seeks, or a flow is privileged, no flow may run ahead of another with a request,
+//! queued or in the device, by more than the slack. Within the slack decide class and, where the
+//! device has positions, one-way sector order; and waiting for a process that is behind, or near.
 //! Nothing depends on a rotational flag.
 //!
 //! Sources: start-time fair queueing (SFQ), FlashFQ (throttle, occupancy as cost), BFQ (one-way
-//! order in budgets, raising of new processes), anticipatory (expected gain), Kyber (targets, delay
-//! control). The combination is [P]; see `research/occupancy.md`.
+//! order in budgets, raising of new processes), anticipatory (expected gain). The combination is
+//! [P]; see `research/occupancy.md`.
 //!
-//! Tunables: a latency target per class; see `settings.rs`, also for constants. Integers only, with
-//! tables by tag, flow and process, so that a kernel module can have the same rules
-//! (`kernel/core/occupancy*.c`). O(log n) per request; a flow that crosses the slack moves at most
-//! 32 requests.
+//! Nothing is for users to set; `settings.rs` has the constants. Integers only, with tables by tag,
+//! flow and process, so that a kernel module can have the same rules (`kernel/core/occupancy*.c`).
+//! O(log n) per request; a flow that crosses the slack moves at most 32 requests.
 
 mod choice;
 mod elevator;
@@ -27,24 +24,22 @@ mod shares;
 #[cfg(test)]
 mod tests;
 mod think;
-mod window;
 
 use crate::kind::{Build, ElevatorKind, Evidence, Guarantee, Origin};
 use crate::request::{BlockRequest, PrioClass};
 use crate::scheduler::{Anticipation, Elevator};
 use crate::vocabulary::{Op, Time};
 use model::{FAR, Model, Sample, bucket};
-use requests::{ASYNC, Position, Process, REAL_TIME, Requests, SYNC, Slot, TARGET_OF};
+use requests::{ASYNC, Position, Process, REAL_TIME, Requests, SYNC, Slot};
 use settings::{Key, Settings, TUNABLES};
 use shares::Shares;
 use think::Thinks;
-use window::{TARGETS, Window};
 
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "occupancy",
     origin: Origin::BlkMq,
-    help: "schedlab's own: fair shares of learned device time, a delay-controlled window, idling only where it pays",
-    source: "this laboratory; parts from SFQ, FlashFQ, BFQ, the anticipatory scheduler and Kyber",
+    help: "schedlab's own: fair shares of learned device time, idling only where it pays",
+    source: "this laboratory; parts from SFQ, FlashFQ, BFQ and the anticipatory scheduler",
     evidence: Evidence::Proposed,
     guarantees: &[
         Guarantee::IdlesWithTimer,
@@ -71,35 +66,29 @@ struct Wait {
     since: u64,
 }
 
-/// What follows from model, window and settings, in nanoseconds.
-#[derive(Debug, Clone, Copy, Default)]
-struct Derived {
-    targets: [u64; TARGETS],
-    /// Of occupancy.
-    window: u64,
-    /// Of occupancy at the usual weight.
-    slack: u64,
-}
-
 #[derive(Debug)]
 struct Occupancy {
     settings: Settings,
-    derived: Derived,
+    /// Nanoseconds of occupancy at the usual weight.
+    slack: u64,
     nr_tags: u32,
     model: Model,
-    window: Window,
     requests: Requests,
     shares: Shares,
     /// Requeued tags, the next one last.
     requeued: Vec<u32>,
-    /// Requests in the device, and their predicted occupancy.
+    /// Requests in the device.
     in_flight: u32,
     writes_in_flight: u32,
-    load: u64,
+    /// Reads far from their process's last.
+    random_in_flight: u32,
+    /// A second after the last request of the real-time class.
+    real_time_until: u64,
     /// The last completion, or the first issue to an idle device.
     mark: u64,
     head: u64,
-    /// The process of the last dispatch, if synchronous.
+    /// The process of the last dispatch, if synchronous, or of a completion since, if its flow is
+    /// behind.
     last: Option<u32>,
     /// For processes without history.
     thinks: Thinks,
@@ -128,16 +117,16 @@ impl Occupancy {
     fn new(nr_tags: u32) -> Occupancy {
         let mut occupancy = Occupancy {
             settings: Settings::new(),
-            derived: Derived::default(),
+            slack: 0,
             nr_tags,
             model: Model::new(),
-            window: Window::new(),
             requests: Requests::new(nr_tags),
             shares: Shares::new(),
             requeued: Vec::new(),
             in_flight: 0,
             writes_in_flight: 0,
-            load: 0,
+            random_in_flight: 0,
+            real_time_until: 0,
             mark: 0,
             head: u64::MAX >> 1,
             last: None,
@@ -167,49 +156,20 @@ impl Occupancy {
         self.latest
     }
 
-    /// After a change of model, window or settings.
+    /// After a change of model or settings.
     fn refresh(&mut self) {
-        let unloaded = self.model.unloaded_ns();
-        let of = |target: Key, costs: Key, least: u64| match self.settings.value(target) {
-            0 => (self.settings.value(costs) * unloaded).max(least),
-            set => set * 1000,
-        };
-        let targets = [
-            of(Key::TargetRt, Key::RtCosts, 100_000),
-            of(Key::TargetSync, Key::SyncCosts, 200_000),
-            of(Key::TargetAsync, Key::AsyncCosts, 5_000_000),
-        ];
-        let window = self.window.size(&self.settings, &targets);
-        let costs = self.settings.value(Key::SlackCosts) * self.model.random_ns();
-        let bounds = self.settings.on(Key::Window) && self.model.seeks() == Some(true);
-        let part = if bounds { window.min(10 * SECOND) } else { 0 };
-        let slack = costs.max(part * self.settings.value(Key::SlackWindow) / 100);
-        self.derived = Derived { targets, window, slack };
+        self.slack = self.settings.value(Key::SlackCosts) * self.model.random_ns();
+        let may_seek = self.model.seeks() != Some(false);
+        self.requests.set_exposes(self.latest, may_seek, self.most());
     }
 
-    /// A device without seeks takes what it can, unless there is a real-time process or flows
-    /// differ in weight.
-    fn is_full(&self, more: u64) -> bool {
-        self.settings.on(Key::Window)
-            && self.in_flight > 0
-            && self.load.saturating_add(more) > self.derived.window
-            && (self.model.seeks() == Some(true)
-                || self.window.is_real_time()
-                || self.shares.nr_uneven > 0)
-    }
-
-    /// Whether a read has been in the device so long that others must have overtaken it again and
-    /// again: a drive's own order has no regard to age. Next to writes that never end a device does
-    /// not tell whether it seeks.
-    fn starves(&self, now: u64) -> bool {
-        let patience = self.settings.value(Key::Patience) * self.derived.targets[TARGET_OF[SYNC]];
-        self.settings.on(Key::Starved)
-            && self.model.seeks() != Some(false)
-            && self.requests.oldest_read().is_some_and(|since| now - since > patience)
-    }
-
-    fn least_window(&self) -> u64 {
-        self.settings.value(Key::LeastWindow) * self.model.mean_ns()
+    /// Whether flows may be too far ahead. A device without seeks takes what it can, unless somebody
+    /// is to have more of it. While nobody knows whether it seeks, a random read among writes is to
+    /// tell, and has to be served for that.
+    fn is_bounded(&self) -> bool {
+        self.model.seeks().unwrap_or(self.random_in_flight > 0 && self.writes_in_flight > 0)
+            || self.shares.nr_privileged > 0
+            || self.latest < self.real_time_until
     }
 
     fn most(&self) -> u32 {
@@ -251,7 +211,7 @@ impl Occupancy {
         let predicted = self.account(now, tag);
         let others = self.requests.backlogged() > 0;
         if class == ASYNC {
-            let turn = self.derived.slack * self.settings.value(Key::Turn) / 100;
+            let turn = self.slack * self.settings.value(Key::Turn) / 100;
             let left = if self.turn > 0 { self.turn } else { turn };
             self.turn = if others { left.saturating_sub(predicted) } else { 0 };
             self.since_turn = 0;
@@ -295,13 +255,16 @@ impl Occupancy {
         self.bound(now, flow);
     }
 
-    /// Virtual time, or the least tag of flows with a share or credit, plus the slack.
+    /// How far start tags may be for a flow to be eligible.
     fn limit(&mut self) -> u64 {
         self.shares.follow(&self.requests);
-        let least = self.shares.least_entitled().filter(|_| self.settings.on(Key::Holds));
+        if !self.is_bounded() {
+            return u64::MAX;
+        }
+        let least = self.shares.least_active().filter(|_| self.settings.on(Key::Holds));
         let from =
             least.map_or(self.shares.virtual_time, |least| least.min(self.shares.virtual_time));
-        from.saturating_add((self.derived.slack << VIRTUAL_BITS) / USUAL_WEIGHT)
+        from.saturating_add((self.slack << VIRTUAL_BITS) / USUAL_WEIGHT)
     }
 
     /// Throttles it if too far ahead, and releases others.
@@ -333,19 +296,20 @@ impl Occupancy {
         }
         let slot = self.requests.slot_mut(tag);
         slot.position = Position::InFlight;
-        (slot.alone, slot.since) = (in_flight == 0, now);
-        slot.reads *= if self.writes_in_flight == 0 { in_flight + 1 } else { 0 };
-        let (request, predicted) = (slot.request, slot.predicted);
+        slot.since = now;
+        slot.with_writes = self.writes_in_flight > 0;
+        let is_random = slot.reads > 0;
+        slot.reads = if is_random { in_flight + 1 - self.writes_in_flight } else { 0 };
+        let request = slot.request;
         let of = &mut self.requests.processes[request.process as usize];
         of.queued = of.queued.saturating_sub(1);
         of.busy += 1;
         self.in_flight += 1;
         self.writes_in_flight += u32::from(request.op == Op::Write);
-        self.load += predicted;
+        self.random_in_flight += u32::from(is_random);
         self.head = request.end();
         self.last = request.sync.then_some(request.process);
         self.timer = None;
-        self.requests.sent(tag);
     }
 
     fn end_wait(&mut self, now: u64, process: u32) {
@@ -364,31 +328,18 @@ impl Occupancy {
     fn measure(&mut self, now: u64, tag: u32, before: u64) {
         let slot = *self.requests.slot(tag);
         let gap = now.saturating_sub(before);
-        let delay = now - slot.since;
         let Slot { predicted, bucket, reads, request, .. } = slot;
         let BlockRequest { op, nr_sectors, .. } = request;
-        let bucket = usize::from(bucket);
+        let with_writes = self.writes_in_flight > 0;
         self.model.completed(
-            &self.settings,
-            Sample { op, nr_sectors, bucket, predicted, with_writes: self.writes_in_flight > 0 },
+            Sample { op, nr_sectors, bucket: usize::from(bucket), predicted, with_writes },
             slot.since < before,
             gap,
         );
-        if op == Op::Read {
-            let alone = slot.alone && self.in_flight == 0;
-            self.model.respond(nr_sectors, bucket, alone, delay);
-            if reads > 0 && self.writes_in_flight == 0 {
-                self.model.random_read(nr_sectors, reads, delay);
-            }
+        if reads > 0 {
+            let with_writes = with_writes || slot.with_writes;
+            self.model.random_read(nr_sectors, reads, with_writes, now - slot.since);
         }
-        // Writes have the asynchronous target: caches and garbage collection determine their
-        // completion.
-        let class = match (usize::from(slot.class), op) {
-            (REAL_TIME, _) => 0,
-            (_, Op::Write) => TARGET_OF[ASYNC],
-            (class, _) => TARGET_OF[class],
-        };
-        self.window.completed(now, class, delay, &self.derived.targets, self.least_window());
         self.refresh();
     }
 }

@@ -2,12 +2,11 @@
 //!
 //! A completion's gap is the device's busy time since the previous completion, so charges by gaps
 //! add up to the busy time. A prediction is a base and a size slope per direction, plus a part by
-//! distance from the previous dispatch, in power-of-two buckets; κ scales it by the error of recent
-//! completions. Normalised least mean squares and exponential means, in nanoseconds with 8
-//! fractional bits.
+//! distance from the previous dispatch, in power-of-two buckets. Normalised least mean squares and
+//! exponential means, in nanoseconds with 8 fractional bits.
 //!
-//! Whether the device seeks shows in random reads without writes in the device. On one that does
-//! not, what a read among writes takes beyond 1.25 predictions is added to the next write.
+//! Whether the device seeks shows in random reads, best in those without writes in the device. On one
+//! that does not, what a read among writes takes beyond 1.25 predictions is added to the next write.
 
 use crate::algorithm::occupancy::settings::{Key, Settings};
 use crate::vocabulary::Op;
@@ -15,8 +14,6 @@ use crate::vocabulary::Op;
 /// Buckets of distance: 0, then powers of two of sectors.
 pub(super) const BUCKETS: usize = 32;
 const BITS: u32 = 8;
-const KAPPA_BITS: u32 = 16;
-const KAPPA_ONE: u64 = 1 << KAPPA_BITS;
 const SECOND: u64 = 1_000_000_000;
 const MAX_ESTIMATE: i64 = (10 * SECOND as i64) << BITS;
 const LEAST: u64 = 250;
@@ -78,21 +75,15 @@ pub(super) struct Model {
     together: [Sample; TOGETHER],
     nr_together: usize,
     gap: u64,
-    kappa: u64,
-    gaps: u64,
-    predicted: u64,
-    nr: u32,
     /// Gaps, without the size part, of sequential and of far reads.
     near: Mean,
     far: Mean,
-    /// 1024 × the part of random reads that are quick.
+    /// 1024 × the part of random reads that are quick, without writes in the device and with them.
     quick: Mean,
+    quick_among_writes: Mean,
     /// Mean gaps of far requests, and of all.
     random: Mean,
     all: Mean,
-    /// A small read alone in the device; 0: unknown.
-    unloaded: u64,
-    unloaded_far: bool,
     /// Gaps of reads that writes caused.
     owed: u64,
 }
@@ -131,17 +122,12 @@ impl Model {
             }; TOGETHER],
             nr_together: 0,
             gap: 0,
-            kappa: KAPPA_ONE,
-            gaps: 0,
-            predicted: 0,
-            nr: 0,
             near: Mean::default(),
             far: Mean::default(),
             quick: Mean::default(),
+            quick_among_writes: Mean::default(),
             random: Mean::default(),
             all: Mean::default(),
-            unloaded: 0,
-            unloaded_far: false,
             owed: 0,
         }
     }
@@ -161,8 +147,7 @@ impl Model {
         }
         let of = &self.of[side(op)];
         let raw = (of.base + of.slope * i64::from(size) + of.pos[bucket].value) >> BITS;
-        let raw = u64::try_from(raw).unwrap_or(0);
-        ((raw * self.kappa) >> KAPPA_BITS).max(LEAST)
+        u64::try_from(raw).unwrap_or(0).max(LEAST)
     }
 
     /// The distance part of a read's prediction; may be negative.
@@ -178,30 +163,24 @@ impl Model {
 
     /// `beside`: in the device at the previous completion. Requests that complete together share
     /// the time since the one before.
-    pub(super) fn completed(
-        &mut self,
-        settings: &Settings,
-        sample: Sample,
-        beside: bool,
-        gap: u64,
-    ) {
+    pub(super) fn completed(&mut self, sample: Sample, beside: bool, gap: u64) {
         if !(beside && gap < sample.predicted / 8) || self.nr_together == TOGETHER {
-            self.learn_together(settings);
+            self.learn_together();
         }
         self.together[self.nr_together] = sample;
         self.nr_together += 1;
         self.gap += gap.min(10 * SECOND);
     }
 
-    fn learn_together(&mut self, settings: &Settings) {
+    fn learn_together(&mut self) {
         let (nr, gap) = (self.nr_together, self.gap);
         (self.nr_together, self.gap) = (0, 0);
         for at in 0..nr {
-            self.learn(settings, self.together[at], gap / nr as u64);
+            self.learn(self.together[at], gap / nr as u64);
         }
     }
 
-    fn learn(&mut self, settings: &Settings, sample: Sample, gap: u64) {
+    fn learn(&mut self, sample: Sample, gap: u64) {
         let Sample { op, nr_sectors, bucket, predicted, with_writes } = sample;
         let known = self.is_known(op);
         // A stall of the device is not a property of the request that met it.
@@ -215,7 +194,6 @@ impl Model {
                 gap = own;
             }
         }
-        self.rescale(settings, predicted, gap);
         let size = i64::from(nr_sectors.min(LARGEST));
         let (sample, error) = ((gap << BITS) as i64, (gap as i64 - predicted as i64) << BITS);
         let error = error.clamp(-MAX_ESTIMATE, MAX_ESTIMATE);
@@ -251,45 +229,6 @@ impl Model {
         }
     }
 
-    fn rescale(&mut self, settings: &Settings, predicted: u64, gap: u64) {
-        (self.gaps, self.predicted, self.nr) =
-            (self.gaps + gap, self.predicted + predicted, self.nr + 1);
-        if self.nr < 16 {
-            return;
-        }
-        if settings.on(Key::Kappa) {
-            let ratio = ((self.gaps << 10) / self.predicted.max(1)).clamp(1 << 8, 1 << 12) as i64;
-            let step = self.kappa as i64 * (ratio - (1 << 10)) / (32 << 10);
-            self.kappa =
-                (self.kappa as i64 + step).clamp(KAPPA_ONE as i64 / 8, KAPPA_ONE as i64 * 8) as u64;
-        } else {
-            self.kappa = KAPPA_ONE;
-        }
-        (self.gaps, self.predicted, self.nr) = (0, 0, 0);
-    }
-
-    /// `alone`: nothing else was in the device.
-    pub(super) fn respond(&mut self, nr_sectors: u32, bucket: usize, alone: bool, response: u64) {
-        let extra = i64::from(nr_sectors.min(LARGEST)).saturating_sub(8).max(0);
-        let transfer = ((self.of[0].slope * extra) >> BITS).max(SLOWEST * extra) as u64;
-        let sample = response.saturating_sub(transfer).max(response / 4).clamp(1000, SECOND);
-        let far = bucket > 1;
-        if self.unloaded == 0 || (far && alone && !self.unloaded_far) {
-            self.unloaded = sample;
-        } else if far && sample < self.unloaded {
-            self.unloaded -= (self.unloaded - sample) / 16;
-        } else if alone && (far || !self.unloaded_far) {
-            self.unloaded += (sample.max(self.unloaded) - self.unloaded) / 16;
-        }
-        self.unloaded_far |= far && alone;
-    }
-
-    /// 1 ms while unknown.
-    #[inline]
-    pub(super) fn unloaded_ns(&self) -> u64 {
-        if self.unloaded == 0 { 1_000_000 } else { self.unloaded }
-    }
-
     #[inline]
     pub(super) fn random_ns(&self) -> u64 {
         let mean = if self.random.nr > 0 { self.random.value } else { self.all.value };
@@ -301,21 +240,29 @@ impl Model {
         (self.far.value >> BITS) as u64
     }
 
-    pub(super) fn mean_ns(&self) -> u64 {
-        ((self.all.value >> BITS) as u64).max(LEAST)
-    }
-
-    /// Whether three of four random reads take over a millisecond; None: there were none.
+    /// Whether three of four random reads take over a millisecond, or, as long as all were among
+    /// writes, fifteen of sixteen: flash may be collecting. None: there were none, or fewer than
+    /// eight among writes.
     #[inline]
     pub(super) fn seeks(&self) -> Option<bool> {
-        (self.quick.nr > 0).then_some(self.quick.value < 256)
+        if self.quick.nr > 0 {
+            return Some(self.quick.value < 256);
+        }
+        (self.quick_among_writes.nr >= 8).then_some(self.quick_among_writes.value < 64)
     }
 
     /// `reads` shared the device.
-    pub(super) fn random_read(&mut self, nr_sectors: u32, reads: u32, response: u64) {
+    pub(super) fn random_read(
+        &mut self,
+        nr_sectors: u32,
+        reads: u32,
+        with_writes: bool,
+        response: u64,
+    ) {
         let transfer = SLOWEST as u64 * u64::from(nr_sectors.min(LARGEST));
         let own = response.saturating_sub(transfer) / u64::from(reads);
-        self.quick.add(if own < SECOND / 1000 { 1024 } else { 0 }, 64);
+        let of = if with_writes { &mut self.quick_among_writes } else { &mut self.quick };
+        of.add(if own < SECOND / 1000 { 1024 } else { 0 }, 64);
     }
 
     /// None: too few samples. A device that seeks has positions until near reads show otherwise.

@@ -3,7 +3,7 @@
 //! Each flow has a FIFO per class. Flows with requests are ordered by start tag per class; those
 //! too far ahead of virtual time are throttled. Of the others, the oldest requests of each FIFO are
 //! exposed: only they are in the one-way sector order and the overdue list, so that a flow that
-//! crosses the slack moves a bounded number of requests.
+//! crosses the slack moves a bounded number of requests. None is on a device without seeks.
 
 use crate::algorithm::flow_rule::Tags;
 use crate::algorithm::occupancy::model::Mean;
@@ -11,7 +11,6 @@ use crate::algorithm::occupancy::think::Thinks;
 use crate::chain::{Chain, Links};
 use crate::ordered::Ordered;
 use crate::request::BlockRequest;
-use crate::vocabulary::Op;
 
 /// Classes in order of precedence within the slack.
 pub(super) const REAL_TIME: usize = 0;
@@ -19,7 +18,6 @@ pub(super) const ON_CREDIT: usize = 1;
 pub(super) const SYNC: usize = 2;
 pub(super) const ASYNC: usize = 3;
 pub(super) const CLASSES: usize = 4;
-pub(super) const TARGET_OF: [usize; CLASSES] = [0, 1, 1, 2];
 const NONE: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,11 +36,10 @@ pub(super) struct Slot {
     pub(super) bucket: u8,
     pub(super) position: Position,
     exposed: bool,
-    /// Of a read far from its process's last: how many reads shared the device when it was issued.
-    /// 0: another request, or with writes.
+    /// Of a read far from its process's last: how many reads shared the device when it was issued,
+    /// and whether writes did. 0: another request.
     pub(super) reads: u32,
-    /// It has had the device to itself so far.
-    pub(super) alone: bool,
+    pub(super) with_writes: bool,
     /// Order of arrival.
     rank: u64,
     /// When it was exposed; later, when it was issued.
@@ -75,6 +72,7 @@ pub(super) struct Process {
 
 #[derive(Debug, Clone)]
 pub(super) struct Flow {
+    born: u64,
     /// Start tag of its next request.
     pub(super) start: u64,
     /// Weight × [`super::WEIGHT_SCALE`].
@@ -92,14 +90,16 @@ pub(super) struct Flow {
     pub(super) touched: u64,
     /// In mean random requests, with fractional bits.
     pub(super) credit: u64,
-    /// Weight, and whether on credit.
-    pub(super) counted: Option<(u64, bool)>,
+    /// Weight, and whether on credit and privileged.
+    pub(super) counted: Option<(u64, bool, bool)>,
     fifos: [Fifo; CLASSES],
 }
 
 impl Flow {
-    pub(super) fn new() -> Flow {
+    /// `born`: how many requests came before.
+    pub(super) fn new(born: u64) -> Flow {
         Flow {
+            born,
             start: 0,
             weight: 100 * super::WEIGHT_SCALE,
             has_share: false,
@@ -131,14 +131,13 @@ pub(super) struct Requests {
     age_links: Links,
     sorted: [Ordered<(u64, u64)>; CLASSES],
     ages: [Chain; CLASSES],
-    /// In the device.
-    reads: Chain,
     /// Per class in which they have requests.
     starts: [Tags; CLASSES],
     nr_starts: u32,
     throttled: Tags,
+    exposes: bool,
     pub(super) queued: usize,
-    arrived: u64,
+    pub(super) arrived: u64,
 }
 
 impl Requests {
@@ -151,10 +150,10 @@ impl Requests {
             age_links: Links::new(nr_tags),
             sorted: Default::default(),
             ages: [Chain::EMPTY; CLASSES],
-            reads: Chain::EMPTY,
             starts: Default::default(),
             nr_starts: 0,
             throttled: Tags::default(),
+            exposes: true,
             queued: 0,
             arrived: 0,
         }
@@ -197,30 +196,11 @@ impl Requests {
             position,
             exposed: false,
             reads: u32::from(is_random),
-            alone: false,
+            with_writes: false,
             rank,
             since: 0,
             predicted: 0,
         });
-    }
-
-    /// A request goes to the device.
-    pub(super) fn sent(&mut self, tag: u32) {
-        if self.slot(tag).request.op == Op::Read {
-            self.age_links.push_back(&mut self.reads, tag);
-        }
-    }
-
-    /// A request returns from the device.
-    pub(super) fn returned(&mut self, tag: u32) {
-        if self.slot(tag).request.op == Op::Read {
-            self.age_links.remove(&mut self.reads, tag);
-        }
-    }
-
-    /// When the oldest read in the device was issued.
-    pub(super) fn oldest_read(&self) -> Option<u64> {
-        self.reads.oldest().map(|tag| self.slot(tag).since)
     }
 
     pub(super) fn forget(&mut self, tag: u32) -> Slot {
@@ -355,7 +335,7 @@ impl Requests {
     }
 
     fn expose(&mut self, now: u64, flow: usize, class: usize, most: u32) {
-        if !self.flows[flow].eligible {
+        if !self.flows[flow].eligible || !self.exposes {
             return;
         }
         while let fifo = &mut self.flows[flow].fifos[class]
@@ -373,6 +353,19 @@ impl Requests {
         }
     }
 
+    /// Whether requests have positions. What is exposed stays so.
+    pub(super) fn set_exposes(&mut self, now: u64, exposes: bool, most: u32) {
+        if exposes == self.exposes {
+            return;
+        }
+        self.exposes = exposes;
+        let mut youngest: Vec<usize> = (0..self.flows.len()).collect();
+        youngest.sort_by_key(|flow| std::cmp::Reverse(self.flows[*flow].born));
+        for flow in youngest {
+            (0..CLASSES).for_each(|class| self.expose(now, flow, class, most));
+        }
+    }
+
     fn hide(&mut self, tag: u32) {
         let slot = self.slot_mut(tag);
         slot.exposed = false;
@@ -383,7 +376,10 @@ impl Requests {
 
     #[inline]
     pub(super) fn is_eligible(&self, class: usize) -> bool {
-        !self.sorted[class].is_empty()
+        if self.exposes {
+            return !self.sorted[class].is_empty();
+        }
+        self.starts[class].first().is_some_and(|(_, flow)| self.flows[flow as usize].eligible)
     }
 
     /// The next in one-way order from `head`.
@@ -398,7 +394,7 @@ impl Requests {
     }
 
     pub(super) fn oldest(&self, class: usize) -> Option<u32> {
-        self.ages[class].oldest()
+        self.ages[class].oldest().filter(|_| self.exposes)
     }
 
     #[inline]

@@ -1,5 +1,10 @@
 //! Virtual time, weights and burst credit.
 //!
+//! Virtual time V is the least start tag of flows with requests. A flow may be ahead of it by the
+//! slack, and while the device seeks or a flow is privileged, of every flow with a request in the
+//! device as well. Privileged are flows with a declared share, another weight or credit. Without
+//! either, nothing is bounded: a device without seeks takes what it can.
+//!
 //! A returning flow starts at V, or at its old tag if it was away for less than the slack, so
 //! thinking costs nothing.
 //!
@@ -35,8 +40,8 @@ fn in_requests(model: &Model, ns: u64) -> u64 {
 #[derive(Debug)]
 pub(super) struct Shares {
     pub(super) virtual_time: u64,
-    /// Active flows with a share or credit, by start tag.
-    with_share: Tags,
+    /// Active flows, by start tag.
+    active: Tags,
     /// By process: its flow plus one; 0: unknown.
     of: Vec<u32>,
     declared: BTreeMap<u32, u32>,
@@ -46,8 +51,8 @@ pub(super) struct Shares {
     credit_weights: u64,
     nr_on_credit: u64,
     nr_active: u32,
-    /// Active flows with another weight than the usual one.
-    pub(super) nr_uneven: u32,
+    /// Active flows that are privileged.
+    pub(super) nr_privileged: u32,
     /// Since when the device has not been idle for a second.
     busy_since: u64,
     pub(super) last: u64,
@@ -63,7 +68,7 @@ impl Shares {
     pub(super) fn new() -> Shares {
         Shares {
             virtual_time: 0,
-            with_share: Tags::default(),
+            active: Tags::default(),
             of: Vec::new(),
             declared: BTreeMap::new(),
             free: Vec::new(),
@@ -71,7 +76,7 @@ impl Shares {
             credit_weights: 0,
             nr_on_credit: 0,
             nr_active: 0,
-            nr_uneven: 0,
+            nr_privileged: 0,
             busy_since: 0,
             last: 0,
             granted: 0,
@@ -94,13 +99,14 @@ impl Shares {
     }
 
     fn new_flow(&mut self, requests: &mut Requests) -> u32 {
+        let flow = Flow::new(requests.arrived);
         match self.free.pop() {
-            Some(flow) => {
-                requests.flows[flow as usize] = Flow::new();
-                flow
+            Some(free) => {
+                requests.flows[free as usize] = flow;
+                free
             }
             None => {
-                requests.flows.push(Flow::new());
+                requests.flows.push(flow);
                 requests.flows.len() as u32 - 1
             }
         }
@@ -265,47 +271,46 @@ impl Shares {
         self.count(flow, of);
     }
 
-    /// The least start tag with a share or credit. Others run ahead of it by at most the slack,
-    /// even while all its requests are in the device.
-    pub(super) fn least_entitled(&self) -> Option<u64> {
-        self.with_share.first().map(|(start, _)| start)
+    /// The least start tag of flows with a request, be it in the device.
+    pub(super) fn least_active(&self) -> Option<u64> {
+        self.active.first().map(|(start, _)| start)
     }
 
     pub(super) fn restarted(&mut self, flow: usize, of: &Flow) {
-        if self.with_share.value(flow as u32).is_some() {
-            self.with_share.set(flow as u32, of.start);
+        if of.counted.is_some() {
+            self.active.set(flow as u32, of.start);
         }
     }
 
     pub(super) fn count(&mut self, flow: usize, of: &mut Flow) {
-        let entitled = of.is_active() && (of.has_share || of.credit > 0);
-        if entitled != self.with_share.value(flow as u32).is_some() {
-            match entitled {
-                true => self.with_share.set(flow as u32, of.start),
-                false => _ = self.with_share.remove(flow as u32),
-            }
-        }
-        let now = of.is_active().then_some((of.weight, of.credit > 0));
+        let on_credit = of.credit > 0;
+        let is_privileged = on_credit || of.has_share || of.weight != USUAL_WEIGHT;
+        let now = of.is_active().then_some((of.weight, on_credit, is_privileged));
         if of.counted == now {
             return;
         }
-        if let Some((weight, on_credit)) = of.counted {
+        if let Some((weight, on_credit, is_privileged)) = of.counted {
             self.weights -= weight;
             self.nr_active -= 1;
-            self.nr_uneven -= u32::from(weight != USUAL_WEIGHT);
+            self.nr_privileged -= u32::from(is_privileged);
             if on_credit {
                 self.credit_weights -= weight;
                 self.nr_on_credit -= 1;
             }
         }
-        if let Some((weight, on_credit)) = now {
+        if let Some((weight, on_credit, is_privileged)) = now {
             self.weights += weight;
             self.nr_active += 1;
-            self.nr_uneven += u32::from(weight != USUAL_WEIGHT);
+            self.nr_privileged += u32::from(is_privileged);
             if on_credit {
                 self.credit_weights += weight;
                 self.nr_on_credit += 1;
             }
+        }
+        match (of.counted.is_some(), now.is_some()) {
+            (false, true) => self.active.set(flow as u32, of.start),
+            (true, false) => _ = self.active.remove(flow as u32),
+            _ => {}
         }
         of.counted = now;
     }

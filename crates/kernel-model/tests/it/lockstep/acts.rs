@@ -36,7 +36,7 @@ impl World {
             nr_sectors: random.pick(&[8, 8, 8, 1, 256, 1024]),
             sync: random.percent(client.sync),
             allocated: self.now,
-            priority: priority(client.number),
+            priority: if self.among_writes { Priority::default() } else { priority(client.number) },
             ..request(u32::MAX, sector % DISK)
         }
     }
@@ -235,7 +235,9 @@ impl World {
     pub(super) fn settle(&mut self) -> Outcome {
         let chance = self.random.pick(&[0, 0, 25, 50]);
         let on = |world: &mut World, which: usize| {
-            world.kind[which].unit == "switch" && world.random.percent(chance)
+            let row = &world.kind[which];
+            row.unit == "switch" && world.random.percent(chance)
+                || world.among_writes && row.name == "slack_costs"
         };
         (0..self.kind.len())
             .try_for_each(|which| if on(self, which) { self.set_one(which) } else { Ok(()) })

@@ -64,6 +64,8 @@ pub struct World {
     pub(super) now: Time,
     pub(super) depth: usize,
     /// Unusual operations per 1000.
+    /// Seldom a random read, among the many writes of another.
+    pub(super) among_writes: bool,
     pub(super) chaos: u64,
     pub(super) clients: Vec<Client>,
     pub(super) asks: Vec<Option<Time>>,
@@ -165,21 +167,30 @@ impl World {
             ..Build::default()
         };
         let nr = random.between(1, 6) as u32;
-        let clients: Vec<Client> = (0..nr).map(|number| client(&mut random, number)).collect();
+        let mut clients: Vec<Client> = (0..nr).map(|number| client(&mut random, number)).collect();
+        // Now and then a random read among the many writes of another.
+        let among_writes = seed % 8 == 7;
+        if among_writes {
+            let far = |client| Client { sequential: 0, spread: DISK, ..client };
+            let [reader, writer] = [0, 1].map(|number| far(client(&mut random, number)));
+            let reader = Client { writes: 0, think_ns: 7_000_000, closed: true, ..reader };
+            clients = vec![reader, Client { writes: 100, think_ns: 0, closed: false, ..writer }];
+        }
         World {
             kind: rust.tunables,
             rust: (rust.build)(&build),
             c: CElevator::new(c, &build),
             // A world may be old already: ticks count from boot.
             now: Time::from_ns(random.pick(&[0, 0, 123_456_789, 1 << 50, 10_000_000_000_000_000])),
-            depth: random.pick(&[1, 1, 1, 2, 4, 32, 64]),
+            depth: if among_writes { 32 } else { random.pick(&[1, 1, 1, 2, 4, 32, 64]) },
+            among_writes,
             chaos: random.pick(&[5, 50, 300]),
             asks: vec![Some(Time::ZERO); clients.len()],
             clients,
             known: vec![None; nr_tags as usize],
             in_device: 0,
             free: (0..nr_tags).rev().collect(),
-            outstanding: vec![0; nr as usize],
+            outstanding: vec![0; nr.max(2) as usize],
             former: Vec::new(),
             reusable: Vec::new(),
             seq: 0,
@@ -187,7 +198,7 @@ impl World {
             trace: Trace::default(),
             looked_at: 0,
             shares: c.shares(),
-            device: if c.shares() && random.percent(70) {
+            device: if c.shares() && (among_writes || random.percent(70)) {
                 Device::any(&mut random)
             } else {
                 Device::default()
