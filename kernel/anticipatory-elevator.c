@@ -4,7 +4,7 @@
 
 static int __init anticipatory_init(void)
 {
-	return iosched_register(&core_anticipatory, NULL);
+	return iosched_register(&core_anticipatory, NULL, false);
 }
 
 static void __exit anticipatory_exit(void)

@@ -120,9 +120,9 @@ static const compat_entry_t common_attrs[] = {
 
 compat_entry_t iosched_attrs[MAX_TUNABLES + ARRAY_SIZE(common_attrs) + 1];
 
-int iosched_init_attrs(const struct core_ops *ops)
+int iosched_init_attrs(const struct core_ops *ops, bool shows_internal)
 {
-	u32 nr = ops->nr_tunables - ops->nr_internal, i;
+	u32 nr = ops->nr_tunables - (shows_internal ? 0 : ops->nr_internal), i;
 
 	if (WARN_ON(nr > MAX_TUNABLES))
 		return -EINVAL;

@@ -247,9 +247,11 @@ static struct elevator_type iosched_type = {
  *
  * A module registers exactly one elevator. Returns 0 or a negative error.
  */
-int iosched_register(const struct core_ops *ops, iosched_configure_t *configure)
+int iosched_register(const struct core_ops *ops, iosched_configure_t *configure,
+		     bool shows_internal)
 {
-	int error = iosched_init_attrs(ops) ?: compat_measure_depth(&iosched_whole_depth);
+	int error = iosched_init_attrs(ops, shows_internal) ?:
+		    compat_measure_depth(&iosched_whole_depth);
 
 	if (error)
 		return error;

@@ -89,7 +89,8 @@ typedef void iosched_configure_t(struct core_config *config);
 
 /* iosched-main.c */
 extern bool iosched_whole_depth;	/* of compat_measure_depth() */
-int iosched_register(const struct core_ops *ops, iosched_configure_t *configure);
+int iosched_register(const struct core_ops *ops, iosched_configure_t *configure,
+		     bool shows_internal);
 void iosched_unregister(void);
 /* Ends idling after an event to which the core may react. */
 void iosched_restart(struct iosched *io);
@@ -126,7 +127,7 @@ struct request *iosched_next_request(struct request_queue *q, struct request *rq
 /* iosched-attrs.c */
 extern compat_entry_t iosched_attrs[];
 extern const struct blk_mq_debugfs_attr iosched_debugfs_attrs[];
-int iosched_init_attrs(const struct core_ops *ops);
+int iosched_init_attrs(const struct core_ops *ops, bool shows_internal);
 
 static inline struct iosched *iosched_of(struct request_queue *q)
 {

@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * occupancy-iosched.ko: the elevator of core/occupancy.c. It has no parameters: it learns the
- * device.
+ * occupancy-iosched.ko: the elevator of core/occupancy.c. It has nothing to set: it learns the
+ * device. Loaded with internal=1, it also shows the switches of its rules and its constants, for
+ * experiments.
  */
+#include <linux/moduleparam.h>
+
 #include "iosched.h"
+
+static bool internal;
+module_param(internal, bool, 0444);
+MODULE_PARM_DESC(internal, "Show switches and constants in sysfs (default: N)");
 
 static int __init occupancy_init(void)
 {
-	return iosched_register(&core_occupancy, NULL);
+	return iosched_register(&core_occupancy, NULL, internal);
 }
 
 static void __exit occupancy_exit(void)

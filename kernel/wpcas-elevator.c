@@ -81,7 +81,7 @@ static int __init wpcas_init(void)
 		.c_ns = seek_c_ns,
 		.e_ps = seek_e_ps,
 	};
-	return iosched_register(&core_wpcas, wpcas_configure);
+	return iosched_register(&core_wpcas, wpcas_configure, false);
 }
 
 static void __exit wpcas_exit(void)

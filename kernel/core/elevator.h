@@ -64,7 +64,7 @@ struct core_ops {
 	size_t process_size;
 	const struct core_tunable *tunables;
 	u32 nr_tunables;
-	u32 nr_internal;	/* the last ones; not in sysfs */
+	u32 nr_internal;	/* the last ones; in sysfs only if asked for */
 	/*
 	 * The core itself limits the requests in the driver and merges only requests of the same
 	 * process. A process exits after its last completion.

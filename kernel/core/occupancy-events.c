@@ -21,7 +21,6 @@ static u64 limit_of(struct occ *occ)
 	struct occ_process *active = occ_heap_first(occ, OCC_ACTIVE);
 	u64 from;
 
-	occ_follow(occ);
 	if (!is_bounded(occ))
 		return CORE_MAX;
 	from = occ->virtual_time;
@@ -41,8 +40,10 @@ static void free_flows(struct occ *occ, u64 now, u64 limit)
 /* Throttles a flow that is too far ahead, and releases others. */
 static void bound(struct occ *occ, u64 now, struct occ_process *of)
 {
-	u64 limit = limit_of(occ);
+	u64 limit;
 
+	occ_follow(occ);
+	limit = limit_of(occ);
 	if (of->may_go != (of->start <= limit))
 		occ_allow(occ, now, of, !of->may_go);
 	free_flows(occ, now, limit);

@@ -5,14 +5,10 @@
  */
 #include "occupancy-parts.h"
 
-#define BITS 8
-#define MOST (((s64)(10 * CORE_SECOND_NS)) << BITS)
-#define LEAST 250ull		/* ns */
-#define COLD (100000ll << BITS)
+#define MOST (((s64)(10 * CORE_SECOND_NS)) << OCC_MODEL_BITS)
 #define MIDDLE 64ll		/* sectors for which base and slope learn equally */
 #define LARGEST (1u << 16)	/* sectors; larger requests count as this */
 #define SLOWEST 5000ll		/* ns per sector at 100 MB/s, before any is learned */
-#define ENOUGH 16		/* near and far samples needed to judge positions */
 
 static s64 clamped(s64 value, s64 least, s64 most)
 {
@@ -24,25 +20,10 @@ static u32 size_of(u32 nr_sectors)
 	return nr_sectors < LARGEST ? nr_sectors : LARGEST;
 }
 
-void occ_mean_add(struct occ_mean *mean, s64 sample, u32 most)
-{
-	if (mean->nr < most)
-		mean->nr++;
-	mean->value += core_div_signed(sample - mean->value, mean->nr);
-}
-
-u32 occ_bucket(u64 from, u64 sector)
-{
-	u64 distance = core_diff(from, sector);
-	u32 bits = distance ? 64 - (u32)__builtin_clzll(distance) : 0;
-
-	return bits < OCC_BUCKETS ? bits : OCC_BUCKETS - 1;
-}
-
 void occ_model_init(struct occ_model *model)
 {
-	model->of[0].base = COLD;
-	model->of[1].base = COLD;
+	model->of[0].base = OCC_COLD;
+	model->of[1].base = OCC_COLD;
 }
 
 u64 occ_predict(const struct occ *occ, bool write, u32 nr_sectors, u32 bucket)
@@ -53,13 +34,13 @@ u64 occ_predict(const struct occ *occ, bool write, u32 nr_sectors, u32 bucket)
 
 	if (!occ_on(occ, OCC_LEARNING))
 		return 100000 + 5000 * (u64)size;
-	raw = (of->base + of->slope * size + of->pos[bucket].value) >> BITS;
-	return core_max(raw > 0 ? (u64)raw : 0, LEAST);
+	raw = (of->base + of->slope * size + of->pos[bucket].value) >> OCC_MODEL_BITS;
+	return core_max(raw > 0 ? (u64)raw : 0, OCC_LEAST);
 }
 
 s64 occ_positional_ns(const struct occ_model *model, u32 bucket)
 {
-	return model->of[0].pos[bucket].value >> BITS;
+	return model->of[0].pos[bucket].value >> OCC_MODEL_BITS;
 }
 
 bool occ_is_known(const struct occ_model *model, bool write)
@@ -129,8 +110,8 @@ static void learn(struct occ *occ, const struct occ_sample *of, u64 gap)
 	gap = core_min(gap, known ? core_mul(of->predicted, 16) : CORE_SECOND_NS);
 	if (occ_seeks(model) != OCC_YES)
 		gap = without_writes(model, of, known, gap);
-	sample = (s64)(gap << BITS);
-	error = clamped((s64)(((u64)((s64)gap - (s64)of->predicted)) << BITS), -MOST, MOST);
+	sample = (s64)(gap << OCC_MODEL_BITS);
+	error = clamped((s64)(((u64)((s64)gap - (s64)of->predicted)) << OCC_MODEL_BITS), -MOST, MOST);
 	if (direction->nr != ~0u)
 		direction->nr++;
 	if (of->bucket)
@@ -181,34 +162,4 @@ void occ_model_random_read(struct occ_model *model, u32 nr_sectors, u32 reads, b
 	own = core_div(response > transfer ? response - transfer : 0, reads);
 	occ_mean_add(with_writes ? &model->quick_among_writes : &model->quick,
 		     own < CORE_SECOND_NS / 1000 ? 1024 : 0, 64);
-}
-
-u64 occ_random_ns(const struct occ_model *model)
-{
-	s64 mean = model->random.nr ? model->random.value : model->all.value;
-
-	return mean ? core_max((u64)(mean >> BITS), LEAST) : (u64)COLD >> BITS;
-}
-
-u64 occ_far_ns(const struct occ_model *model)
-{
-	return (u64)(model->far.value >> BITS);
-}
-
-enum occ_answer occ_seeks(const struct occ_model *model)
-{
-	if (model->quick.nr)
-		return model->quick.value < 256 ? OCC_YES : OCC_NO;
-	if (model->quick_among_writes.nr < 8)
-		return OCC_UNKNOWN;
-	return model->quick_among_writes.value < 64 ? OCC_YES : OCC_NO;
-}
-
-enum occ_answer occ_positions_matter(const struct occ_model *model)
-{
-	enum occ_answer seeks = occ_seeks(model);
-
-	if (seeks == OCC_NO || model->near.nr < ENOUGH || model->far.nr < ENOUGH)
-		return seeks;
-	return model->far.value > 2 * model->near.value ? OCC_YES : OCC_NO;
 }

@@ -44,6 +44,11 @@ bool occ_thinks_known(const struct occ_thinks *thinks);
  */
 u64 occ_thinks_best_wait(const struct occ_thinks *thinks, u64 elapsed, u64 gain);
 
+/* Fractional bits of learned times. */
+#define OCC_MODEL_BITS 8
+#define OCC_LEAST 250ull	/* ns */
+#define OCC_COLD (100000ll << OCC_MODEL_BITS)
+#define OCC_ENOUGH 16		/* near and far samples needed to judge positions */
 #define OCC_BUCKETS 32
 #define OCC_FAR 16		/* bucket from which distances are far: 32 MiB */
 #define OCC_TOGETHER 8
@@ -79,7 +84,6 @@ struct occ_model {
 struct occ;
 
 void occ_model_init(struct occ_model *model);
-u32 occ_bucket(u64 from, u64 sector);
 u64 occ_predict(const struct occ *occ, bool write, u32 nr_sectors, u32 bucket);
 s64 occ_positional_ns(const struct occ_model *model, u32 bucket);
 bool occ_is_known(const struct occ_model *model, bool write);
@@ -88,18 +92,57 @@ void occ_model_completed(struct occ *occ, const struct occ_sample *sample, bool 
 /* @reads shared the device. */
 void occ_model_random_read(struct occ_model *model, u32 nr_sectors, u32 reads, bool with_writes,
 			   u64 response);
-u64 occ_random_ns(const struct occ_model *model);
-u64 occ_far_ns(const struct occ_model *model);
-void occ_mean_add(struct occ_mean *mean, s64 sample, u32 most);
 
 enum occ_answer { OCC_NO, OCC_YES, OCC_UNKNOWN };
-/* A device that seeks has positions until near reads show otherwise. */
-enum occ_answer occ_positions_matter(const struct occ_model *model);
+static inline void occ_mean_add(struct occ_mean *mean, s64 sample, u32 most)
+{
+	if (mean->nr < most)
+		mean->nr++;
+	mean->value += core_div_signed(sample - mean->value, mean->nr);
+}
+
+static inline u32 occ_bucket(u64 from, u64 sector)
+{
+	u64 distance = core_diff(from, sector);
+	u32 bits = distance ? 64 - (u32)__builtin_clzll(distance) : 0;
+
+	return bits < OCC_BUCKETS ? bits : OCC_BUCKETS - 1;
+}
+
+static inline u64 occ_random_ns(const struct occ_model *model)
+{
+	s64 mean = model->random.nr ? model->random.value : model->all.value;
+
+	return mean ? core_max((u64)(mean >> OCC_MODEL_BITS), OCC_LEAST) : (u64)OCC_COLD >> OCC_MODEL_BITS;
+}
+
+static inline u64 occ_far_ns(const struct occ_model *model)
+{
+	return (u64)(model->far.value >> OCC_MODEL_BITS);
+}
+
 /*
  * Whether three of four random reads take over a millisecond, or, as long as all were among writes,
  * fifteen of sixteen: flash may be collecting.
  */
-enum occ_answer occ_seeks(const struct occ_model *model);
+static inline enum occ_answer occ_seeks(const struct occ_model *model)
+{
+	if (model->quick.nr)
+		return model->quick.value < 256 ? OCC_YES : OCC_NO;
+	if (model->quick_among_writes.nr < 8)
+		return OCC_UNKNOWN;
+	return model->quick_among_writes.value < 64 ? OCC_YES : OCC_NO;
+}
+
+/* A device that seeks has positions until near reads show otherwise. */
+static inline enum occ_answer occ_positions_matter(const struct occ_model *model)
+{
+	enum occ_answer seeks = occ_seeks(model);
+
+	if (seeks == OCC_NO || model->near.nr < OCC_ENOUGH || model->far.nr < OCC_ENOUGH)
+		return seeks;
+	return model->far.value > 2 * model->near.value ? OCC_YES : OCC_NO;
+}
 
 struct occ_fifo {
 	u32 head, tail;

@@ -131,7 +131,7 @@ echo 1 >"$queue/rotational"
 echo occupancy >"$queue/scheduler" || exit 1
 echo 0 >"$queue/read_ahead_kb"
 check "occupancy: attributes, and those that it has in all" \
-	"$(ls "$queue/iosched" | grep -c -x -E 'target_(rt|sync|async)|max_inflight|antic_stats')$(ls "$queue/iosched" | wc -l)" 55 55
+	"$(ls "$queue/iosched" | grep -c -x -E 'max_inflight|antic_stats')$(ls "$queue/iosched" | wc -l)" 22 22
 check "occupancy: it bounds what a rotating disk gets itself" "$(cat "$queue/iosched/max_inflight")" 0 0
 check "occupancy: 400 reads of 1 ms, 8 at a time, ms" "$(eight_readers)" 50 75
 echo 1 >"$queue/iosched/max_inflight"
@@ -146,12 +146,17 @@ check "occupancy: two requests of a process become one" "$(merges "0 8")" 1 1
 check "occupancy: those of two processes do not" "$(merges 0 8)" 0 0
 echo 3 >/proc/sys/vm/drop_caches
 check "occupancy: no process starves, ms" "$(abandoned)" 1 260
-for value in -1 word 18446744073709551616 0x5 "7 " 60000001; do
-	refused target_sync "$value"
+echo none >"$queue/scheduler"
+rmmod occupancy_iosched
+insmod "$SCHEDLAB_MODULES/occupancy-iosched.ko" internal=1
+echo occupancy >"$queue/scheduler" || exit 1
+check "occupancy: attributes with internal=1" "$(ls "$queue/iosched" | wc -l)" 17 17
+for value in -1 word 18446744073709551616 0x5 "7 " 60001; do
+	refused overdue_ms "$value"
 done
-echo 12345 >"$queue/iosched/target_rt"
+echo 12345 >"$queue/iosched/overdue_ms"
 echo 2000 >"$queue/nr_requests"
-check "occupancy: tunables outlive more tags" "$(cat "$queue/iosched/target_rt")" 12345 12345
+check "occupancy: tunables outlive more tags" "$(cat "$queue/iosched/overdue_ms")" 12345 12345
 check "occupancy: requests after that, 8 at a time, ms" "$(echo 0 >"$queue/iosched/max_inflight"; eight_readers)" 50 75
 echo none >"$queue/scheduler"
 [ $failed = 0 ] && echo "GLUE OK" || echo "GLUE FAILED"

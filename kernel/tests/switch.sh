@@ -32,7 +32,7 @@ start_fio() {
 	fio=$!
 }
 
-insmod "$module" || exit 1
+insmod "$module" internal=1 || exit 1
 start_fio
 sleep 1
 n=0
@@ -55,18 +55,18 @@ while [ $n -lt "$count" ]; do
 	case $random in
 	0) change_depth ;;
 	1) [ "$1" = occupancy ] && {
-		choose 3
-		set -- target_rt target_sync target_async
+		choose 5
+		set -- fairness holds anticipation positions credit
 		shift "$random"
-		choose 3
-		echo $((random * 1000)) >"$queue/iosched/$1"
+		choose 2
+		echo "$random" >"$queue/iosched/$1"
 	} ;;
 	2) sleep 0.02 ;;
 	esac 2>/dev/null
 	if [ $((n % 100)) = 99 ]; then
 		echo none >"$queue/scheduler"
 		rmmod occupancy_iosched
-		insmod "$module"
+		insmod "$module" internal=1
 		kill $fio
 		wait $fio
 		start_fio

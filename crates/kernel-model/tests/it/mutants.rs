@@ -144,7 +144,7 @@ faults![
     "each completion teaches its own gap" in "occupancy-model.c":
         "if (!beside ||" => "if (1 ||";
     "parts by distance are never negative" in "occupancy-model.c":
-        "return model->of[0].pos[bucket].value >> BITS;" => "return model->of[0].pos[bucket].value > 0 ? model->of[0].pos[bucket].value >> BITS : 0;";
+        "return model->of[0].pos[bucket].value >> OCC_MODEL_BITS;" => "return model->of[0].pos[bucket].value > 0 ? model->of[0].pos[bucket].value >> OCC_MODEL_BITS : 0;";
     "a read pays for the writes around it" in "occupancy-model.c":
         "} else if (known && of->with_writes) {" => "} else if (0) {";
     "writes do not pay for the reads around them" in "occupancy-model.c":
@@ -187,9 +187,9 @@ faults![
         "occ->since_overdue = is_overdue ? 0 : " => "occ->since_overdue = ";
     "asynchronous requests never have a turn" in "occupancy-choice.c":
         "if (occ->turn ||" => "if (0 && occ->turn ||";
-    "positions on flash" in "occupancy-model.c":
+    "positions on flash" in "occupancy-parts.h":
         "if (seeks == OCC_NO || model->near.nr" => "if (model->near.nr";
-    "near reads never show that positions do not matter" in "occupancy-model.c":
+    "near reads never show that positions do not matter" in "occupancy-parts.h":
         "	return model->far.value > 2 * model->near.value ? OCC_YES : OCC_NO;" => "	return OCC_YES;";
     "noise is a gain" in "occupancy-choice.c":
         "(u64)back > occ_far_ns(&occ->model) / 2" => "1";
@@ -237,9 +237,9 @@ faults![
         "on_credit || (active && weight != OCC_USUAL_WEIGHT)" => "on_credit";
     "credit is no privilege" in "occupancy-shares.c":
         "on_credit || (active && weight != OCC_USUAL_WEIGHT)" => "active && weight != OCC_USUAL_WEIGHT";
-    "one read among writes tells of seeks" in "occupancy-model.c":
+    "one read among writes tells of seeks" in "occupancy-parts.h":
         "model->quick_among_writes.nr < 8" => "model->quick_among_writes.nr < 1";
-    "a quarter of quick reads among writes is a seek" in "occupancy-model.c":
+    "a quarter of quick reads among writes is a seek" in "occupancy-parts.h":
         "model->quick_among_writes.value < 64" => "model->quick_among_writes.value < 256";
     "reads among writes count as others" in "occupancy-model.c":
         "with_writes ? &model->quick_among_writes : &model->quick" => "&model->quick";

@@ -256,8 +256,7 @@ impl Occupancy {
     }
 
     /// How far start tags may be for a flow to be eligible.
-    fn limit(&mut self) -> u64 {
-        self.shares.follow(&self.requests);
+    fn limit(&self) -> u64 {
         if !self.is_bounded() {
             return u64::MAX;
         }
@@ -269,6 +268,7 @@ impl Occupancy {
 
     /// Throttles it if too far ahead, and releases others.
     fn bound(&mut self, now: u64, flow: usize) {
+        self.shares.follow(&self.requests);
         let (most, limit) = (self.most(), self.limit());
         let of = &self.requests.flows[flow];
         if of.eligible && of.start > limit {

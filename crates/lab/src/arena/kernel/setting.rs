@@ -1,7 +1,7 @@
 //! Converts a variant into a kernel, a scheduler with tunables, and the settings around it.
 
 use anyhow::{Context, Result};
-use elevator::{Geometry, Named, Role, Tunable};
+use elevator::{Geometry, Named};
 use experiment::plan::Variant;
 use machine::settings::leaves_stale_depth;
 use serde::{Deserialize, Serialize};
@@ -256,14 +256,16 @@ impl Setting {
             return Ok(());
         }
         let Some(kind) = elevator::find(&self.scheduler) else { return Ok(()) };
-        // The kernel does not have the tunables internal to our models.
-        let exists = |row: &Tunable| row.role != Role::Internal;
-        tunable(variant, kind, exists, ATTRIBUTES, name, text).map(drop)
+        tunable(variant, kind, |_| true, ATTRIBUTES, name, text).map(drop)
     }
 }
 
-/// Module parameters: wpcas requires the disk's geometry and seek curve.
+/// Module parameters: wpcas requires the disk's geometry and seek curve; occupancy shows its switches
+/// and constants.
 pub(super) fn parameters(scheduler: &str, geometry: &Geometry) -> String {
+    if scheduler == "occupancy" {
+        return "internal=1".to_owned();
+    }
     if scheduler != "wpcas" || geometry.cylinders == 0 {
         return String::new();
     }
@@ -395,7 +397,7 @@ mod tests {
             ("kyver", Some("/usr/src/linux")),
             ("bfq", None),
             ("wpcas", None),
-            ("occupancy:target_rt=500", None),
+            ("occupancy:fairness=0", None),
         ] {
             read(word).unwrap().check_known(kernel).expect(word);
         }
@@ -407,11 +409,8 @@ mod tests {
             ("mq-deadline:fifo_bach=4", "did you mean \"fifo_batch\""),
             ("none:queue_depth=0", "1 to 65536"),
             ("wpcas:gamma_percent=101", "from"),
-            ("occupancy:target_sync=60000001", "from 0 to 60000000 (µs)"),
-            (
-                "occupancy:fairness=0",
-                "expected one of target_rt, target_sync, target_async, nr_requests",
-            ),
+            ("occupancy:overdue_ms=60001", "from 1 to 60000 (ms)"),
+            ("occupancy:target_sync=5", "expected one of fairness, learning, anticipation"),
             ("bfq:clients=many", "auto, kernel, syscalls"),
             ("sptf", "scheduler \"sptf\": unknown"),
             ("none:fs=xfs", "none or ext4"),
