@@ -59,7 +59,7 @@ void iosched_exit_icq(struct io_cq *io_cq)
  * 2.6.20 has one request pool per direction, and as_may_queue() lets the anticipated process exceed
  * it. blk-mq has one pool with a hard limit, which async writes could exhaust. Async requests
  * therefore get at most three quarters of the tags, and one eighth is reserved for the anticipated
- * process. With core_ops.shares all writes get three quarters.
+ * process. With core_ops.shares all writes get three quarters where the core says so.
  */
 void iosched_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
 {
@@ -69,7 +69,7 @@ void iosched_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
 	unsigned long flags;
 	bool may_exceed;
 
-	if (io->ops->shares && !op_is_write(opf))
+	if (io->ops->shares && (!op_is_write(opf) || io->ops->may_exceed(io->core, NULL)))
 		return;
 	if (io->ops->shares || !op_is_sync(opf)) {
 		compat_limit(data, max(1u, total - total / 4), total, iosched_whole_depth);

@@ -82,6 +82,10 @@ struct core_ops {
 	u32 (*held)(const void *core);
 	u64 (*next_timer)(const void *core);
 	void (*on_timer)(void *core, u64 now);
+	/*
+	 * Whether a request of @process may take a tag beyond the limit. With @shares: whether a
+	 * write may; the caller holds no lock, and @process is NULL.
+	 */
 	bool (*may_exceed)(const void *core, const struct core_process *process);
 
 	/* A front merge candidate for @bio, or CORE_NONE. */

@@ -131,6 +131,9 @@ void occ_insert(void *core, u64 now, const struct core_request *rq, bool at_head
 	struct occ_process *of = occ_process_of(rq->process);
 
 	now = occ_now(occ, now);
+	if (!rq->write)
+		occ->read_until = core_add(now, CORE_SECOND_NS);
+	occ->leaves_tags = now < occ->read_until;
 	if (at_head && slot->place != OCC_NOWHERE) {
 		insert_again(occ, rq);
 		return;

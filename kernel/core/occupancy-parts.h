@@ -127,11 +127,11 @@ static inline u64 occ_far_ns(const struct occ_model *model)
  */
 static inline enum occ_answer occ_seeks(const struct occ_model *model)
 {
-	if (model->quick.nr)
-		return model->quick.value < 256 ? OCC_YES : OCC_NO;
-	if (model->quick_among_writes.nr < 8)
+	if (model->quick.nr < 8 && model->quick_among_writes.nr >= 8)
+		return model->quick_among_writes.value < 64 ? OCC_YES : OCC_NO;
+	if (!model->quick.nr)
 		return OCC_UNKNOWN;
-	return model->quick_among_writes.value < 64 ? OCC_YES : OCC_NO;
+	return model->quick.value < 256 ? OCC_YES : OCC_NO;
 }
 
 /* A device that seeks has positions until near reads show otherwise. */
@@ -238,7 +238,9 @@ struct occ {
 
 	u32 in_flight, writes_in_flight;
 	u32 random_in_flight;	/* reads far from their process's last */
-	u64 real_time_until;	/* a second after the last request of the real-time class */
+	/* A second after the last request of the real-time class, and after the last read. */
+	u64 real_time_until, read_until;
+	bool leaves_tags;	/* there are reads, to which writes leave a quarter of the tags */
 	u64 mark;		/* last completion, or first issue to an idle device */
 	u64 head;		/* end of the last dispatch */
 	/* Of the last dispatch, if sync, or of a completion since, if it is behind. */

@@ -21,6 +21,7 @@ pub struct CElevator {
     ops: &'static Ops,
     state: Memory,
     tags: u32,
+    nr_tags: u32,
     names: Vec<&'static str>,
     /// The process of each request inserted and not completed, by tag.
     owners: Vec<Option<*mut Process>>,
@@ -57,7 +58,17 @@ impl CElevator {
         let names = ops.tunables().map(|row| row.name).collect();
         let owners = vec![None; tags as usize];
         let (processes, leaving) = (Vec::new(), Vec::new());
-        CElevator { ops, state, tags, names, owners, processes, leaving, _first: first }
+        CElevator {
+            ops,
+            state,
+            tags,
+            nr_tags: build.nr_tags,
+            names,
+            owners,
+            processes,
+            leaving,
+            _first: first,
+        }
     }
 
     /// The held request that a bio can front-merge into.
@@ -181,6 +192,11 @@ impl Elevator for CElevator {
         // SAFETY: the state is the core's own, and the record is alive.
         let may_exceed =
             |record: *mut Process| unsafe { (self.ops.may_exceed)(self.core(), record) };
+        if self.ops.shares() {
+            let of_writes = DepthLimit::OfKind(self.nr_tags - self.nr_tags / 4);
+            let is_free = request.op == Op::Read || may_exceed(std::ptr::null_mut());
+            return if is_free { DepthLimit::None } else { of_writes };
+        }
         match self.record(request.process).is_some_and(may_exceed) {
             true => DepthLimit::Exceed,
             false => DepthLimit::None,

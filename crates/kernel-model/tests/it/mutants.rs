@@ -238,7 +238,7 @@ faults![
     "credit is no privilege" in "occupancy-shares.c":
         "on_credit || (active && weight != OCC_USUAL_WEIGHT)" => "active && weight != OCC_USUAL_WEIGHT";
     "one read among writes tells of seeks" in "occupancy-parts.h":
-        "model->quick_among_writes.nr < 8" => "model->quick_among_writes.nr < 1";
+        "model->quick_among_writes.nr >= 8" => "model->quick_among_writes.nr >= 1";
     "a quarter of quick reads among writes is a seek" in "occupancy-parts.h":
         "model->quick_among_writes.value < 64" => "model->quick_among_writes.value < 256";
     "reads among writes count as others" in "occupancy-model.c":
@@ -249,6 +249,10 @@ faults![
         "occ->in_flight + 1 - occ->writes_in_flight" => "occ->in_flight + 1";
     "a returned request counts twice" in "occupancy-events.c":
         "	fill(slot, rq);\n	occ->in_flight--;\n" => "	fill(slot, rq);\n";
+    "few reads without writes tell more than many among them" in "occupancy-parts.h":
+        "if (model->quick.nr < 8 &&" => "if (!model->quick.nr &&";
+    "writes leave tags that nobody wants" in "occupancy-events.c":
+        "occ->leaves_tags = now < occ->read_until;" => "occ->leaves_tags = occ->read_until;";
     "requests of two processes join" in "occupancy.c":
         "slot->process == occ_process_of(bio->process) && slot->sync" => "slot->sync";
 ];

@@ -12,6 +12,10 @@ use crate::vocabulary::{Op, Time};
 impl Elevator for Occupancy {
     fn insert(&mut self, now: Time, request: &BlockRequest, at: InsertAt) {
         let now = self.now(now);
+        if request.op == Op::Read {
+            self.read_until = now.saturating_add(SECOND);
+        }
+        self.leaves_tags = now < self.read_until;
         if at == InsertAt::Head && self.requests.has(request.tag) {
             // The device has returned it.
             let slot = self.requests.slot_mut(request.tag);
@@ -121,11 +125,10 @@ impl Elevator for Occupancy {
         self.timer = None;
     }
 
-    /// Writes leave a quarter of the tags to reads.
     fn limit_depth(&self, request: &BlockRequest, _word: u32) -> DepthLimit {
         match request.op {
-            Op::Read => DepthLimit::None,
-            Op::Write => DepthLimit::OfKind(self.nr_tags - self.nr_tags / 4),
+            Op::Write if self.leaves_tags => DepthLimit::OfKind(self.nr_tags - self.nr_tags / 4),
+            _ => DepthLimit::None,
         }
     }
 

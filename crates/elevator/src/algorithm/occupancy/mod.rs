@@ -84,6 +84,10 @@ struct Occupancy {
     random_in_flight: u32,
     /// A second after the last request of the real-time class.
     real_time_until: u64,
+    /// A second after the last read.
+    read_until: u64,
+    /// Whether there are reads, to which writes leave a quarter of the tags.
+    leaves_tags: bool,
     /// The last completion, or the first issue to an idle device.
     mark: u64,
     head: u64,
@@ -127,6 +131,8 @@ impl Occupancy {
             writes_in_flight: 0,
             random_in_flight: 0,
             real_time_until: 0,
+            read_until: 0,
+            leaves_tags: false,
             mark: 0,
             head: u64::MAX >> 1,
             last: None,

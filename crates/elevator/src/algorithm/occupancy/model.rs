@@ -242,13 +242,13 @@ impl Model {
 
     /// Whether three of four random reads take over a millisecond, or, as long as all were among
     /// writes, fifteen of sixteen: flash may be collecting. None: there were none, or fewer than
-    /// eight among writes.
+    /// eight among writes, which count more than fewer than eight without.
     #[inline]
     pub(super) fn seeks(&self) -> Option<bool> {
-        if self.quick.nr > 0 {
-            return Some(self.quick.value < 256);
+        if self.quick.nr < 8 && self.quick_among_writes.nr >= 8 {
+            return Some(self.quick_among_writes.value < 64);
         }
-        (self.quick_among_writes.nr >= 8).then_some(self.quick_among_writes.value < 64)
+        (self.quick.nr > 0).then_some(self.quick.value < 256)
     }
 
     /// `reads` shared the device.

@@ -291,10 +291,15 @@ fn a_flow_is_ahead_of_the_others_by_the_slack_at_most() {
 }
 
 #[test]
-fn writes_leave_a_quarter_of_the_tags_to_reads() {
-    let limit = |op| bare().limit_depth(&BlockRequest { op, ..of(0, 0, 0) }, 16);
-    assert_eq!(limit(Op::Write), DepthLimit::OfKind(48));
-    assert_eq!(limit(Op::Read), DepthLimit::None);
+fn writes_leave_a_quarter_of_the_tags_to_reads_if_there_are_any() {
+    let write = BlockRequest { op: Op::Write, ..of(0, 0, 0) };
+    let limit =
+        |occupancy: &Occupancy, op| occupancy.limit_depth(&BlockRequest { op, ..write }, 16);
+    let (mut flash, now) = taught(100_000);
+    assert_eq!(limit(&flash, Op::Write), DepthLimit::OfKind(48));
+    assert_eq!(limit(&flash, Op::Read), DepthLimit::None);
+    insert(&mut flash, now + 2 * SECOND, write);
+    assert_eq!(limit(&flash, Op::Write), DepthLimit::None, "there are no reads any more");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use elevator::testing::request;
 use elevator::{
-    BlockRequest, Build, Elevator, ElevatorKind, Finished, Geometry, NoDisk, SeekCurve, Time,
+    BlockRequest, Build, Elevator, ElevatorKind, Finished, Geometry, NoDisk, Op, SeekCurve, Time,
     Tunable,
 };
 use kernel_model::{CElevator, Ops};
@@ -234,9 +234,11 @@ impl World {
         same("next timer", self.rust.next_timer(), self.c.next_timer())?;
         same("anticipation", self.rust.anticipation(), self.c.anticipation())?;
         for client in &self.clients {
-            let request = BlockRequest { process: client.number, ..request(0, 0) };
-            let limits = [self.rust.limit_depth(&request, 16), self.c.limit_depth(&request, 16)];
-            same("depth limit", limits[0], limits[1])?;
+            for op in [Op::Read, Op::Write].into_iter().take(1 + usize::from(self.shares)) {
+                let request = BlockRequest { process: client.number, op, ..request(0, 0) };
+                let limits = [&*self.rust, &self.c].map(|of| of.limit_depth(&request, 16));
+                same("depth limit", limits[0], limits[1])?;
+            }
         }
         // Tunables change only where they are set and compared; otherwise one per operation
         // suffices.
