@@ -59,7 +59,7 @@ void iosched_exit_icq(struct io_cq *io_cq)
  * 2.6.20 has one request pool per direction, and as_may_queue() lets the anticipated process exceed
  * it. blk-mq has one pool with a hard limit, which async writes could exhaust. Async requests
  * therefore get at most three quarters of the tags, and one eighth is reserved for the anticipated
- * process. With core_ops.shares all writes get three quarters where the core says so.
+ * process. With core_ops.shares all writes get three quarters, if the core asks for that.
  */
 void iosched_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
 {

@@ -3,9 +3,9 @@
 #include "occupancy-parts.h"
 
 /*
- * Whether flows may be too far ahead. A device without seeks takes what it can, unless somebody is
- * to have more of it. While nobody knows whether it seeks, a random read among writes is to tell,
- * and has to be served for that.
+ * Whether flows may be too far ahead. A device without seeks takes what it can, unless a flow is
+ * privileged. While it is unknown whether it seeks, a random read among writes is to show it, and
+ * has to be served for that.
  */
 static bool is_bounded(const struct occ *occ)
 {

@@ -304,7 +304,7 @@ void occ_unqueue(struct occ *occ, u64 now, u32 tag);
 /* Both are in the same FIFO; @survivor takes the older place. */
 void occ_absorb(struct occ *occ, u64 now, u32 survivor, u32 gone);
 void occ_grow(struct occ *occ, const struct core_request *after);
-/* What is exposed stays so. */
+/* Exposed requests stay exposed. */
 void occ_set_exposes(struct occ *occ, u64 now, bool exposes);
 void occ_allow(struct occ *occ, u64 now, struct occ_process *of, bool may_go);
 u32 occ_backlogged(const struct occ *occ);

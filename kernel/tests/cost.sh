@@ -7,7 +7,7 @@
 #     schedlab kernel exec --device hp97560 --time-travel plain -- \
 #         sh kernel/tests/cost.sh /var/tmp/cost "$(awk '/MHz/ { print $4; exit }' /proc/cpuinfo)"
 #
-# Prints for each scheduler the least, tenth percentile and median of nanoseconds over all batches, of its best round.
+# Prints for each scheduler the least, tenth percentile and median of nanoseconds over all batches, of the round with the smallest tenth percentile.
 set -u
 program=${1:?usage: cost.sh PROGRAM MHZ [ROUNDS]}
 mhz=${2:?usage: cost.sh PROGRAM MHZ [ROUNDS]}
@@ -20,4 +20,4 @@ for round in $(seq "${3:-5}"); do
 		echo "$scheduler" >/sys/block/nullb0/queue/scheduler || exit 1
 		echo "$scheduler $("$program" /dev/nullb0 "$mhz")"
 	done
-done | sort -n -k 2 | awk '!seen[$1]++'
+done | sort -n -k 3 | awk '!seen[$1]++'

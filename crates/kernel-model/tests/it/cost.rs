@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use crate::counting::{Case, instructions, run_if_asked};
+use crate::counting::{Case, held, instructions, run_if_asked};
 use elevator::{BlockRequest, Build, Disk, Elevator, ElevatorKind, Finished, InsertAt, Time, find};
 
 const OWN: [&str; 3] = ["cost::asked_for_by_the_other_tests", "--exact", "--include-ignored"];
@@ -132,6 +132,21 @@ fn instructions_of_a_request_grow_with_the_logarithm_of_requests_and_flows() {
                 "{name}: instructions by {what}: {counts:?}"
             );
         }
+    }
+}
+
+#[test]
+fn a_module_holds_its_lock_for_1300_instructions_at_most() {
+    if !testbed::require(&["valgrind"]) {
+        return;
+    }
+    for (what, disk) in [("flash", false), ("a disk", true)] {
+        let case = Case { held: 4096, flows: 64, depth: 1, disk };
+        let parts = held(case, &OWN);
+        println!("{what}: insert, dispatch, complete {parts:>6.0?}");
+        let whole = instructions(&[("c-occupancy", case)], &OWN)[0];
+        assert!((parts.iter().sum::<f64>() / whole - 1.0).abs() < 0.01, "{parts:?} of {whole}");
+        assert!(parts.iter().all(|part| (100.0..=1300.0).contains(part)), "{what}: {parts:?}");
     }
 }
 

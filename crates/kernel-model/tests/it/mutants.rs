@@ -221,7 +221,7 @@ faults![
         "seeks == OCC_UNKNOWN && occ->random_in_flight &&" => "seeks == OCC_UNKNOWN &&";
     "a real-time process finds the device full" in "occupancy-events.c":
         "occ->latest < occ->real_time_until;" => "0;";
-    "a real-time process is served for ever" in "occupancy-events.c":
+    "a real-time process bounds the others indefinitely" in "occupancy-events.c":
         "occ->latest < occ->real_time_until;" => "occ->real_time_until;";
     "who is behind is not waited for" in "occupancy-events.c":
         "		if (of->start < occ->virtual_time)\n			occ->last = of;\n" => "";
@@ -229,7 +229,7 @@ faults![
         "occ_on(occ, OCC_HOLDS) && last->start < other->start" => "occ_on(occ, OCC_HOLDS)";
     "a throttled flow is eligible on flash" in "occupancy-choice.c":
         "return first && first->may_go;" => "return first;";
-    "what has no position stays hidden" in "occupancy-requests.c":
+    "requests without a position stay hidden" in "occupancy-requests.c":
         "			expose(occ, now, of, class);\n}\n\nu32" => "			;\n}\n\nu32";
     "requests have positions on flash" in "occupancy.c":
         "occ_seeks(&occ->model) != OCC_NO);" => "true);";

@@ -169,9 +169,9 @@ impl Occupancy {
         self.requests.set_exposes(self.latest, may_seek, self.most());
     }
 
-    /// Whether flows may be too far ahead. A device without seeks takes what it can, unless somebody
-    /// is to have more of it. While nobody knows whether it seeks, a random read among writes is to
-    /// tell, and has to be served for that.
+    /// Whether flows may be too far ahead. A device without seeks takes what it can, unless a flow is
+    /// privileged. While it is unknown whether it seeks, a random read among writes is to show it,
+    /// and has to be served for that.
     fn is_bounded(&self) -> bool {
         self.model.seeks().unwrap_or(self.random_in_flight > 0 && self.writes_in_flight > 0)
             || self.shares.nr_privileged > 0

@@ -200,11 +200,7 @@ pub fn instructions(asked: &[(&str, Case)], own: &[&str]) -> Vec<f64> {
     let is_c = |name: &str| name == "c-occupancy";
     let counts = [false, true].map(|of_c| {
         let some: Vec<_> = asked.iter().filter(|(name, _)| is_c(name) == of_c).copied().collect();
-        let functions: &[&str] = if of_c {
-            &["occ_insert", "occ_dispatch", "occ_complete"]
-        } else {
-            &["*counting::counted::*"]
-        };
+        let functions: &[&str] = if of_c { &HOLDS } else { &["*counting::counted::*"] };
         if some.is_empty() { Vec::new() } else { collect(&some, functions, own) }
     });
     let mut counts = counts.map(Vec::into_iter);
@@ -212,6 +208,14 @@ pub fn instructions(asked: &[(&str, Case)], own: &[&str]) -> Vec<f64> {
         counts[usize::from(is_c(name))].next().expect("a count for each")
     };
     asked.iter().map(next).map(|count| count as f64 / f64::from(REQUESTS)).collect()
+}
+
+/// Called by a module with its lock held.
+const HOLDS: [&str; 3] = ["occ_insert", "occ_dispatch", "occ_complete"];
+
+/// Per request of the C core, in insertions, dispatches and completions. `own` as above.
+pub fn held(case: Case, own: &[&str]) -> [f64; 3] {
+    HOLDS.map(|of| collect(&[("c-occupancy", case)], &[of], own)[0] as f64 / f64::from(REQUESTS))
 }
 
 fn collect(asked: &[(&str, Case)], functions: &[&str], own: &[&str]) -> Vec<u64> {

@@ -260,8 +260,7 @@ impl Setting {
     }
 }
 
-/// Module parameters: wpcas requires the disk's geometry and seek curve; occupancy shows its switches
-/// and constants.
+/// Module parameters: wpcas requires the disk's geometry and seek curve; occupancy has switches.
 pub(super) fn parameters(scheduler: &str, geometry: &Geometry) -> String {
     if scheduler == "occupancy" {
         return "internal=1".to_owned();
