@@ -136,7 +136,7 @@ fn instructions_of_a_request_grow_with_the_logarithm_of_requests_and_flows() {
 }
 
 #[test]
-fn a_module_holds_its_lock_for_1300_instructions_at_most() {
+fn a_module_holds_its_lock_for_1400_instructions_in_the_mean() {
     if !testbed::require(&["valgrind"]) {
         return;
     }
@@ -146,7 +146,7 @@ fn a_module_holds_its_lock_for_1300_instructions_at_most() {
         println!("{what}: insert, dispatch, complete {parts:>6.0?}");
         let whole = instructions(&[("c-occupancy", case)], &OWN)[0];
         assert!((parts.iter().sum::<f64>() / whole - 1.0).abs() < 0.01, "{parts:?} of {whole}");
-        assert!(parts.iter().all(|part| (100.0..=1300.0).contains(part)), "{what}: {parts:?}");
+        assert!(parts.iter().all(|part| (100.0..=1400.0).contains(part)), "{what}: {parts:?}");
     }
 }
 

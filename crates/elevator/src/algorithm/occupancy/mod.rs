@@ -13,7 +13,7 @@
 //!
 //! Nothing is for users to set; `settings.rs` has the constants. Integers only, with tables by tag,
 //! flow and process, so that a kernel module can have the same rules (`kernel/core/occupancy*.c`).
-//! O(log n) per request; a flow that crosses the slack moves at most 32 requests.
+//! O(log n) per request; a flow that crosses the slack moves at most 64 requests.
 
 mod choice;
 mod elevator;
