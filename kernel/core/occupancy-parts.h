@@ -230,7 +230,7 @@ struct occ {
 
 	u64 virtual_time;
 	u64 weights, credit_weights;	/* of active flows, and of those on credit */
-	u32 nr_active, nr_on_credit, nr_privileged;	/* with credit, or another weight */
+	u32 nr_on_credit, nr_privileged;	/* privileged: with credit, or another weight */
 	u64 busy_since;		/* start of the busy period; gaps up to 1 s are ignored */
 	u64 last_touched;
 	u64 granted, granted_since;	/* credit whose time has not been earned yet */

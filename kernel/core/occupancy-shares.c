@@ -89,7 +89,7 @@ void occ_wakes(struct occ *occ, u64 now, struct occ_process *of)
 	struct occ_process *other;
 	u64 away = now > of->touched ? now - of->touched : 0, behind = 0, least;
 
-	if (occ->virtual_time > REBASE && !occ->nr_active) {
+	if (occ->virtual_time > REBASE && !occ->heaps[OCC_ACTIVE].nr) {
 		occ->virtual_time = 0;
 		for (other = occ->processes; other; other = other->next)
 			other->start = 0;
@@ -164,13 +164,10 @@ void occ_count(struct occ *occ, struct occ_process *of)
 		occ->credit_weights += weight;
 		occ->nr_on_credit++;
 	}
-	if (active && !of->counted) {
-		occ->nr_active++;
+	if (active && !of->counted)
 		occ_heap_set(occ, OCC_ACTIVE, of);
-	} else if (!active && of->counted) {
-		occ->nr_active--;
+	else if (!active)
 		occ_heap_remove(occ, OCC_ACTIVE, of);
-	}
 	of->counted = weight;
 	of->counted_on_credit = on_credit;
 }

@@ -7,8 +7,9 @@
 //! once in 17 dispatches: a stream ahead of it might never end.
 //!
 //! Waiting for the last process pays if the expected gain exceeds the expected idle time: it saves
-//! the way back where positions matter and, for a flow that is behind, the other request's time. While the process has a request in the device, waiting is free. Failed
-//! waits take at most 12 % of the time.
+//! the way back where positions matter and, for a flow that is behind, the other request's time.
+//! While the process has a request in the device, waiting is free. Failed waits take at
+//! most 12 % of the time.
 
 use crate::algorithm::occupancy::model::bucket;
 use crate::algorithm::occupancy::requests::{ASYNC, CLASSES, ON_CREDIT, REAL_TIME, SYNC};

@@ -50,7 +50,6 @@ pub(super) struct Shares {
     weights: u64,
     credit_weights: u64,
     nr_on_credit: u64,
-    nr_active: u32,
     /// Active flows that are privileged.
     pub(super) nr_privileged: u32,
     /// Since when the device has not been idle for a second.
@@ -75,7 +74,6 @@ impl Shares {
             weights: 0,
             credit_weights: 0,
             nr_on_credit: 0,
-            nr_active: 0,
             nr_privileged: 0,
             busy_since: 0,
             last: 0,
@@ -193,7 +191,7 @@ impl Shares {
         flow: usize,
         slack: u64,
     ) {
-        if self.virtual_time > super::REBASE && self.nr_active == 0 {
+        if self.virtual_time > super::REBASE && self.active.first().is_none() {
             self.virtual_time = 0;
             requests.flows.iter_mut().for_each(|of| of.start = 0);
         }
@@ -291,7 +289,6 @@ impl Shares {
         }
         if let Some((weight, on_credit, is_privileged)) = of.counted {
             self.weights -= weight;
-            self.nr_active -= 1;
             self.nr_privileged -= u32::from(is_privileged);
             if on_credit {
                 self.credit_weights -= weight;
@@ -300,7 +297,6 @@ impl Shares {
         }
         if let Some((weight, on_credit, is_privileged)) = now {
             self.weights += weight;
-            self.nr_active += 1;
             self.nr_privileged += u32::from(is_privileged);
             if on_credit {
                 self.credit_weights += weight;

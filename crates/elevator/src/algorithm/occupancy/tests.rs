@@ -341,7 +341,7 @@ fn random_reads_tell_whether_the_device_seeks() {
 }
 
 /// How many of 60 requests of process 3 go to the device next to a read of process 2 in it.
-fn given_beside_a_read(mut occupancy: Keeper<Occupancy>, now: u64, op: Op) -> usize {
+fn given_next_to_a_read(mut occupancy: Keeper<Occupancy>, now: u64, op: Op) -> usize {
     insert(&mut occupancy, now, far(2, 60, 1));
     next(&mut occupancy, now).expect("it is alone");
     (0..60).for_each(|tag| {
@@ -357,7 +357,7 @@ fn a_read_in_a_device_that_seeks_holds_the_other_flows_at_the_slack() {
         let (mut occupancy, now) = taught(far_ns);
         occupancy.set("anticipation", 0);
         set.iter().for_each(|(name, value)| occupancy.set(name, *value));
-        given_beside_a_read(occupancy, now, Op::Read)
+        given_next_to_a_read(occupancy, now, Op::Read)
     };
     let held = given(&[], 9 * MS);
     assert!((12..=24).contains(&held), "{held} of about 16");
@@ -371,7 +371,7 @@ fn while_nobody_knows_whether_it_seeks_a_random_read_holds_writes() {
     insert(&mut known, 0, of(0, 0, 500_000_000));
     let first = next(&mut known, 0).expect("it is alone");
     complete(&mut known, 100_000, first);
-    let given = |occupancy, op| given_beside_a_read(occupancy, MS, op);
+    let given = |occupancy, op| given_next_to_a_read(occupancy, MS, op);
     let held = given(bare(), Op::Write);
     assert!((12..=24).contains(&held), "{held} of about 16");
     assert_eq!(given(bare(), Op::Read), 60, "nothing but reads: they tell by themselves");
